@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Container, Sequence
@@ -16,12 +15,10 @@ import pytest
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.labels import AnnotatorKind
-from mast_tui.reports.agreement import agreement_report
-from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
-from tests.figures.agreement.build_reports import DEGENERATE, figures_in, whole
+from tests.figures.agreement.build_reports import figures_in
 
 MAST = load_mast()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -132,77 +129,34 @@ def test_rounds_and_seed_stand_in_what_they_made(two: Cli) -> None:
     assert all(figure.get("ci") is None for figure in figures_in(none))
 
 
-def test_csv_has_a_row_per_figure(two: Cli, tmp_path: Path) -> None:
-    done = two("agree", *FEW, "--csv", "figures.csv", "--json")
-    with (tmp_path / "figures.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    kappa = done.json["modes"]["1.1"]["cohen_kappa"]
-    row = next(
-        r for r in rows if (r["scope"], r["mode"], r["statistic"]) == ("mode", "1.1", "cohen_kappa")
-    )
-    assert float(row["value"]) == kappa["value"]
-    assert kappa["ci"] is None
-    assert (row["ci_low"], row["ci_high"], row["ci_withheld"]) == ("", "", "few_traces")
-    pooled = next(r for r in rows if (r["scope"], r["statistic"]) == ("pooled", "gwet_ac1"))
-    ends = [float(pooled["ci_low"]), float(pooled["ci_high"])]
-    assert ends == done.json["pooled"]["gwet_ac1"]["ci"]
-    rare = next(r for r in rows if (r["mode"], r["statistic"]) == ("1.2", "cohen_kappa"))
-    assert (rare["value"], rare["undefined"]) == ("", "no_variance")
+FILES = {
+    "--html": ("page.html", "<!doctype html>", "Cohen"),
+    "--latex": ("paper.tex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
+    "--markdown": ("paper.md", "# Agreement", "Table: "),
+    "--csv": ("figures.csv", "", "few_traces"),
+}
+"""For each option a file, how it begins and what it holds."""
 
 
-def test_markdown_is_a_table_with_its_caption(two: Cli, tmp_path: Path) -> None:
-    printed = two("agree", *FEW, "--markdown", "-").out
-    caption = next(line for line in printed.splitlines() if line.startswith("Table: "))
-    for part in ("ann and bob", "8 traces", "mast@3", "first pass", "Student's t"):
-        assert part in caption
-    table = [line for line in printed.splitlines() if line.startswith("|")]
-    assert "— no variance" in next(line for line in table if line.startswith("| 1.2 |"))
-    two("agree", *FEW, "--markdown", "paper.md")
-    assert (tmp_path / "paper.md").read_text("utf-8") == printed
-
-
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_markdown_and_json_say_why_a_figure_is_undefined(name: str) -> None:
-    said, reasons = DEGENERATE[name]
-    report = whole(said, (0, 0, 0, 0))
-    json.dumps(report, allow_nan=False)
-    text = render_markdown(agreement_report(report))
-    assert all(f"— {reason.replace('_', ' ')}" in text for reason in reasons)
-    assert "nan" not in text.lower()
-    found = {mode["cohen_kappa"].get("undefined") for mode in report["modes"].values()}
-    assert found == reasons
-
-
-def test_names_stay_words_in_markdown() -> None:
-    said = {"a_b": "1101", "c|d": "1001", "e": "0110"}
-    text = render_markdown(agreement_report(whole(said, (3, 1, 1, 3))))
-    assert "a\\_b, c\\|d and e" in text
-    assert "A \\| name \\* with \\_marks\\_" in text
-    for table in text.split("\n\n"):
-        rows = [line.replace("\\|", "") for line in table.splitlines() if line.startswith("|")]
-        assert len({row.count("|") for row in rows}) <= 1
-
-
-@pytest.mark.parametrize(
-    ("option", "begins", "holds"),
-    [
-        ("--html", "<!doctype html>", "Cohen"),
-        ("--latex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
-    ],
-)
-def test_other_files_are_written_beside_the_text(
-    two: Cli, tmp_path: Path, option: str, begins: str, holds: str
-) -> None:
-    done = two("agree", *FEW, option, "out.file")
-    written = (tmp_path / "out.file").read_text("utf-8")
-    assert written.lower().startswith(begins.lower())
-    assert holds in written
+def test_other_files_are_written_beside_the_text(two: Cli, tmp_path: Path) -> None:
+    options = [word for option, (name, *_) in FILES.items() for word in (option, name)]
+    done = two("agree", *FEW, *options)
     assert done.out.startswith("Agreement\n")
-    assert "out.file: written" in done.err
+    for name, beginning, part in FILES.values():
+        written = (tmp_path / name).read_text("utf-8")
+        assert written.lower().startswith(beginning.lower())
+        assert part in written
+        assert f"{name}: written" in done.err
+
+
+@pytest.mark.parametrize("option", FILES)
+def test_a_file_of_something_else_is_replaced_with_force_only(
+    two: Cli, tmp_path: Path, option: str
+) -> None:
     (tmp_path / "server.log").write_text("2024-01-01 INFO agent started\n" * 9)
-    refused = two("agree", *FEW, option, "server.log")
+    refused = two("agree", "--rounds", 0, option, "server.log")
     assert (refused.code, "--force" in refused.err) == (1, True)
-    assert two("agree", *FEW, option, "server.log", "--force").code == 0
+    assert two("agree", "--rounds", 0, option, "server.log", "--force").code == 0
 
 
 def test_json_for_one_person_says_on_stderr_that_it_takes_two(two: Cli) -> None:
@@ -228,25 +182,6 @@ def test_traces_behind_a_mode_come_with_the_disagreements_first(two: Cli) -> Non
     assert (first["trace"], first["said"]) == ("t3", {"ann": "present", "bob": "absent"})
     unknown = two("agree", "--traces", "9.9")
     assert (unknown.code, "no mode '9.9'" in unknown.err) == (1, True)
-
-
-def test_traces_behind_a_judges_figures_are_its_errors_first(samples: Cli) -> None:
-    options = (
-        "agree",
-        "--judge",
-        "rules",
-        "--against",
-        "mira",
-        "--traces",
-        "1.3",
-        "--no-spans",
-        "--json",
-    )
-    document = samples(*options).json
-    assert document["annotators"] == [JUDGE, "mira"]
-    differs = [one["disagreement"] for one in document["traces"]]
-    assert differs == sorted(differs, reverse=True)
-    assert differs
 
 
 def test_an_annotator_sees_what_they_have_finished_and_no_prevalence_while_blind(
@@ -282,42 +217,6 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert not (tmp_path / "x.csv").exists()
 
 
-HOLES = "".join(
-    f"t{n},{name},1.1,{'present' if n % 2 else 'absent'}\nt{n},{name},,finished\n"
-    for name, last in (("alice", 9), ("bob", 8), ("carol", 3))
-    for n in range(last)
-)
-
-
-def test_what_fleiss_rests_on_is_told_where_others_rest_on_more(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "holes.csv").write_text("trace_id,annotator,mode,value\n" + HOLES, "utf-8")
-    assert cli("import", "holes.csv", "--format", "csv-long").code == 0
-    report = cli("agree", "--no-spans", "--rounds", "0", "--json", "--csv", "all.csv").json
-    assert report["traces"] == {"finished_by_all": 3, "finished_by_two": 8}
-    assert (report["modes"]["1.1"]["n"], report["modes"]["1.1"]["n_complete"]) == (8, 3)
-    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
-        n = {row["statistic"]: row["n"] for row in csv.DictReader(file)
-             if (row["scope"], row["mode"]) == ("mode", "1.1")}  # fmt: skip
-    assert (n["fleiss_kappa"], n["krippendorff_alpha"]) == ("3", "8")
-    text = cli("agree", "--no-spans", "--rounds", "0").out
-    finished = "8 traces by two or more, 3 of them by all"
-    assert finished in " ".join(text.split())
-    assert "Fleiss' κ rests only on what all of them judged: n 3 (1.1" in " ".join(text.split())
-    printed = cli("agree", "--no-spans", "--rounds", "0", "--markdown", "-").out
-    assert finished in next(line for line in printed.splitlines() if line.startswith("Table: "))
-
-
-def test_figures_for_one_pair_of_eyes_say_what_they_leave_out(samples: Cli) -> None:
-    options = ("agree", "--no-spans", "--rounds", 0)
-    for name in ("mira", "dave"):
-        text = " ".join(samples(*options, "--annotator", name).out.split())
-        assert f"Only traces that {name} has finished or adjudicates count" in text
-        assert "Nothing was left out" not in text
-    printed = samples(*options, "--markdown", "-", "--annotator", "mira").out
-    assert printed.index("Only traces that mira has finished") < printed.index("Table: ")
-    assert "Only traces" not in samples(*options).out
-
-
 def test_two_judges_are_compared_on_the_same_units(cli: Cli, tmp_path: Path) -> None:
     rows = ["trace_id,annotator,mode,value,span_first,span_last"]
     for name, wrong in (("ann", ()), ("judge:one@1", (0,)), ("judge:two@1", (0, 1, 2))):
@@ -342,22 +241,6 @@ def test_two_judges_are_compared_on_the_same_units(cli: Cli, tmp_path: Path) -> 
         ("agree", "--judge", "one", "--judge", "two", "--traces", "1.3"),
     ):
         assert cli(*wrong_words).code == 2
-
-
-def test_under_pseudonyms_no_report_names_anybody(samples: Cli, tmp_path: Path) -> None:
-    files = ("--markdown", "a.md", "--html", "a.html", "--csv", "a.csv", "--latex", "a.tex")
-    shown = samples("agree", "--judge", "rules", *FEW, "--pseudonyms", *files)
-    assert shown.code == 0, shown.err
-    document = samples("agree", "--judge", "rules", *FEW, "--pseudonyms", "--json").out
-    texts = [shown.out, document, *((tmp_path / name).read_text("utf-8") for name in files[1::2])]
-    for text in texts:
-        assert "mira" not in text
-        assert "tomas" not in text
-    assert json.loads(document)["annotators"] == ["A", "B"]
-    wide = ("export", "--format", "csv-wide", "-o", "wide.csv", "--labels", "all")
-    assert samples(*wide, "--pseudonyms").code == 0
-    rows = (tmp_path / "wide.csv").read_text("utf-8").splitlines()[1:]
-    assert {row.split(",")[1] for row in rows} == {"A", "B", "judge:rules@2+all"}
 
 
 FOUND = (0, 1, 2, 9)

@@ -179,10 +179,11 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
     elsewhere = tmp_path / "elsewhere"
     (folder / "runs" / "deeper").mkdir(parents=True, exist_ok=True)
     (elsewhere / "runs").mkdir(parents=True)
-    directories = (
-        *(folder, tmp_path, folder / ".mast-tui"),
-        *(folder / "runs" / "deeper", elsewhere),
-    )
+    directories = {
+        "present": (folder, tmp_path, place.parent, folder / "runs" / "deeper", elsewhere),
+        "moved": (folder, elsewhere),
+        "deleted": (elsewhere,),
+    }
     output = tmp_path / "gold.json"
     # Nothing has asked for an order yet: what was kept so far is enough.
     without_files = tmp_path / "copy"
@@ -198,13 +199,13 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
     assert json.loads(first["agree"])["spans"]["traces"]["not_at_hand"] == 0
     merged_labels = [one for trace in gold["traces"] for one in trace["labels"] if one["merged"]]
     assert merged_labels
-    for files in ("present", "moved", "deleted"):
+    for files, current in directories.items():
         if files == "moved":
             (folder / "runs").rename(folder / "moved")
             (folder / "runs" / "deeper").mkdir(parents=True)
         if files == "deleted":
             shutil.rmtree(folder / "moved")
-        for directory in directories:
+        for directory in current:
             monkeypatch.chdir(directory)
             again = results(cli, place, output)
             for name, before in first.items():

@@ -155,7 +155,7 @@ def test_what_could_not_be_used_is_asked_once_more_in_the_next_file(judge: Judge
 
 
 def test_windows_that_follow_come_in_the_files_that_follow(judge: Judge, tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs", 4, spans=60)
+    write_runs(tmp_path / "runs", 4, spans=30)
     more = ("--window-tokens", "1000")
     judged = rounds = asked = 0
     while True:

@@ -104,25 +104,6 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli, tmp_pa
     assert "absent here and present in the file" in done.err
 
 
-def test_agree_prints_the_documented_shape(cli: Cli, tmp_path: Path) -> None:
-    cli("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
-    report = cli("agree", "--json").json
-    assert report["taxonomy"] == "mast@3"
-    assert report["annotators"] == ["alice", "bob"]
-    assert report["pass"] == "1"
-    assert report["traces"] == {"finished_by_all": 2, "finished_by_two": 2}
-    assert list(report["modes"]) == CODES
-    assert report["modes"]["1.1"]["n"] == 2
-    assert report["modes"]["1.1"]["cohen_kappa"]["value"] == 1.0
-    assert report["modes"]["1.2"]["raw_agreement"]["value"] == 0.5
-    # Alice is unsure of 1.3 on t2, which is no verdict.
-    assert report["modes"]["1.3"]["n"] == 1
-    assert report["modes"]["2.1"]["cohen_kappa"] == {"value": None, "undefined": "no_variance"}
-    table = cli("agree")
-    assert table.code == 0
-    assert "Disobey task specification" in table.out
-
-
 def test_agree_compares_whom_one_names(cli: Cli, tmp_path: Path) -> None:
     cli("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
     assert cli("agree", "--annotators", "bob", "--json").json["annotators"] == ["bob"]

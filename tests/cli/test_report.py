@@ -12,8 +12,6 @@ import pytest
 from rich.cells import cell_len
 
 from mast_tui.labels import AnnotatorKind, Finding
-from mast_tui.reports.render.text import render_text
-from mast_tui.reports.signatures import signatures_report
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, store_judgement
 from tests.cli.conftest import Cli
@@ -120,27 +118,6 @@ def test_one_trace_is_a_report_without_a_verdict(cli: Cli, tmp_path: Path) -> No
     assert any("succeeded" in said for said in group["cannot_say"])
 
 
-def test_empty_and_open_cells_are_not_absent(cli: Cli, tmp_path: Path) -> None:
-    report = report_on(
-        cli, tmp_path, "t1,ann,m,failed,1,", "t2,ann,m,failed,,?", "t3,ann,m,succeeded,0,"
-    )
-    group = report["groups"]["m"]
-    first, second = group["modes"]["1.1"], group["modes"]["3.3"]
-    assert (first["failed"]["count"], first["failed"]["n"], first["open"]) == (1, 1, 1)
-    assert (second["n"], second["unsure"], second["open"]) == (0, 1, 2)
-    assert second["all"]["rate"] is None
-    assert second["undefined"]["risk_ratio"] == "not_judged"
-    assert any("3.3" in said for said in group["cannot_say"])
-
-
-def test_traces_of_no_known_model_are_a_group_of_their_own(cli: Cli, tmp_path: Path) -> None:
-    report = report_on(cli, tmp_path, "t1,ann,,failed,1,0", "t2,ann,m,failed,0,0")
-    assert {name: one["traces"] for name, one in report["groups"].items()} == {
-        "m": 1,
-        "(unknown)": 1,
-    }
-
-
 def test_a_workspace_in_which_nobody_has_finished_says_so(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path / "labels.csv")
     Workspace.open(tmp_path / ".mast-tui" / "workspace.db").close()
@@ -195,17 +172,6 @@ def test_text_is_at_most_a_hundred_columns_and_names_every_mode_with_its_word(st
     assert "modes per failed trace 2.6" in text
     assert "gold" in text
     assert "mast@3" in text
-
-
-@pytest.mark.parametrize("width", [80, 100])
-def test_text_keeps_to_its_width_and_cuts_names_but_no_figures(study: Cli, width: int) -> None:
-    report = study("report", "--json", "--compare", "GPT-OSS-120B,Gemini-3-Flash").json
-    lines = render_text(signatures_report(report), width)
-    assert max(cell_len(line) for line in lines) <= width
-    rows = [line for line in lines if line.startswith("3.3 ")]
-    row = next(line for line in rows if "+44" in line)
-    assert ("94% [86, 97]" in row) == (width == 100)
-    assert "94%" in row
 
 
 def test_what_is_not_there_is_refused_in_a_line(study: Cli) -> None:
@@ -275,13 +241,6 @@ def test_with_a_name_only_what_they_have_finished_is_counted(cli: Cli, tmp_path:
     assert report["cannot_say"] == [
         "No trace that anybody has finished under mast@3 counts here; there is no figure."
     ]
-
-
-def test_no_figure_is_ever_a_nan(cli: Cli, tmp_path: Path) -> None:
-    report = report_on(cli, tmp_path, "t1,ann,m,failed,,", "t2,ann,,succeeded,1,?", "t3,ann,k,,,")
-    numbers = [value for value in figures(report) if isinstance(value, float)]
-    assert all(value == value for value in numbers)
-    assert report["traces"]["labelled"] == 3
 
 
 def test_the_page_is_never_written_over_the_labels(study: Cli) -> None:
@@ -562,17 +521,6 @@ def test_a_bill_needs_places(cli: Cli, tmp_path: Path) -> None:
     report = cli("report", "--bill", "--json").json
     # No label of it names a span, so nothing tells when the run was lost.
     assert report["groups"]["m"]["bill"] is None
-
-
-def test_under_pseudonyms_no_report_names_anybody(cli: Cli, tmp_path: Path) -> None:
-    report_on(cli, tmp_path, "t1,ann,m,failed,1,0", "t2,ann,m,succeeded,0,0")
-    files = ("--html", "r.html", "--markdown", "r.md", "--csv", "r.csv", "--latex", "r.tex")
-    assert cli("report", "--labels", "ann", "--pseudonyms", *files).code == 0
-    shown = cli("report", "--pseudonyms").out
-    document = cli("report", "--labels", "ann", "--pseudonyms", "--json").json
-    assert document["labels"] == "A"
-    for text in (shown, *((tmp_path / name).read_text("utf-8") for name in files[1::2])):
-        assert not re.search(r"\bann\b", text)
 
 
 def test_what_helps_is_told_in_text_and_json(cli: Cli, tmp_path: Path) -> None:

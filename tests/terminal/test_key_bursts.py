@@ -20,7 +20,7 @@ SPANS: Final = 300
 SIZES: Final = ((100, 30), (120, 40), (80, 24))
 """Terminal sizes in columns and rows."""
 
-BURSTS: Final = 125
+BURSTS: Final = 50
 ESCAPE: Final = b"\x1b[27u"
 """The escape key as terminals send it that tell it from the beginning of a sequence."""
 

@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.atif import READER
-from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one, told, write_json
+from tests.traces.checks import read_file, read_one, told, write_json
 from tests.traces.checks import write_json_lines as write_lines
 
 Json = dict[str, object]
@@ -372,13 +372,6 @@ def test_other_records_with_steps_are_left_to_others(tmp_path: Path, foreign: ob
 def test_no_other_reader_claims_a_trajectory(tmp_path: Path) -> None:
     source = Source(write_json(tmp_path / "t.json", published_trajectory(user("go"))))
     assert [reader.name for reader in claims(source)] == ["atif"]
-
-
-@needs_corpus
-def test_nothing_of_the_corpus_is_claimed() -> None:
-    files = [path for path in sorted(CORPUS.rglob("*")) if path.is_file()]
-    assert files
-    assert not [path for path in files if READER.recognises(Source(path))]
 
 
 STEP = st.sampled_from(

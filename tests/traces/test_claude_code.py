@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread, Tokens
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import check_sound, keys_of, said, spans_of, write_json_lines
+from tests.traces.checks import keys_of, said, spans_of, write_json_lines
 from tests.traces.claude_sessions import (
     SESSION,
     agent,
@@ -332,50 +329,3 @@ def test_other_files_are_not_taken_for_sessions(tmp_path: Path) -> None:
     ]
     for content in contents:
         assert not READER.recognises(Source(write_json_lines(tmp_path / "x.jsonl", *content)))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2)
-    ),
-    max_leaves=5,
-)
-VALID: list[Mapping[str, object]] = [
-    user("u1", None, "go"),
-    agent("a1", "u1", call("t1", "Task", prompt="look"), usage={"output_tokens": 3}),
-    user("w1", None, "look", isSidechain=True),
-    agent("w2", "w1", "found", isSidechain=True, agentId="w"),
-    answer("r1", "a1", "t1", "agentId: w"),
-    user("u2", "r1", [text("go on"), {"type": "image"}]),
-    record("s1", "u2", "system", subtype="compact_boundary", logicalParentUuid="u2"),
-    record("h1", "s1", "attachment", attachment={"type": "hook"}),
-]
-
-
-@st.composite
-def spoilt(draw: st.DrawFn) -> object:
-    """A valid record of which one value, at any depth, was replaced."""
-    copy: object = json.loads(json.dumps(draw(st.sampled_from(VALID))))
-    place: object = copy
-    for _depth in range(draw(st.integers(1, 4))):
-        if not isinstance(place, dict) or not place:
-            break
-        name = draw(st.sampled_from(sorted(place)))
-        if not isinstance(place[name], dict) or draw(st.booleans()):
-            place[name] = draw(JSON)
-            break
-        place = place[name]
-    return copy
-
-
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None
-)
-@given(st.lists(spoilt() | st.sampled_from(VALID) | JSON, max_size=10))
-def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
-    path = write_json_lines(tmp_path / "s.jsonl", *VALID[:1], *records)
-    (trace,) = READER.read(Source(path)).traces
-    check_sound(trace)
-    (again,) = READER.read(Source(path)).traces
-    assert keys_of(again) == keys_of(trace)

@@ -94,10 +94,3 @@ def test_what_is_broken_in_the_edge_cases_is_reported() -> None:
     assert trace.span(failed).status == "error"
     assert "error" in said(trace)
     assert "wow error" in said(trace)
-
-
-@needs_corpus
-def test_no_other_real_file_is_claimed() -> None:
-    files = [path for path in CORPUS.rglob("*") if path.is_file() and path.parent != FOLDER]
-    assert len(files) > 50
-    assert not [path for path in files if READER.recognises(Source(path))]

@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import check_sound, said, spans_of
+from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     call,
@@ -22,7 +20,6 @@ from tests.traces.rollouts import (
     meta,
     output,
     reasoning,
-    record,
     trace_of,
     write,
 )
@@ -166,53 +163,3 @@ def test_other_jsonl_is_not_taken_for_a_rollout(tmp_path: Path) -> None:
         path = tmp_path / "other.jsonl"
         path.write_bytes(content)
         assert not READER.recognises(Source(path)), content
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-VALID = [
-    meta(base_instructions={"text": "Be brief."}),
-    meta("parent"),
-    message("user", "go"),
-    message("assistant", "ok"),
-    reasoning("hm"),
-    call("a"),
-    output("a", '{"output": "x", "metadata": {"exit_code": 1}}'),
-    event("agent_message", message="ok"),
-    event("user_message", message="go"),
-    event("turn_aborted", reason="x"),
-    event("task_complete", last_agent_message="ok"),
-    event("item_completed", item={"type": "Reasoning", "summary_text": ["a"], "raw_content": []}),
-    record("turn_context", {"model": "m"}),
-    record("compacted", {"message": "m"}),
-]
-
-
-@st.composite
-def spoilt(draw: st.DrawFn) -> object:
-    """A valid record of which one value, at any depth, was replaced."""
-    copy: object = json.loads(json.dumps(draw(st.sampled_from(VALID))))
-    place: object = copy
-    for _depth in range(draw(st.integers(0, 4))):
-        children = list(place) if isinstance(place, dict) else []
-        if not children or not isinstance(place, dict):
-            break
-        name = draw(st.sampled_from(children))
-        if not isinstance(place[name], dict) or draw(st.booleans()):
-            place[name] = draw(JSON)
-            break
-        place = place[name]
-    return copy
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
-@given(st.lists(spoilt() | st.sampled_from(VALID) | JSON, max_size=12))
-def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
-    trace = READER.read(Source(write(tmp_path, *VALID[:1], *records))).traces[0]
-    read_fully(trace)
-    check_sound(trace)

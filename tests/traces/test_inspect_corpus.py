@@ -12,7 +12,6 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanKind, Trace
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import CORPUS, needs_corpus, read_file
 from tests.traces.inspect_logs import spans
@@ -146,12 +145,3 @@ def test_real_archives_that_are_cut_off_keep_their_intact_samples(
             assert cut < ends[0]
             continue
         assert len(read_file(inspect_reader.READER, path).traces) == sum(end <= cut for end in ends)
-
-
-@pytest.mark.slow
-def test_no_other_file_is_claimed() -> None:
-    for path in sorted(CORPUS.rglob("*")):
-        if path.is_file():
-            names = [reader.name for reader in claims(Source(path))]
-            assert ("inspect" in names) == (path.parent == FOLDER), path
-            assert path.parent != FOLDER or names == ["inspect"]

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, Outcome, Role, SpanKind, SpanStatus, Trace
@@ -381,12 +379,6 @@ BLOCKS = [
     {"from": "gpt", "value": "x"},
 ]
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-
 
 DOCUMENT: list[object] = [
     {"messages": CONVERSATION},
@@ -394,44 +386,3 @@ DOCUMENT: list[object] = [
     {"messages": BLOCKS},
     {"task_id": 1, "reward": 1, "traj": CONVERSATION},
 ]
-
-
-def spoil(value: object, walk: list[int], junk: object) -> object:
-    """``value`` with ``junk`` in the place to which ``walk`` leads."""
-    if not walk or not isinstance(value, dict | list) or not value:
-        return junk
-    step, *rest = walk
-    if isinstance(value, list):
-        at = step % len(value)
-        return [*value[:at], spoil(value[at], rest, junk), *value[at + 1 :]]
-    key = sorted(value)[step % len(value)]
-    return {**value, key: spoil(value[key], rest, junk)}
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    faults=st.lists(
-        st.tuples(st.lists(st.integers(0, 9), min_size=2, max_size=7), JUNK), min_size=1, max_size=4
-    )
-)
-def test_nothing_that_is_wrong_inside_a_file_raises(
-    tmp_path: Path, faults: list[tuple[list[int], object]]
-) -> None:
-    document: object = DOCUMENT
-    for walk, junk in faults:
-        document = spoil(document, walk, junk)
-    source = Source(write_json(tmp_path / "run.json", document))
-    if READER.recognises(source):
-        read_file(READER, source.path)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(end=st.integers(0, 2000), junk=st.binary(max_size=8))
-def test_a_file_cut_anywhere_and_spoilt_raises_nothing(
-    tmp_path: Path, end: int, junk: bytes
-) -> None:
-    whole = "\n".join(map(json.dumps, [*CONVERSATION, LABELLED])).encode()
-    path = tmp_path / "run.jsonl"
-    path.write_bytes(whole[:end] + junk + whole[end + 3 :])
-    if READER.recognises(Source(path)):
-        read_file(READER, path)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome
 from mast_tui.traces.readers.chat.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_file, read_one
@@ -76,10 +73,3 @@ def test_failed_agents_of_agentrx_are_those_of_the_spans() -> None:
             total += 1
             hits += failure["failed_agent"].lower() in concerned
     assert hits >= 0.98 * total > 0
-
-
-@needs_corpus
-@pytest.mark.parametrize("folder", ["codex", "claude-code", "inspect", "otel-genai", "mast-human"])
-def test_other_formats_of_the_corpus_are_left_to_others(folder: str) -> None:
-    for path in (CORPUS / folder).iterdir():
-        assert not READER.recognises(Source(path)), path

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from mast_tui.traces.io.source import Source
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.mini_swe_agent import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
@@ -36,14 +32,3 @@ def test_every_answer_is_words_and_a_command_and_every_command_is_answered() -> 
         if seen.startswith("<returncode>"):
             failed = not seen.startswith("<returncode>0<")
             assert trace.span(result).status == ("error" if failed else "ok")
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_the_reader_claims_this_file_only() -> None:
-    claimed = [
-        path
-        for path in sorted(CORPUS.rglob("*"))
-        if path.is_file() and "mini-swe-agent" in [reader.name for reader in claims(Source(path))]
-    ]
-    assert claimed == [RUN]

@@ -12,8 +12,6 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers.openhands.reader import READER
 from tests.traces.checks import (
-    CORPUS,
-    needs_corpus,
     read_file,
     read_one,
     told,
@@ -270,13 +268,6 @@ def test_a_history_of_pairs_without_ids(tmp_path: Path) -> None:
 )
 def test_other_lists_of_actions_are_left_to_others(tmp_path: Path, foreign: object) -> None:
     assert not READER.recognises(Source(write_json(tmp_path / "x.json", foreign)))
-
-
-@needs_corpus
-def test_nothing_of_the_corpus_is_claimed() -> None:
-    files = [path for path in sorted(CORPUS.rglob("*")) if path.is_file()]
-    assert files
-    assert not [path for path in files if READER.recognises(Source(path))]
 
 
 @settings(max_examples=40, deadline=None)

@@ -14,9 +14,7 @@ from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
-    CORPUS,
     check_sound,
-    needs_corpus,
     read_one,
     told,
     write_json,
@@ -212,13 +210,6 @@ def test_other_folders_are_no_run(tmp_path: Path) -> None:
     assert read_event_folder(tmp_path) is None
     write_json(tmp_path / "1.json", {"history": [{"role": "user", "content": "x"}]})
     assert read_event_folder(tmp_path) is None
-
-
-@needs_corpus
-def test_no_folder_of_the_corpus_is_a_run() -> None:
-    folders = [path for path in [CORPUS, *CORPUS.rglob("*")] if path.is_dir()]
-    assert len(folders) > 1
-    assert not [path for path in folders if read_event_folder(path)]
 
 
 @settings(max_examples=40, deadline=None)

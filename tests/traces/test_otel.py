@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.otel.reader import READER
-from tests.traces.checks import check_sound, read_file, read_one, write_json, write_json_lines
+from tests.traces.checks import read_file, read_one, write_json, write_json_lines
 from tests.traces.otel_conventions import (
     AGENT,
     BEGIN,
@@ -23,7 +21,7 @@ from tests.traces.otel_conventions import (
     TRACE,
     spans_of,
 )
-from tests.traces.otel_layouts import LAYOUTS, any_value, key_values, otlp_document, otlp_span
+from tests.traces.otel_layouts import LAYOUTS, any_value, key_values, otlp_document
 
 
 def timeline(trace: Trace) -> list[tuple[object, ...]]:
@@ -387,33 +385,6 @@ def test_printed_spans_between_other_lines_and_cut_off(tmp_path: Path) -> None:
 )
 def test_what_others_write_is_left_to_them(tmp_path: Path, document: object) -> None:
     assert not READER.recognises(Source(write_json(tmp_path / "file.json", document)))
-
-
-_FOREIGN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=60)
-@given(st.sampled_from(sorted(CONVENTIONS)), st.data())
-def test_no_field_of_another_type_stops_the_reader(
-    tmp_path_factory: pytest.TempPathFactory, convention: str, data: st.DataObject
-) -> None:
-    spans = [otlp_span(span) for span in spans_of(CONVENTIONS[convention])]
-    for span in spans:
-        field = data.draw(st.sampled_from(sorted(span)))
-        span[field] = data.draw(_FOREIGN)
-    spans[0]["attributes"] = [{"key": "gen_ai.input.messages", "value": data.draw(_FOREIGN)}]
-    path = write_json(tmp_path_factory.mktemp("otel") / "trace.json", otlp_document(spans))
-    first, again = (READER.read(Source(path)) for _time in range(2))
-    for trace, other in zip(first.traces, again.traces, strict=True):
-        check_sound(trace)
-        keys = [trace.span(index).key for index in range(len(trace))]
-        assert keys == [other.span(index).key for index in range(len(other))]
 
 
 def test_a_call_that_was_recorded_without_arguments_has_those_of_the_tool_that_ran(

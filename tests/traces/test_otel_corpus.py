@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
@@ -37,12 +35,6 @@ def texts(trace: Trace, *kinds: str) -> list[str]:
 def tokens(trace: Trace) -> Counter[tuple[int | None, int | None]]:
     spans = (trace.span(index) for index in range(len(trace)))
     return Counter((s.tokens.input, s.tokens.output) for s in spans if s.tokens is not None)
-
-
-@needs_corpus
-@pytest.mark.parametrize("name", [*DUMPS, "otlp-json/trace.json"])
-def test_only_this_reader_claims_the_file(name: str) -> None:
-    assert [reader.name for reader in claims(Source(CORPUS / name))] == ["otel"]
 
 
 @needs_corpus

@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.swe_agent import READER
 from tests.traces.checks import CORPUS, needs_corpus, read_one
 
@@ -61,14 +59,3 @@ def test_the_demonstration_is_one_log() -> None:
     trace = read_one(READER, CORPUS / "swe-agent" / "pydicom-1458.traj")
     logs = [span for index in range(len(trace)) if (span := trace.span(index)).kind == "log"]
     assert [span.name for span in logs] == ["demonstration", "exit_status"]
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_the_reader_claims_these_files_only() -> None:
-    claimed = {
-        path.name
-        for path in sorted(CORPUS.rglob("*"))
-        if path.is_file() and "swe-agent" in [reader.name for reader in claims(Source(path))]
-    }
-    assert claimed == {f"{run}.traj" for run in RUNS}

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, SpanStatus, Trace
@@ -16,9 +14,6 @@ from mast_tui.traces.readers import readers
 from mast_tui.traces.readers.vendors.reader import READER
 from tests.traces import vendor_layouts as layouts
 from tests.traces.checks import (
-    CORPUS,
-    check_sound,
-    needs_corpus,
     read_file,
     read_one,
     write_json,
@@ -158,14 +153,6 @@ def test_other_files_are_not_taken(document: object, tmp_path: Path) -> None:
     assert not READER.recognises(Source(lines))
 
 
-@needs_corpus
-def test_no_real_file_of_another_format_is_taken() -> None:
-    files = [path for path in sorted(CORPUS.rglob("*")) if path.is_file()]
-    assert len(files) > 50
-    text = [source for source in map(Source, files) if not source.is_binary]
-    assert [source.path for source in text if READER.recognises(source)] == []
-
-
 def two_runs(records: object) -> object:
     """The records twice, the second time under other ids."""
     text = json.dumps(records)
@@ -275,33 +262,3 @@ def test_deep_nesting_is_read(tmp_path: Path) -> None:
     trace = read_one(READER, write_json(tmp_path / "a.json", run))
     assert timeline(trace)[-1] == ("message", None, "deepest")
     assert trace.identity.trace_id == "299"
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
-    max_leaves=4,
-)
-
-
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
-@given(data=st.data())
-def test_no_value_breaks_the_reader(tmp_path: Path, data: st.DataObject) -> None:
-    _name, layout = data.draw(st.sampled_from(LAYOUTS))
-    document = json.loads(json.dumps(layout()))
-    spots: list[tuple[dict[str, object], str]] = []
-    waiting = [document]
-    while waiting:
-        value = waiting.pop()
-        waiting.extend(value.values() if isinstance(value, dict) else value)
-        waiting = [one for one in waiting if isinstance(one, dict | list)]
-        spots.extend((value, name) for name in value if isinstance(value, dict))
-    for _ in range(3):
-        holder, name = spots[data.draw(st.integers(0, len(spots) - 1))]
-        holder[name] = data.draw(VALUES)
-    source = Source(write_json(tmp_path / "a.json", document))
-    if READER.recognises(source):
-        for trace in READER.read(source).traces:
-            check_sound(trace)

@@ -6,23 +6,18 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mast_tui.figures.agreement import report
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
-from mast_tui.ui.reports.agreement import AgreementScreen, Judge, nothing_of_judge
+from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.cells import value_words
 from tests import waiting
-from tests.figures.agreement.build_judge import assisted, counted, given_words
-from tests.gold.build import MODE, PRESENT
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, shown_key, stage, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 UNSURE = VerdictValue.UNSURE
 
@@ -94,15 +89,6 @@ async def test_figures_stand_under_their_titles(two: Office) -> None:
             assert row[:end].split()[-1] == figures[column]
 
 
-async def test_the_title_counts_what_two_of_three_have_finished(two: Office) -> None:
-    two.label("carol", "three", {})
-    two.label("alice", "three", {})
-    async with agreeing(two) as on:
-        assert "alice, bob and carol" in on.lines[0]
-        assert "3 traces by two or more" in on.lines[0]
-        assert "by all" not in on.lines[0]
-
-
 async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -> None:
     two.label("alice", "three", {})
     two.label("bob", "three", {"3.1": (4, 4)})
@@ -114,25 +100,6 @@ async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -
         assert re.search(rf"raw agreement *{interval}", words(on))
         assert "the jackknife over the traces" in words(on)
         assert "trace × mode pairs have a verdict by both" in words(on)
-
-
-async def test_what_is_undefined_is_a_dash_and_the_cursor_tells_why(two: Office) -> None:
-    async with agreeing(two) as on:
-        figures = cells(on, "1.1")
-        kappas = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
-        assert {figures[name] for name in kappas} == {"—"}
-        assert "nobody said present" in words(on)
-        assert "all verdicts are the same" in words(on)
-        await on.press("j", "j")
-        assert "Step repetition" in str(screen(on).detail.border_title)
-        assert "alice in 100 % and bob in 50 % say present" in words(on)
-
-
-async def test_unfinished_traces_count_for_nothing(two: Office) -> None:
-    two.label("alice", "three", {"1.3": (3, 4)}, finish=False)
-    two.label("bob", "three", {})
-    async with agreeing(two) as on:
-        assert cells(on, "1.3")["n"] == "2"
 
 
 async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_recorded(
@@ -282,16 +249,6 @@ async def test_places_are_compared_on_a_page_of_their_own(two: Office) -> None:
         assert re.search(r"places marked +3", words(on))
 
 
-async def test_places_are_compared_without_the_files_of_their_traces(two: Office) -> None:
-    for name in ("one", "two"):
-        two.trace(name).path.unlink()
-    two.file("three")
-    async with agreeing(two) as on:
-        await on.press("4")
-        figures = cells(on, "2.6")
-        assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
-
-
 async def test_without_files_and_indices_places_are_not_compared(two: Office) -> None:
     two.lose_order("one", "two")
     two.file("three")
@@ -335,35 +292,6 @@ async def test_who_works_blind_learns_nothing_of_what_judges_say_elsewhere(two: 
         assert "1 unlabelled trace left out" in words(on)
         assert "hidden from you" in words(on)
         assert "that nobody has labelled the judge says" not in words(on)
-
-
-def test_a_judge_without_anything_to_compare_is_told_in_words_also_where_a_study_keeps_back() -> (
-    None
-):
-    # One person who worked with suggestions withheld alone: their pull cannot be measured.
-    passes = tuple(assisted("ann", f"t{i}", True, {MODE: PRESENT}) for i in range(3))
-    found = judge_report(given_words({}, {}, passes=passes), rounds=0)
-    assert found["withheld"] is not None
-    words = nothing_of_judge(Judge(found, judges=("judge:rules@1",)), shown_key)
-    assert "cannot be held against" in words
-    assert not nothing_of_judge(
-        Judge(judge_report(counted(1, 0, 0, 1), rounds=0), judges=("judge:rules@1",)), shown_key
-    )
-
-
-async def test_what_warns_of_the_figures_is_said_when_they_are_there(
-    two: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    block: report.BlockJson = {"traces": ["t0", "t1"], "annotators": ["alice", "bob"]}
-    counts = report.agreement_report
-
-    def copied(*given: Any, **named: Any) -> report.Report:
-        return {**counts(*given, **named), "identical_blocks": [block]}
-
-    monkeypatch.setattr(report, "agreement_report", copied)
-    async with agreeing(two) as on:
-        assert "2 traces share 1 block" in said(on)
-        assert "! 2 traces share 1 block of verdicts" in words(on)
 
 
 async def test_what_others_finish_meanwhile_is_told_and_counted_when_asked_for(
