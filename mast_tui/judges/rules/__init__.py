@@ -75,6 +75,12 @@ RULES: Final = (
     ),
     Rule("repeated-message", repetition.MODE, "the same words again", repeated_words.find),
     Rule(
+        "after-done",
+        termination.TOO_LATE,
+        "work after it was declared finished",
+        termination.find_after_done,
+    ),
+    Rule(
         "limit",
         termination.TOO_LATE,
         "a limit ends the run while it is at work",
@@ -103,15 +109,21 @@ RULES: Final = (
         needs_end=True,
     ),
     Rule(
+        "unchecked",
+        verification.LEFT_OUT,
+        "success claimed without a look after the last change",
+        verification.find_unchecked,
+    ),
+    Rule(
         "failed-check",
-        verification.MODE,
+        verification.FAILING,
         "success claimed against the last check",
-        verification.find,
+        verification.find_failed_check,
     ),
 )
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
-REMOVED: Final = frozenset({"loop", "after-done", "overlong", "unchecked"})
+REMOVED: Final = frozenset({"loop", "overlong"})
 """The names of earlier rules. Workspaces hold judges that are called after them."""
 
 
