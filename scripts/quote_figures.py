@@ -247,7 +247,6 @@ HONEST: Final = (
     Kind("`...` at the end", lambda d: f"{d.quote} ..."),
     Kind("`&amp;lt;` for `<`", _escaped_twice, only='[<>&"]'),
     Kind("the agent's name before", _agent_before),
-    Kind("a plain word left out", _plain_word_left_out),
 )
 
 # Between honest and altered: told, and bound by nothing
@@ -305,6 +304,7 @@ BETWEEN: Final = (
     Kind("two letters turned", _typo),
     Kind("another form of a word", _other_form),
     Kind("a small word for another", _small_word),
+    Kind("a plain word left out", _plain_word_left_out),
 )
 
 PARTS: Final = (

@@ -43,30 +43,6 @@ _NEGATION: Final = re.compile(
     "no(?:t|ne|r|thing|body|where)?|never|neither|without|cannot|hardly|!=?"
 )
 
-_WEIGHTY: Final = re.compile(
-    # negations, failure, opposites
-    r"un(?!der|it|iq)\w{4,}|i[nmr](?!age|clud|for|form|port|put|side|stru|ter|to)\w{4,}|dis(?!cuss|k|play)\w{3,}|mis\w{4,}|non\w*|fail\w*|fals\w*|wrong\w*|true|err\w*|bad\w*|good|lack\w*|miss\w*"
-    r"|refus\w*|den(?:y|ie[sd])|reject\w*|block\w*|stop\w*|skip\w*|ignor\w*|empty|broken|except|unless|instead"
-    r"|accept\w*|correct\w*|known|found|able|available|healthy|valid\w*|succe\w*|pass(?:e[sd]|ing)?|complete\w*|ready|enabled?|active|safe\w*|open|closed?"
-    r"|start\w*|begin\w*|begun|end\w*|add\w*|remov\w*|increas\w*|decreas\w*|greater|larg\w*|small\w*|high\w*|low\w*|old\w*|new\w*|up|down|left|right|above|below|over|under|out|off|with|from"
-    # quantities and order
-    r"|all|any\w*|each|every\w*|both|either|some\w*|several|many|much|more|most\w*|few\w*|less\w*|least|fully"
-    r"|half|whole|entire\w*|total\w*|part(?:s|ly|ial\w*)?|single|once|twice|double|again|still|already|yet|ever"
-    r"|zero|one|two|three|four|five|six|seven|eight|nine|ten|\w+teen|twenty|hundred|thousand|million"
-    r"|first\w*|second\w*|third\w*|last\w*|next|previous\w*|final\w*|initial\w*|before|after|until|while|since"
-    r"|max\w*|min\w*|exact\w*|enough|too|very|same|different\w*|other\w*|another|own|rest|further"
-    # certainty, condition, exclusiveness
-    r"|may\w*|might|must|should|shall|could|would|can|will|need\w*|wo|sha|ought|if|whether|or|when\w*|where\w*"
-    r"|only|solely|almost|near(?:ly|by)?|bare\w*|scarce\w*|rare\w*|seldom|sometimes|often|usual\w*|always|just"
-    r"|about|around|approx\w*|rough\w*|probabl[ey]|possibl[ey]|potential\w*|likely|perhaps|apparent\w*"
-    r"|seem\w*|appear\w*|assum\w*|suppos\w*|expect\w*|estimat\w*|suspect\w*|alleged\w*|claim\w*|allow\w*"
-    r"|requir\w*|optional\w*|mandatory|forbid\w*|prevent\w*|try\w*|tried|attempt\w*|want\w*|plan\w*|intend\w*"
-)
-"""Words whose loss can change what is said: negations, opposites, quantities, order, certainty."""
-
-_WORDS_FOR_A_LOSS: Final = 6
-"""A shorter quote may lack no word."""
-
 _SUFFIXES: Final = {"ies": "y", "ied": "y"} | dict.fromkeys(("ing", "es", "ed", "s", "d", "e"), "")
 
 _STRAIGHT: Final = {
@@ -107,8 +83,6 @@ _MARKUP: Final = re.compile(
 _ELLIPSIS: Final = re.compile(r"…|\.{3,}")
 _BRACKETED: Final = re.compile(r"\[[^\[\]\n]{1,80}\]")
 _SENTENCE_END: Final = frozenset(".!?:;\n|*#>-•\"'([{")
-_IN_A_SENTENCE: Final = frozenset(",;")
-_ENDS_A_CLAUSE: Final = ",.;"
 _OF_NAMES: Final = frozenset("/\\@$=_")
 
 
@@ -161,13 +135,11 @@ class _Word:
         text: The word in the form in which words are compared.
         exact: It is a name, a number or a sign, which has no other forms.
         aside: It may be present or absent, as it is markup or a note in square brackets.
-        plain: It is a word of a sentence in lower case, whose loss does not change the sense.
     """
 
     text: str
     exact: bool
     aside: bool
-    plain: bool
 
 
 class _Words:
@@ -225,8 +197,7 @@ class _Words:
         sign = not any(map(str.isalnum, self.texts[index])) and not self._plain[start].isascii()
         aside = (self._standing and sign) or any(a <= start < b for a, b in self._asides)
         exact = _is_name(self._plain, start, end)
-        plain = not exact and _is_plain(self._plain, start, end)
-        return _Word(self.texts[index], exact, aside, plain)
+        return _Word(self.texts[index], exact, aside)
 
 
 def straightened(text: str) -> str:
@@ -296,16 +267,10 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
         last = blocks.pop()[2]
     differences = []
     likeness = Likeness.SAME
-    may_lack_a_word = len(ours) >= _WORDS_FOR_A_LOSS
     for a, b, c, d in blocks:
         gap = in_parts and ours.has_gap(a, b)
         edge = a == 0 or b == len(ours)
-        standing = theirs.words(c, d)
-        if may_lack_a_word and a == b and d - c == 1 and standing[0].plain:
-            found = Likeness.REWORDED
-            may_lack_a_word = False
-        else:
-            found = _judged(ours.words(a, b), standing, gap, edge=edge)
+        found = _judged(ours.words(a, b), theirs.words(c, d), gap, edge=edge)
         if found is not Likeness.SAME:
             altering = found is Likeness.ALTERED
             differences.append(Difference(ours.span(a, b), theirs.span(c, d), altering))
@@ -429,20 +394,6 @@ def _decoded(match: re.Match[str]) -> str:
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
         return match[0]
     return straightened(char) + "\0" * (len(match[0]) - 1)
-
-
-def _is_plain(text: str, start: int, end: int) -> bool:
-    """Return whether a word stands in a sentence and has no weight of its own."""
-    word = text[start:end]
-    if not (word.isascii() and word.isalpha() and word.islower()):
-        return False
-    if _NEGATION.fullmatch(word) or _WEIGHTY.fullmatch(word):
-        return False
-    before = text[:start].rstrip(" ")
-    if len(before) == start or not (before[-1:].isalpha() or before[-1:] in _IN_A_SENTENCE):
-        return False
-    after = text[end:].lstrip(_ENDS_A_CLAUSE)
-    return after[:1] == " " and after.lstrip()[:1].isalpha()
 
 
 def _is_name(text: str, start: int, end: int) -> bool:

@@ -56,12 +56,8 @@ def test_what_says_the_same(quote: str, text: str) -> None:
         ("the perfromance was fine", "the performance was fine"),
         ("it queries them", "it query them"),
         (
-            "the agent restarted the and read its log",
-            "the agent restarted the pod and read its log",
-        ),
-        (
             "I read the log, saw the error and left",
-            "I read the log, quickly saw the error and left",
+            "I read the log, also saw the error and left",
         ),
     ],
 )
@@ -105,16 +101,12 @@ def test_what_is_only_reworded(quote: str, text: str) -> None:
             for word in (
                 *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
                 *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
+                *("fake", "cancelled", "expired", "simulated", "pending", "stale", "dry", "recent"),
             )
         ),
         (
-            "the agent will the orders",  # too short to lack a word
-            "the agent will delete the orders",
-            [("", "delete")],
-        ),
-        (
             "the agent said that it read the orders of the shop",
-            "the agent quietly said that it read the recent orders of the shop",
+            "the agent also said that it read the recent orders of the shop",
             [("", "recent")],
         ),
     ],
