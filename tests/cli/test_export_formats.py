@@ -130,7 +130,7 @@ def test_gold_and_the_dataset_come_with_a_datasheet(
     done = cli("export", "--format", "gold", "-o", "gold.json", "--json")
     assert done.json["beside"] == ["gold.datasheet.md"]
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
-    assert "| alice | human 1 | 1 |" in sheet
+    assert "| alice | human | 1 |" in sheet
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     report = cli("agree", "--json").json
     assert gold["taxonomy"]["revisions"] == report.pop("revisions")

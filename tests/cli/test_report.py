@@ -317,6 +317,7 @@ def test_one_persons_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> Non
         "annotators": ["ann"],
         "settled_only": False,
         "not_in_study": {},
+        "merged": 0,
     }
     assert report["labels"] == report["labels_kind"] == "gold"
     words = "ann's, one person's and so no gold (verdicts: 16 single)"
