@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Table, select
+from sqlalchemy import Connection, RowMapping, Table, select, type_coerce
+from sqlalchemy.types import NullType
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
@@ -125,7 +126,9 @@ def _differences(
 
 
 def _rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    rows = connection.execute(select(table).where(table.c.annotator == annotator))
+    # Without their types: any damaged flag would be read as true.
+    columns = [type_coerce(column, NullType()) for column in table.columns]
+    rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
     json_columns = [
         place for place, column in enumerate(table.columns) if column.name in _JSON_COLUMNS
     ]

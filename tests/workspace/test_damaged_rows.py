@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -166,3 +167,20 @@ def test_an_event_that_counts_in_words_is_passed_over(tmp_path: Path) -> None:
         database.execute("UPDATE events SET seq = 'x' WHERE kind = 'label_added'")
     with closing(Workspace.open(path)) as workspace:
         assert len(workspace.check_rows().damaged) == 1
+
+
+@pytest.mark.parametrize("value", ["'x'", "-1", "2"])
+def test_a_flag_that_is_neither_0_nor_1_is_a_difference(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
+        workspace.add_annotator("alice", AnnotatorKind.HUMAN)
+        started(workspace, replace(label(workspace), saw_suggestions=True))
+        assert workspace.check_rows().differences == ()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"UPDATE labels SET saw_suggestions = {value}")
+    with closing(Workspace.open(path)) as workspace:
+        assert [one.table for one in workspace.check_rows().differences] == ["labels"]
+        workspace.rebuild()
+        assert workspace.check_rows().differences == ()
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT saw_suggestions FROM labels").fetchone() == (1,)
