@@ -260,7 +260,7 @@ class Target:
 WHOLE_TRACE = Target()
 
 
-class Doubt(IntEnum):
+class QuoteDoubt(IntEnum):
     """Whether the words that a judge quotes may be made up; those in doubt are shown last."""
 
     NONE = 0
@@ -294,11 +294,11 @@ class Evidence:
         return self.char_start is not None
 
     @property
-    def doubt(self) -> Doubt:
+    def doubt(self) -> QuoteDoubt:
         """Whether the judge may have made the words up."""
         if not self.placed:
-            return Doubt.NOT_FOUND
-        return Doubt.ALTERED if self.match is Match.ALTERED else Doubt.NONE
+            return QuoteDoubt.NOT_FOUND
+        return QuoteDoubt.ALTERED if self.match is Match.ALTERED else QuoteDoubt.NONE
 
 
 @dataclass(frozen=True, slots=True)

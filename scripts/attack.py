@@ -59,7 +59,7 @@ PROGRESS_SECONDS: Final = 5.0
 """Seconds between two lines of progress where stderr is no terminal."""
 
 
-class Kind(NamedTuple):
+class AttackKind(NamedTuple):
     """One kind of attack."""
 
     tries: Callable[[Setting], Iterator[Outcome]]
@@ -72,27 +72,31 @@ class Kind(NamedTuple):
         return max(1, round(self.whole * share))
 
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+KINDS: Final[Mapping[str, AttackKind]] = MappingProxyType(
     {
-        "kills": Kind(kills.tries, kills.WHOLE, "SIGKILL at a random moment"),
-        "locks": Kind(locks.tries, locks.WHOLE, "labels under the write lock of another process"),
-        "signals": Kind(signals.tries, signals.WHOLE, "signals and closed terminals"),
-        "planted": Kind(planted.tries, planted.WHOLE, "planted folders, workspaces and caches"),
-        "servers": Kind(servers.tries, servers.WHOLE, "hostile servers of a judge"),
-        "imports": Kind(imports.tries, imports.WHOLE, "fuzzed and forged imports"),
-        "files": Kind(files.tries, files.WHOLE, "damaged traces"),
-        "undo": Kind(undo.tries, undo.WHOLE, "imports taken back"),
-        "codebook": Kind(codebook.tries, codebook.WHOLE, "migrations of the codebook"),
-        "archives": Kind(archives.tries, archives.WHOLE, "archives that a URL names"),
-        "copies": Kind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
-        "decisions": Kind(decisions.tries, decisions.WHOLE, "decisions that no longer count"),
-        "team": Kind(team.tries, team.WHOLE, "a team's server"),
-        "web": Kind(web.tries, web.WHOLE, "the app in browsers"),
+        "kills": AttackKind(kills.tries, kills.WHOLE, "SIGKILL at a random moment"),
+        "locks": AttackKind(
+            locks.tries, locks.WHOLE, "labels under the write lock of another process"
+        ),
+        "signals": AttackKind(signals.tries, signals.WHOLE, "signals and closed terminals"),
+        "planted": AttackKind(
+            planted.tries, planted.WHOLE, "planted folders, workspaces and caches"
+        ),
+        "servers": AttackKind(servers.tries, servers.WHOLE, "hostile servers of a judge"),
+        "imports": AttackKind(imports.tries, imports.WHOLE, "fuzzed and forged imports"),
+        "files": AttackKind(files.tries, files.WHOLE, "damaged traces"),
+        "undo": AttackKind(undo.tries, undo.WHOLE, "imports taken back"),
+        "codebook": AttackKind(codebook.tries, codebook.WHOLE, "migrations of the codebook"),
+        "archives": AttackKind(archives.tries, archives.WHOLE, "archives that a URL names"),
+        "copies": AttackKind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
+        "decisions": AttackKind(decisions.tries, decisions.WHOLE, "decisions that no longer count"),
+        "team": AttackKind(team.tries, team.WHOLE, "a team's server"),
+        "web": AttackKind(web.tries, web.WHOLE, "the app in browsers"),
     }
 )
 
 
-class Progress:
+class AttackProgress:
     """The tries that are done of each kind, on stderr, from a thread of its own.
 
     A terminal shows one line that is rewritten; anything else gets a line every few seconds.
@@ -223,7 +227,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shares = dict.fromkeys(tried, options.share)
         planned = {kind: KINDS[kind].planned(share) for kind, share in shares.items()}
-        with Progress(planned) as progress:
+        with AttackProgress(planned) as progress:
             for outcome in outcomes(
                 shares, Path(folder), seed=options.seed, jobs=options.jobs, kept=options.keep
             ):

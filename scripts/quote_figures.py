@@ -203,9 +203,9 @@ def _agent_before(d: Drawn) -> str | None:
     return f"{agent}{role}: {d.quote}" if agent else None
 
 
-def _without(d: Drawn, found: re.Match[str] | None) -> str | None:
+def _without(d: Drawn, match: re.Match[str] | None) -> str | None:
     """Return the quote without a match and the blanks after it."""
-    return None if found is None else d.quote[: found.start()] + d.quote[found.end() :].lstrip(" ")
+    return None if match is None else d.quote[: match.start()] + d.quote[match.end() :].lstrip(" ")
 
 
 def _plain_word_left_out(d: Drawn) -> str | None:
@@ -253,37 +253,37 @@ HONEST: Final = (
 
 
 def _note(d: Drawn) -> str | None:
-    found = _inner_word(d)
-    return found and f"{d.quote[: found.end()]} [the agent]{d.quote[found.end() :]}"
+    match = _inner_word(d)
+    return match and f"{d.quote[: match.end()]} [the agent]{d.quote[match.end() :]}"
 
 
 def _typo(d: Drawn) -> str | None:
     words = [m for m in _WORD.finditer(d.quote) if len(m[0]) >= 6 and m[0].islower()]
     if not words:
         return None
-    found = d.chance.choice(words)
-    at = found.start() + d.chance.randrange(2, len(found[0]) - 2)
-    swapped = d.quote[at + 1] + d.quote[at]
-    return _changed(d, d.quote[:at] + swapped + d.quote[at + 2 :])
+    match = d.chance.choice(words)
+    offset = match.start() + d.chance.randrange(2, len(match[0]) - 2)
+    swapped = d.quote[offset + 1] + d.quote[offset]
+    return _changed(d, d.quote[:offset] + swapped + d.quote[offset + 2 :])
 
 
 def _other_form(d: Drawn) -> str | None:
     words = [m for m in _WORD.finditer(d.quote) if re.fullmatch("[a-z]{4,}(?:ing|ed|s)", m[0])]
     if not words:
         return None
-    found = d.chance.choice(words)
-    stem = re.sub("(?:ing|ed|s)$", "", found[0])
-    ending = d.chance.choice([e for e in ("ing", "ed", "s", "") if stem + e != found[0]])
-    return d.quote[: found.start()] + stem + ending + d.quote[found.end() :]
+    match = d.chance.choice(words)
+    stem = re.sub("(?:ing|ed|s)$", "", match[0])
+    ending = d.chance.choice([e for e in ("ing", "ed", "s", "") if stem + e != match[0]])
+    return d.quote[: match.start()] + stem + ending + d.quote[match.end() :]
 
 
 def _small_word(d: Drawn) -> str | None:
     small = ["the", "a", "is", "was", "to", "of", "in", "on", "and", "but", "that", "this"]
-    found = _any(d, re.compile(rf"(?<=[\w,] )(?:{'|'.join(small)})(?= \w)"))
-    if found is None:
+    match = _any(d, re.compile(rf"(?<=[\w,] )(?:{'|'.join(small)})(?= \w)"))
+    if match is None:
         return None
-    other = d.chance.choice([word for word in small if word != found[0]])
-    return d.quote[: found.start()] + other + d.quote[found.end() :]
+    other = d.chance.choice([word for word in small if word != match[0]])
+    return d.quote[: match.start()] + other + d.quote[match.end() :]
 
 
 def _left_out(sign: str, *, before: int = 6, after: int = 6) -> Edit:
@@ -319,32 +319,32 @@ PARTS: Final = (
 
 
 def _number(d: Drawn) -> str | None:
-    found = _any(d, _NUMBER)
-    if found is None:
+    match = _any(d, _NUMBER)
+    if match is None:
         return None
-    digits = list(found[0])
-    at = d.chance.choice([i for i, char in enumerate(digits) if char.isdigit()])
-    digits[at] = d.chance.choice([n for n in "123456789" if n != digits[at]])
-    return d.quote[: found.start()] + "".join(digits) + d.quote[found.end() :]
+    digits = list(match[0])
+    index = d.chance.choice([i for i, char in enumerate(digits) if char.isdigit()])
+    digits[index] = d.chance.choice([n for n in "123456789" if n != digits[index]])
+    return d.quote[: match.start()] + "".join(digits) + d.quote[match.end() :]
 
 
 def _digit_of_word(d: Drawn) -> str | None:
-    found = _any(d, re.compile(r"(?<=[A-Za-z_-])\d(?!\d)"))
-    if found is None:
+    match = _any(d, re.compile(r"(?<=[A-Za-z_-])\d(?!\d)"))
+    if match is None:
         return None
-    other = d.chance.choice([n for n in "123456789" if n != found[0]])
-    return d.quote[: found.start()] + other + d.quote[found.end() :]
+    other = d.chance.choice([n for n in "123456789" if n != match[0]])
+    return d.quote[: match.start()] + other + d.quote[match.end() :]
 
 
 def _point(d: Drawn) -> str | None:
-    found = _any(d, re.compile(r"(?<=\d)\.(?=\d)"))
-    return found and d.quote[: found.start()] + d.quote[found.end() :]
+    match = _any(d, re.compile(r"(?<=\d)\.(?=\d)"))
+    return match and d.quote[: match.start()] + d.quote[match.end() :]
 
 
 def _negated(d: Drawn) -> str | None:
-    found = _any(d, _VERB)
+    match = _any(d, _VERB)
     word = d.chance.choice((" not", " not", " never", " no longer"))
-    return found and d.quote[: found.end()] + word + d.quote[found.end() :]
+    return match and d.quote[: match.end()] + word + d.quote[match.end() :]
 
 
 def _affirmed(d: Drawn) -> str | None:
@@ -356,32 +356,32 @@ def _opposite(d: Drawn) -> str | None:
     words = [m for m in _WORD.finditer(d.quote) if m[0].lower() in _OPPOSITE]
     if not words:
         return None
-    found = d.chance.choice(words)
-    other = _OPPOSITE[found[0].lower()]
-    other = other.capitalize() if found[0][0].isupper() else other
-    return d.quote[: found.start()] + other + d.quote[found.end() :]
+    match = d.chance.choice(words)
+    other = _OPPOSITE[match[0].lower()]
+    other = other.capitalize() if match[0][0].isupper() else other
+    return d.quote[: match.start()] + other + d.quote[match.end() :]
 
 
 def _name(d: Drawn) -> str | None:
-    found = _any(d, _NAME)
-    if found is None:
+    match = _any(d, _NAME)
+    if match is None:
         return None
-    known = {m[0] for text in d.of.texts for m in _NAME.finditer(text[:4_000])}
-    others = sorted(name for name in known if name.lower() != found[0].lower())
-    other = d.chance.choice(others) if others else "Montgomery"
-    return d.quote[: found.start()] + other + d.quote[found.end() :]
+    names = {m[0] for text in d.of.texts for m in _NAME.finditer(text[:4_000])}
+    other_names = sorted(name for name in names if name.lower() != match[0].lower())
+    other = d.chance.choice(other_names) if other_names else "Montgomery"
+    return d.quote[: match.start()] + other + d.quote[match.end() :]
 
 
 def _near_name(d: Drawn) -> str | None:
-    found = _any(d, _NAME)
-    if found is None:
+    match = _any(d, _NAME)
+    if match is None:
         return None
-    at = d.chance.randrange(1, len(found[0]))
-    if found[0][at] == "_":
+    offset = d.chance.randrange(1, len(match[0]))
+    if match[0][offset] == "_":
         return None
-    letter = d.chance.choice([c for c in "aeiounrstlm" if c != found[0][at].lower()])
-    name = found[0][:at] + letter + found[0][at + 1 :]
-    return d.quote[: found.start()] + name + d.quote[found.end() :]
+    letter = d.chance.choice([c for c in "aeiounrstlm" if c != match[0][offset].lower()])
+    name = match[0][:offset] + letter + match[0][offset + 1 :]
+    return d.quote[: match.start()] + name + d.quote[match.end() :]
 
 
 def _near_word(d: Drawn) -> str | None:

@@ -131,7 +131,16 @@ def true_values(prevalence: float) -> dict[str, float]:
 
 
 def population(prevalence: float, a: Rates, b: Rates) -> NDArray[np.float64]:
-    """The chances of both, b's absent, a's absent and neither saying present."""
+    """Return the probabilities of the four pairs of verdicts.
+
+    Args:
+        prevalence: The probability that the mode shows in a trace.
+        a: The rates of the first annotator.
+        b: The rates of the second annotator.
+
+    Returns:
+        The probabilities of both, the first only, the second only and neither saying present.
+    """
     shows, not_ = prevalence, 1 - prevalence
     return np.array(
         [
@@ -144,15 +153,24 @@ def population(prevalence: float, a: Rates, b: Rates) -> NDArray[np.float64]:
 
 
 def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
-    """The intervals of one study, and in how many labelled traces the mode shows."""
+    """Simulate one study of two annotators and a judge.
+
+    Args:
+        seed: The seed of the random numbers and of the resampling.
+        prevalence: The probability that the mode shows in a trace.
+        rounds: The number of resamples.
+
+    Returns:
+        The interval of each figure, and the number of labelled traces in which the mode shows.
+    """
     random = np.random.default_rng([seed, round(prevalence * 1000)])
     shows = random.random(TRACES + UNLABELLED) < prevalence
     labelled = [f"t{i:04}" for i in range(TRACES)]
     ann, bob = (seen(random, shows[:TRACES], rates) for rates in (ANN, BOB))
     judge = seen(random, shows, SIMULATED)
     every = [*labelled, *(f"u{i:04}" for i in range(UNLABELLED))]
-    said = np.where([ann, bob], PRESENT, ABSENT)[:, :, None].astype(np.int8)
-    given = JudgeInput(
+    table = np.where([ann, bob], PRESENT, ABSENT)[:, :, None].astype(np.int8)
+    judge_input = JudgeInput(
         taxonomy_ref="simulated@1",
         modes=(MODE,),
         judge=JUDGE,
@@ -162,8 +180,8 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
         ),
         unlabelled=frozenset(every) - frozenset(labelled),
     )
-    people = table_coefficients(sums_of(said, range(TRACES), rounds, seed).everything())
-    report = judge_report(given, rounds=rounds, seed=seed)
+    people = table_coefficients(sums_of(table, range(TRACES), rounds, seed).everything())
+    report = judge_report(judge_input, rounds=rounds, seed=seed)
     figures = report["modes"][MODE[1]]
     outcome = {
         "kappa, two annotators": people["cohen_kappa"].ci,
@@ -178,15 +196,29 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
 
 
 def seen(random: np.random.Generator, shows: Flags, rates: Rates) -> Flags:
-    """What somebody with these rates says of each trace."""
+    """Draw the verdicts of an annotator with these rates.
+
+    Args:
+        random: The source of random numbers.
+        shows: Whether the mode shows, for each trace.
+        rates: The annotator's true positive and true negative rates.
+
+    Returns:
+        Whether the annotator says present, for each trace.
+    """
     luck = random.random(len(shows))
-    said: Flags = np.where(shows, luck < rates.tpr, luck >= rates.tnr)
-    return said
+    verdict_flags: Flags = np.where(shows, luck < rates.tpr, luck >= rates.tnr)
+    return verdict_flags
 
 
-def verdicts(traces: Sequence[str], said: Flags) -> Iterator[tuple[str, VerdictValue]]:
-    """The traces with what was said of them, as far as there are traces."""
-    for trace, present in zip(traces, said.tolist(), strict=False):
+def verdicts(traces: Sequence[str], verdict_flags: Flags) -> Iterator[tuple[str, VerdictValue]]:
+    """Yield traces with their verdicts.
+
+    Args:
+        traces: The ids of the traces.
+        verdict_flags: Whether the verdict is present, for each of these traces and maybe more.
+    """
+    for trace, present in zip(traces, verdict_flags.tolist(), strict=False):
         yield trace, VerdictValue.PRESENT if present else VerdictValue.ABSENT
 
 
@@ -197,18 +229,28 @@ def ends(figure: CoefficientJson) -> Interval | None:
 
 
 def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
-    """Run one study per seed and print its table; whether all that should hold does."""
+    """Run one study per seed and print the table of its intervals.
+
+    Args:
+        seeds: The seeds.
+        prevalence: The probability that the mode shows in a trace.
+        rounds: The number of resamples of each study.
+        jobs: The number of processes.
+
+    Returns:
+        Whether all intervals that must hold the true value do so often enough.
+    """
     truth = true_values(prevalence)
     tallies = {name: Tally() for name in truth}
     positives: list[int] = []
     run = partial(one_run, prevalence=prevalence, rounds=rounds)
     with ProcessPoolExecutor(jobs) as pool:
-        for outcome, shown in pool.map(run, seeds, chunksize=10):
-            positives.append(shown)
+        for outcome, mode_count in pool.map(run, seeds, chunksize=10):
+            positives.append(mode_count)
             for name, interval in outcome.items():
                 count(tallies[name], interval, truth[name])
     enough = prevalence * TRACES >= ENOUGH
-    few = sum(shown < ENOUGH for shown in positives)
+    few = sum(mode_count < ENOUGH for mode_count in positives)
     print(
         f"prevalence {prevalence:g}: {len(positives)} runs of {TRACES} labelled and {UNLABELLED} "
         f"other traces, {np.mean(positives):.1f} positives on average ({min(positives)} to "
@@ -229,7 +271,13 @@ def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
 
 
 def count(tally: Tally, interval: Interval | None, truth: float) -> None:
-    """Add one run."""
+    """Add the interval of one run to a tally.
+
+    Args:
+        tally: The tally of the figure.
+        interval: The interval of the run, None where there is none.
+        truth: The true value of the figure.
+    """
     if interval is None:
         tally.missing += 1
         return
@@ -274,8 +322,8 @@ DESIGN_RUNS: Final = 500
 DESIGN_ROUNDS: Final = 500
 ENDLESS: Final = 1e9
 SETS: Final = "sets"
-SHOWN: Final = {"cohen_kappa": "κ", "krippendorff_alpha": "α", "gwet_ac1": "AC1"}
-OTHERS: Final = {
+MAIN_FIGURES: Final = {"cohen_kappa": "κ", "krippendorff_alpha": "α", "gwet_ac1": "AC1"}
+OTHER_FIGURES: Final = {
     "fleiss_kappa": "Fleiss κ",
     "raw_agreement": "raw",
     "positive_agreement": "Ppos",
@@ -288,31 +336,45 @@ Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
 
 
 def drawn(design: Design, traces: int, random: np.random.Generator) -> Said:
-    """What the annotators say in one study; who does not label a trace says nothing of it."""
+    """Draw the verdicts of one study.
+
+    Args:
+        design: The annotators and the traces that each of them labels.
+        traces: The number of traces.
+        random: The source of random numbers.
+
+    Returns:
+        The verdicts by annotator, trace and mode, ``MISSING`` where a trace was not labelled.
+    """
     lift = np.where(random.random(traces) < 0.5, 1 + LIFT, 1 - LIFT)
     shows = random.random((traces, len(SHOWS))) < np.array(SHOWS) * lift[:, None]
-    said = np.empty((design.people, traces, len(SHOWS)), dtype=np.int8)
-    for one, rates in enumerate(PEOPLE[: design.people]):
-        said[one] = np.where(seen(random, shows.ravel(), rates), PRESENT, ABSENT).reshape(
+    table = np.empty((design.people, traces, len(SHOWS)), dtype=np.int8)
+    for annotator, rates in enumerate(PEOPLE[: design.people]):
+        table[annotator] = np.where(seen(random, shows.ravel(), rates), PRESENT, ABSENT).reshape(
             shows.shape
         )
     if design.rotating:
         # As a study deals its traces: each pair comes once before any comes again.
         turns = -(-traces // len(design.pairs))
         order = [random.permutation(len(design.pairs)) for _ in range(turns)]
-        labels = np.zeros(said.shape[:2], dtype=np.bool_)
+        labels = np.zeros(table.shape[:2], dtype=np.bool_)
         for trace, pair in enumerate(np.concatenate(order)[:traces].tolist()):
             labels[list(design.pairs[pair]), trace] = True
-        said[~labels] = MISSING
-    return said
+        table[~labels] = MISSING
+    return table
 
 
 def expected(design: Design, prevalence: float) -> TableSums:
-    """The sums of an endless study of one mode."""
+    """Return the sums of an endless study of one mode.
+
+    Args:
+        design: The annotators and the traces that each of them labels.
+        prevalence: The probability that the mode shows in a trace.
+    """
     people = PEOPLE[: design.people]
     cells = np.array([population(prevalence, people[a], people[b]) for a, b in design.pairs])
     patterns = np.zeros(len(ways(design.people)))
-    kinds = {(n, k): place for place, (n, k) in enumerate(ways(design.people).tolist())}
+    kinds = {(n, k): index for index, (n, k) in enumerate(ways(design.people).tolist())}
     if design.rotating:
         cells /= len(cells)
         both, first, second, neither = cells.sum(axis=0)
@@ -327,7 +389,12 @@ def expected(design: Design, prevalence: float) -> TableSums:
 
 
 def chance_of(answers: Sequence[bool], prevalence: float) -> float:
-    """How likely these annotators give these answers on one trace."""
+    """Return the probability that the annotators give these answers on one trace.
+
+    Args:
+        answers: Whether the verdict is present, for each annotator.
+        prevalence: The probability that the mode shows in the trace.
+    """
     likely = [prevalence, 1 - prevalence]
     for present, rates in zip(answers, PEOPLE, strict=False):
         likely[0] *= rates.tpr if present else 1 - rates.tpr
@@ -338,19 +405,19 @@ def chance_of(answers: Sequence[bool], prevalence: float) -> float:
 def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
     """By figure, and mode, ``POOLED`` or ``MACRO``: its value in an endless study."""
     tables = [expected(design, prevalence) for prevalence in SHOWS]
-    modes = [table_values(one) for one in tables]
+    modes = [table_values(values) for values in tables]
     first = tables[0]
     pooled = table_values(
         TableSums(
-            sum((one.pairs for one in tables), np.zeros_like(first.pairs)),
-            sum((one.patterns for one in tables), np.zeros_like(first.patterns)),
+            sum((values.pairs for values in tables), np.zeros_like(first.pairs)),
+            sum((values.patterns for values in tables), np.zeros_like(first.patterns)),
             first.rated, 0, first.pair_traces, False, 0,
         )
     )  # fmt: skip
     truth: dict[tuple[str, int | str], float] = {}
     for name in FIGURES:
-        truth |= {(name, mode): float(one[name][0]) for mode, one in enumerate(modes)}
-        truth[name, MACRO] = float(defined_mean([one[name] for one in modes], 1)[0][0])
+        truth |= {(name, mode): float(values[name][0]) for mode, values in enumerate(modes)}
+        truth[name, MACRO] = float(defined_mean([values[name] for values in modes], 1)[0][0])
         truth[name, POOLED] = float(pooled[name][0])
     return truth
 
@@ -365,23 +432,34 @@ def true_sets(design: Design) -> float:
 def design_run(
     seed: int, design: Design, traces: int, rounds: int, percentiles: bool
 ) -> dict[tuple[str, int | str], Coefficient]:
-    """The figures of one study with their intervals, where they are defined."""
+    """Compute the figures of one study with their intervals.
+
+    Args:
+        seed: The seed of the random numbers and of the resampling.
+        design: The annotators and the traces that each of them labels.
+        traces: The number of traces.
+        rounds: The number of resamples.
+        percentiles: Whether to use the percentiles of the resamples as intervals.
+
+    Returns:
+        The defined figures, by name and mode, ``POOLED`` or ``MACRO``.
+    """
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
-    said = drawn(design, traces, random)
+    table = drawn(design, traces, random)
     if percentiles:
-        return by_percentiles(sums_of(said, range(traces), rounds, seed, many=0))
-    sums = sums_of(said, range(traces), rounds, seed)
+        return by_percentiles(sums_of(table, range(traces), rounds, seed, many=0))
+    sums = sums_of(table, range(traces), rounds, seed)
     modes = [table_coefficients(sums.of([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
-    found: dict[tuple[str, int | str], Coefficient] = {}
+    coefficients: dict[tuple[str, int | str], Coefficient] = {}
     for name in FIGURES:
-        found |= {(name, mode): one[name] for mode, one in enumerate(modes)}
-        found |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = set_agreement(said, rounds, seed)["krippendorff_alpha_jaccard"]
+        coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
+        coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
+    sets = set_agreement(table, rounds, seed)["krippendorff_alpha_jaccard"]
     ends_of_sets = ends(sets)
     if sets["value"] is not None:
-        found[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
-    return {where: one for where, one in found.items() if one.value is not None}
+        coefficients[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
+    return {where: one for where, one in coefficients.items() if one.value is not None}
 
 
 def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
@@ -412,20 +490,20 @@ def design_rows(
     band = {mode: name for name, modes in BANDS.items() for mode in modes}
     run = partial(design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles)
     with ProcessPoolExecutor(jobs) as pool:
-        for found in pool.map(run, runs, chunksize=10):
-            for (name, where), one in found.items():
+        for coefficients in pool.map(run, runs, chunksize=10):
+            for (name, where), coefficient in coefficients.items():
                 cell = name, where if isinstance(where, str) else band[where]
                 true = truth[name, where]
-                off.setdefault(cell, []).append((one.value or 0.0) - true)
-                if one.ci is not None:
-                    held.setdefault(cell, []).append(one.ci[0] <= true <= one.ci[1])
+                off.setdefault(cell, []).append((coefficient.value or 0.0) - true)
+                if coefficient.ci is not None:
+                    held.setdefault(cell, []).append(coefficient.ci[0] <= true <= coefficient.ci[1])
     columns = (*BANDS, POOLED, MACRO)
     sizes = {**{name: len(modes) for name, modes in BANDS.items()}, POOLED: 1, MACRO: 1}
     return [
         (
             name,
             [
-                told(held.get((name, c), []), off.get((name, c), []), len(runs) * sizes[c])
+                cell_text(held.get((name, c), []), off.get((name, c), []), len(runs) * sizes[c])
                 for c in columns
             ],
         )
@@ -433,23 +511,32 @@ def design_rows(
     ]
 
 
-def told(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
-    """A cell: how often the interval holds, of how many figures there is one, and the bias."""
+def cell_text(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
+    """Format a cell of the table of designs.
+
+    Args:
+        held: Whether the interval holds the true value, for each interval.
+        off: The errors of the defined figures.
+        studies: The number of figures that the studies could have.
+
+    Returns:
+        How often the interval holds, how many figures have one (both in %), and the bias.
+    """
     if not off:
         return "–"
     bias = f"{np.mean(off):+.2f}".replace("-", "−")
     bias = bias[1:] if bias[1:] == "0.00" else bias
-    given = 100 * len(held) / studies
+    percent_defined = 100 * len(held) / studies
     if len(held) < 0.02 * studies or not held:
         return f"none; {bias}"
-    return f"{100 * np.mean(held):.0f} ({given:.0f}); {bias}"
+    return f"{100 * np.mean(held):.0f} ({percent_defined:.0f}); {bias}"
 
 
 def designs(
     runs: range, traces: Sequence[int], rounds: int, jobs: int, every: bool, percentiles: bool
 ) -> None:
     """Print the table of all designs."""
-    names = {**SHOWN, **OTHERS} if every else SHOWN
+    names = {**MAIN_FIGURES, **OTHER_FIGURES} if every else MAIN_FIGURES
     print("| annotators | traces | figure |", *(f"{c} |" for c in (*BANDS, POOLED, MACRO)))
     print("|---|---:|---|" + "---|" * (len(BANDS) + 2), flush=True)
     for design in DESIGNS:
@@ -485,30 +572,40 @@ Outcomes = dict[str, list[tuple[bool, Interval | None, str]]]
 
 
 def many_studies(plan: str, shows: float, traces: int, random: np.random.Generator) -> Said:
-    """Draw annotators × traces × studies of one mode."""
+    """Draw the verdicts of ``AT_ONCE`` studies of one mode.
+
+    Args:
+        plan: A key of ``PLANS``.
+        shows: The probability that the mode shows in a trace.
+        traces: The number of traces.
+        random: The source of random numbers.
+
+    Returns:
+        The verdicts by annotator, trace and study.
+    """
     people, kind = PLANS[plan]
-    there = random.random((traces, AT_ONCE)) < shows
-    said = np.empty((people, traces, AT_ONCE), dtype=np.int8)
-    for one, rates in enumerate(PEOPLE[:people]):
-        verdicts = seen(random, there.ravel(), rates).reshape(there.shape)
-        said[one] = np.where(verdicts, PRESENT, ABSENT)
+    mode_shows = random.random((traces, AT_ONCE)) < shows
+    table = np.empty((people, traces, AT_ONCE), dtype=np.int8)
+    for annotator, rates in enumerate(PEOPLE[:people]):
+        verdicts = seen(random, mode_shows.ravel(), rates).reshape(mode_shows.shape)
+        table[annotator] = np.where(verdicts, PRESENT, ABSENT)
     if kind == "missing":
-        said[random.random(said.shape) < MISSES] = MISSING
+        table[random.random(table.shape) < MISSES] = MISSING
     if kind == "rotating":
         pairs = np.array(list(combinations(range(people), 2)))
         turns = -(-traces // len(pairs))
         order = np.concatenate([random.permutation(len(pairs)) for _ in range(turns)])[:traces]
         labels = np.zeros((people, traces), dtype=np.bool_)
         labels[pairs[order].T, np.arange(traces)] = True
-        said[~labels] = MISSING
-    return said
+        table[~labels] = MISSING
+    return table
 
 
 def plan_truth(plan: str, shows: float) -> dict[str, float]:
     """Return the figures of a study that is endless for our purposes."""
     random = np.random.default_rng(1)
-    said = many_studies(plan, shows, 20_000, random)
-    table = sums_of(said, range(said.shape[1]), 0, 0).everything()
+    verdict_table = many_studies(plan, shows, 20_000, random)
+    table = sums_of(verdict_table, range(verdict_table.shape[1]), 0, 0).everything()
     return {name: float(values[0]) for name, values in table_values(table).items()}
 
 
@@ -518,14 +615,18 @@ def agreement_cell(
     """Count some studies of one plan."""
     random = np.random.default_rng([seed, block, traces, round(100 * shows), *plan.encode()])
     sums = sums_of(many_studies(plan, shows, traces, random), range(traces), 1, 0)
-    found: Outcomes = {}
+    results: Outcomes = {}
     for study in range(AT_ONCE):
-        for name, one in table_coefficients(sums.of([study])).items():
-            if one.value is not None:
-                found.setdefault(name, []).append(
-                    outcome(one.ci, truth[name], one.withheld[0] if one.withheld else "no_spread")
+        for name, coefficient in table_coefficients(sums.of([study])).items():
+            if coefficient.value is not None:
+                results.setdefault(name, []).append(
+                    outcome(
+                        coefficient.ci,
+                        truth[name],
+                        coefficient.withheld[0] if coefficient.withheld else "no_spread",
+                    )
                 )
-    return found
+    return results
 
 
 def outcome(
@@ -543,19 +644,19 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
     random = np.random.default_rng([seed, block, traces, round(100 * shows), 7])
     tpr, tnr = SIMULATED
     cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
-    found: Outcomes = {}
+    results: Outcomes = {}
 
     def add(name: str, figure: CoefficientJson, truth: float) -> None:
         if figure["value"] is not None:
             why = figure.get("ci_withheld", "no_spread")
-            found.setdefault(name, []).append(outcome(figure.get("ci"), truth, why))
+            results.setdefault(name, []).append(outcome(figure.get("ci"), truth, why))
 
     for _ in range(AT_ONCE):
         labelled = random.multinomial(traces, cells).astype(np.float64)
         hits = int(labelled[0] + labelled[2])
         left = random.multinomial((WHOLE - 1) * traces, cells)
         says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
-        found.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
+        results.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
         overall = powered(labelled, says)
         add("share with a judge", overall["powered"], shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
@@ -563,20 +664,29 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         add("corrected prevalence", corrected_prevalence(labelled, says), shows)
         sizes = (traces // 2, traces - traces // 2)
         first, second = (int(random.binomial(n, shows)) for n in sizes)
-        one, other = (Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True))
-        (plain,) = differences(one, other, ("first", "second"))
+        first_counts, second_counts = (
+            Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)
+        )
+        (plain,) = differences(first_counts, second_counts, ("first", "second"))
         why = plain.get("undefined", {}).get("difference_ci_pp", "")
         ends = plain["difference_ci_pp"]
-        found.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
+        results.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
         strata = []
         for risk in (0.8 * shows, 1.2 * shows):
-            n, of = (max(1, traces // 4), max(1, traces // 2 - traces // 4))
-            strata.append((int(random.binomial(n, risk)), n, int(random.binomial(of, risk)), of))
+            n, second_size = (max(1, traces // 4), max(1, traces // 2 - traces // 4))
+            strata.append(
+                (
+                    int(random.binomial(n, risk)),
+                    n,
+                    int(random.binomial(second_size, risk)),
+                    second_size,
+                )
+            )
         within = mantel_haenszel(strata)
         why = within.get("ci_withheld", "")
         ends = within["difference_ci_pp"]
-        found.setdefault("difference within two models", []).append(outcome(ends, 0.0, why))
-    return found
+        results.setdefault("difference within two models", []).append(outcome(ends, 0.0, why))
+    return results
 
 
 def coverage(runs: int, seed: int, jobs: int) -> None:
@@ -595,43 +705,52 @@ def coverage(runs: int, seed: int, jobs: int) -> None:
                 print_cell(plan, traces, shows, list(pool.map(run, blocks)))
 
 
-def print_cell(plan: str, traces: int, shows: float, found: Sequence[Outcomes]) -> None:
-    """Print a row for every figure of one cell."""
-    studies = AT_ONCE * len(found)
-    for name in dict.fromkeys(name for one in found for name in one):
-        rows = [row for one in found for row in one.get(name, ())]
-        given = [holds for holds, ends, _ in rows if ends is not None]
+def print_cell(plan: str, traces: int, shows: float, blocks: Sequence[Outcomes]) -> None:
+    """Print a row for every figure of one cell.
+
+    Args:
+        plan: A key of ``PLANS``, or ``gold``.
+        traces: The number of traces.
+        shows: The probability that the mode shows in a trace.
+        blocks: The outcomes of the blocks of studies.
+    """
+    studies = AT_ONCE * len(blocks)
+    for name in dict.fromkeys(name for one in blocks for name in one):
+        rows = [row for one in blocks for row in one.get(name, ())]
+        holding = [holds for holds, ends, _ in rows if ends is not None]
         reasons = Counter(why for _, ends, why in rows if ends is None)
         why = " ".join(f"{name}:{100 * n / studies:.0f}" for name, n in reasons.most_common())
-        holds = f"{100 * np.mean(given):.1f}" if given else ""
+        holds = f"{100 * np.mean(holding):.1f}" if holding else ""
         print(
             f'"{plan}",{traces},{100 * shows:.0f},{name},{100 * len(rows) / studies:.0f},'
-            f"{100 * len(given) / studies:.0f},{holds},{why}",
+            f"{100 * len(holding) / studies:.0f},{holds},{why}",
             flush=True,
         )
 
 
 def main() -> int:
     """Simulate a mode with enough positives and one with few."""
-    words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    words.add_argument("what", nargs="?", choices=("judge", "designs", "coverage"), default="judge")
-    words.add_argument("--runs", type=int, help="how many studies (2000; of designs 500)")
-    words.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
-    words.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
-    words.add_argument("--rounds", type=int, help="resamples of each study (2000; of designs 500)")
-    words.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "what", nargs="?", choices=("judge", "designs", "coverage"), default="judge"
+    )
+    parser.add_argument("--runs", type=int, help="how many studies (2000; of designs 500)")
+    parser.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--rounds", type=int, help="resamples of each study (2000; of designs 500)")
+    parser.add_argument(
         "--prevalence", type=float, nargs="+", default=PREVALENCES, help="chances of the mode"
     )
-    words.add_argument(
+    parser.add_argument(
         "--traces", type=int, nargs="+", default=DESIGN_TRACES, help="of designs: how many"
     )
-    words.add_argument(
+    parser.add_argument(
         "--figures", choices=("main", "all"), default="main", help="of designs: which"
     )
-    words.add_argument(
+    parser.add_argument(
         "--percentiles", action="store_true", help="of designs: by percentiles, none withheld"
     )
-    chosen = words.parse_args()
+    chosen = parser.parse_args()
     if chosen.what == "coverage":
         coverage(chosen.runs or COVERAGE_RUNS, chosen.seed, chosen.jobs)
         return 0

@@ -114,17 +114,17 @@ def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) 
         The readings, none of them empty.
     """
     bare = _unwrapped(_without_number(_unwrapped(quote.strip())))
-    found = {quote.strip(): None, bare: None}
+    ordered = {quote.strip(): None, bare: None}
     spoken = _SPEAKER_BEFORE.match(bare)
     if spoken and (_SPEAKER.fullmatch(spoken["name"]) or is_agent(spoken["name"])):
         bare = _unwrapped(bare[spoken.end() :].strip())
-        found[bare] = None
+        ordered[bare] = None
     if "&" in bare:
         bare = unescape(unescape(bare))
-        found[bare.strip()] = None
-    found[_unwrapped(_ESCAPE.sub(_unescaped, bare).strip())] = None
-    found.pop("", None)
-    return tuple(found)
+        ordered[bare.strip()] = None
+    ordered[_unwrapped(_ESCAPE.sub(_unescaped, bare).strip())] = None
+    ordered.pop("", None)
+    return tuple(ordered)
 
 
 def parts(quote: str) -> tuple[str, ...]:
@@ -144,10 +144,12 @@ def letters(text: str) -> str:
     if "&" in text:
         text = SIGN_ENTITY.sub("", text)
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _NO_LETTERS)
-    found = data.decode("utf-8", "surrogatepass")
-    if found.isascii():
-        return found
-    return _BEYOND_ASCII.sub(lambda match: "".join(filter(str.isalnum, match[0].casefold())), found)
+    lowered = data.decode("utf-8", "surrogatepass")
+    if lowered.isascii():
+        return lowered
+    return _BEYOND_ASCII.sub(
+        lambda match: "".join(filter(str.isalnum, match[0].casefold())), lowered
+    )
 
 
 def layers(text: str) -> tuple[str, ...]:
@@ -172,8 +174,8 @@ def find_part(
     if start:
         text, known = text[start:], None
     if how is Match.EXACT:
-        at = text.find(part)
-        place = None if at < 0 else Place(at, at + len(part), Match.EXACT)
+        offset = text.find(part)
+        place = None if offset < 0 else Place(offset, offset + len(part), Match.EXACT)
     elif how is Match.SPACING:
         place = _of_letters(text, part, known)
     else:
@@ -275,8 +277,8 @@ def _without_number(quote: str) -> str:
     """Without a header line, or a span's number, before it."""
     if quote[:1] not in "[#sS":
         return quote
-    found = _HEADER_BEFORE.match(quote) or _NUMBER_BEFORE.match(quote)
-    return quote[found.end() :].strip() if found else quote
+    prefix = _HEADER_BEFORE.match(quote) or _NUMBER_BEFORE.match(quote)
+    return quote[prefix.end() :].strip() if prefix else quote
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -284,28 +286,30 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(sign[1:], 16)) if sign[0] == "u" else _ESCAPED[sign]
 
 
-def _of_letters(text: str, quote: str, known: Sequence[str] | None) -> Place | None:
+def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> Place | None:
     """The place where the same words stand, whatever stands between them."""
-    wanted = letters(quote)
-    if not wanted:
+    needle = letters(quote)
+    if not needle:
         return _of_signs(text, quote)
-    for number, layer in enumerate(layers(text) if known is None else known):
-        at = layer.find(wanted)
-        if at < 0:
+    for number, layer in enumerate(layers(text) if text_layers is None else text_layers):
+        offset = layer.find(needle)
+        if offset < 0:
             continue
         loose = loosened(text)
-        shown = loosened(without_markup(text)) if number else loose
+        visible = loosened(without_markup(text)) if number else loose
         for _ in range(_MOST_HITS):
-            start, end = _with_edges(loose, _spread(shown, at, at + len(wanted)), loosened(quote))
+            start, end = _with_edges(
+                loose, _spread(visible, offset, offset + len(needle)), loosened(quote)
+            )
             stretch = text[start:end]
-            if len(wanted) >= _SURE_WITHOUT_BLANKS or number:
+            if len(needle) >= _SURE_WITHOUT_BLANKS or number:
                 same = compare(quote, stretch).likeness is Likeness.SAME
             else:
                 same = same_words(quote, stretch)
             if same:
                 return Place(start, end, Match.SPACING)
-            at = layer.find(wanted, at + 1)
-            if at < 0:
+            offset = layer.find(needle, offset + 1)
+            if offset < 0:
                 break
     return None
 
@@ -313,8 +317,8 @@ def _of_letters(text: str, quote: str, known: Sequence[str] | None) -> Place | N
 def _of_signs(text: str, quote: str) -> Place | None:
     """The place of a quote without letters, up to white space."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
-    found = re.search(pattern, text) if pattern else None
-    return found and Place(found.start(), found.end(), Match.SPACING)
+    match = re.search(pattern, text) if pattern else None
+    return match and Place(match.start(), match.end(), Match.SPACING)
 
 
 def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
@@ -361,21 +365,21 @@ def _similar(text: str, quote: str) -> Place | None:
         return None
     if len(quote) > _LONGEST_FUZZY:
         return _by_its_ends(text, quote)
-    found = _aligned(text, quote)
-    return None if found is None else _compared(text, quote, *found)
+    aligned = _aligned(text, quote)
+    return None if aligned is None else _compared(text, quote, *aligned)
 
 
 def _aligned(text: str, quote: str) -> tuple[int, int] | None:
     from rapidfuzz import fuzz
 
     loose = _folded(text)
-    wanted = _folded(_NOTE.sub("", quote).strip() or quote)
-    if len(wanted) > len(loose):
-        return (0, len(text)) if fuzz.ratio(wanted, loose, score_cutoff=CUTOFF) else None
-    found = fuzz.partial_ratio_alignment(wanted, loose, score_cutoff=CUTOFF)
-    if found is None:
+    needle = _folded(_NOTE.sub("", quote).strip() or quote)
+    if len(needle) > len(loose):
+        return (0, len(text)) if fuzz.ratio(needle, loose, score_cutoff=CUTOFF) else None
+    alignment = fuzz.partial_ratio_alignment(needle, loose, score_cutoff=CUTOFF)
+    if alignment is None:
         return None
-    start, end = _whole_words(text, found.dest_start, found.dest_end)
+    start, end = _whole_words(text, alignment.dest_start, alignment.dest_end)
     return (start, end) if start < end else None
 
 
@@ -408,8 +412,8 @@ def _placed(text: str, quote: str) -> tuple[int, int] | None:
 
 def _compared(text: str, quote: str, start: int, end: int) -> Place:
     """A place with what its words are to those of the quote, and just as long as it must be."""
-    found = compare(quote, text[start:end])
-    if found.loose and found.likeness is Likeness.ALTERED:
+    comparison = compare(quote, text[start:end])
+    if comparison.loose and comparison.likeness is Likeness.ALTERED:
         wide = _whole_words(text, max(0, start - _SLACK), min(len(text), end + _SLACK))
         # Another text of those compared in one go is no neighbour.
         wider = text[wide[0] : wide[1]]
@@ -417,10 +421,10 @@ def _compared(text: str, quote: str, start: int, end: int) -> Place:
         wide_end = wider.find("\0", end - wide[0])
         wider = wider[cut : wide_end if wide_end >= 0 else None]
         other = compare(quote, wider)
-        if other.altered_words < found.altered_words:
-            found, start = other, wide[0] + cut
-    match = _MATCHES[found.likeness]
-    return Place(*_trimmed(text, start + found.start, start + found.end), match)
+        if other.altered_words < comparison.altered_words:
+            comparison, start = other, wide[0] + cut
+    match = _MATCHES[comparison.likeness]
+    return Place(*_trimmed(text, start + comparison.start, start + comparison.end), match)
 
 
 _MATCHES: Final = {

@@ -73,7 +73,16 @@ class SentTexts(Protocol):
         """Return the names of the agents as the judge was shown them."""
 
     def to_original(self, index: int, start: int, end: int, /) -> tuple[int, int]:
-        """The stretch of ``trace.text(index)`` that stands at these places of the sent text."""
+        """Convert a range of a sent text to the range of ``trace.text(index)``.
+
+        Args:
+            index: The index of the span.
+            start: The first character of the range in the sent text.
+            end: The character after the range.
+
+        Returns:
+            The start and end of the range in the trace's text.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class Locator:
         named: tuple[int, int] | None = None,
         around: tuple[int, int] | None = None,
     ) -> Found | None:
-        """Where ``quote`` stands, or None.
+        """Find the place of a quote, or return None.
 
         To the letter, or in the same words, in the named spans; then to the letter in those near
         and anywhere, then in the same words; last of all a similar text, in the named spans and
@@ -127,23 +136,23 @@ class Locator:
             named: The first and last index that the judge named.
             around: Those that it was shown.
         """
-        meant = _Quote.of(quote, self._is_agent)
-        if not meant.whole:
+        parsed_quote = _Quote.of(quote, self._is_agent)
+        if not parsed_quote.whole:
             return None
         self._cut = False
         areas = _Areas(self._count, named, around)
-        for meanings in (meant.whole, meant.pieced):
-            for area in (areas.named,) if meant.short else (areas.named, areas.others):
+        for meanings in (parsed_quote.whole, parsed_quote.pieced):
+            for area in (areas.named,) if parsed_quote.short else (areas.named, areas.others):
                 for how in (Match.EXACT, Match.SPACING):
-                    found = self._first(meanings, how, area()) if meanings else None
-                    if found is not None:
-                        return found
-        found = self._most_alike(meant, areas.named())
-        if meant.long and (found is None or found.altered):
-            found = _better(found, self._most_alike(meant, areas.near()))
-        if found is None and self._cut:
+                    location = self._first(meanings, how, area()) if meanings else None
+                    if location is not None:
+                        return location
+        location = self._most_alike(parsed_quote, areas.named())
+        if parsed_quote.long and (location is None or location.altered):
+            location = _better(location, self._most_alike(parsed_quote, areas.near()))
+        if location is None and self._cut:
             self.limited += 1
-        return found
+        return location
 
     def _is_agent(self, name: str) -> bool:
         if self._agents is None:
@@ -155,30 +164,30 @@ class Locator:
     ) -> Found | None:
         exact = how is Match.EXACT
         for index, text in self._walk(area, MOST_SEARCHED):
-            known = (text,) if exact else self._layers(index, text)
+            searched_layers = (text,) if exact else self._layers(index, text)
             for pieces, needle_letters in meanings:
                 needle = pieces[0] if exact else needle_letters
-                if not any(needle in layer for layer in known):
+                if not any(needle in layer for layer in searched_layers):
                     continue
                 if len(pieces) > 1:
-                    found = self._in_order(index, text, pieces, how)
+                    location = self._in_order(index, text, pieces, how)
                 else:
-                    place = find_part(text, pieces[0], how, known=known)
-                    found = Found(index, place, index) if place else None
-                if found is not None:
-                    return found
+                    place = find_part(text, pieces[0], how, known=searched_layers)
+                    location = Found(index, place, index) if place else None
+                if location is not None:
+                    return location
         return None
 
-    def _most_alike(self, meant: _Quote, area: Iterable[int]) -> Found | None:
+    def _most_alike(self, parsed_quote: _Quote, area: Iterable[int]) -> Found | None:
         texts = Joined(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
         best: Found | None = None
-        for pieces in meant.compared:
+        for pieces in parsed_quote.compared:
             best = _better(best, self._alike(texts, pieces))
             if best is not None and not best.altered:
                 return best
-        if best is None and meant.long_parts:
+        if best is None and parsed_quote.long_parts:
             # The other parts are too short to be told from chance, so nobody vouches for them.
-            best = self._alike(texts, meant.long_parts)
+            best = self._alike(texts, parsed_quote.long_parts)
             if best is not None:
                 place = Place(best.place.start, best.place.end, Match.ALTERED)
                 best = Found(best.index, place, best.last)
@@ -205,9 +214,9 @@ class Locator:
             place = closest(text, pieces[0], how, start=start)
             if place is None:
                 return None
-            found = self._in_order_from(place.start, index, text, pieces, how)
-            if found is not None:
-                return found
+            location = self._in_order_from(place.start, index, text, pieces, how)
+            if location is not None:
+                return location
             start = place.start + 1
         return None
 
@@ -216,17 +225,17 @@ class Locator:
     ) -> Found | None:
         places: list[Place] = []
         match = Match.IN_PARTS
-        at = start
+        offset = start
         span = index
         for number, piece in enumerate(pieces):
             if number and not (_is_long(piece) and _is_long(pieces[number - 1])):
-                beside = find_near(text, piece, at, SHORT_GAP)
-                if beside is None or span != index:
+                nearby = find_near(text, piece, offset, SHORT_GAP)
+                if nearby is None or span != index:
                     return None
-                places.append(beside)
-                at = beside.end
+                places.append(nearby)
+                offset = nearby.end
                 continue
-            place = closest(text, piece, how, start=at)
+            place = closest(text, piece, how, start=offset)
             if place is None and places and span == index and index + 1 < self._count:
                 span, text = index + 1, self._sent.text(index + 1)
                 text = clipped(text) if how is Match.REWORDED else text
@@ -235,7 +244,7 @@ class Locator:
                 return None
             if place.match is Match.ALTERED:
                 match = Match.ALTERED
-            at = place.end
+            offset = place.end
             if span == index:
                 places.append(place)
         near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
@@ -256,21 +265,21 @@ class Locator:
             yield index, text
 
     def _layers(self, index: int, text: str) -> tuple[str, ...]:
-        found = self._known_layers.get(index)
-        if found is None:
-            found = self._known_layers[index] = layers(text)
-            self._kept += sum(map(len, found))
+        cached = self._known_layers.get(index)
+        if cached is None:
+            cached = self._known_layers[index] = layers(text)
+            self._kept += sum(map(len, cached))
             while self._kept > MOST_SEARCHED and len(self._known_layers) > 1:
                 oldest = self._known_layers.pop(next(iter(self._known_layers)))
                 self._kept -= sum(map(len, oldest))
-        return found
+        return cached
 
 
-def _better(one: Found | None, other: Found | None) -> Found | None:
+def _better(first: Found | None, second: Found | None) -> Found | None:
     """The first of two that is not altered, else the first."""
-    if one is None or (one.altered and other is not None and not other.altered):
-        return other
-    return one
+    if first is None or (first.altered and second is not None and not second.altered):
+        return second
+    return first
 
 
 _Reading = tuple[tuple[str, ...], str]
@@ -363,9 +372,9 @@ class _Areas:
         first, last = self._shown
         if self._named is None:
             yield from range(first, last + 1)
-        after = range(last + 1, min(last + 1 + reach, self._count))
-        before = range(first - 1, max(first - 1 - reach, -1), -1)
-        for pair in zip_longest(after, before):
+        following = range(last + 1, min(last + 1 + reach, self._count))
+        preceding = range(first - 1, max(first - 1 - reach, -1), -1)
+        for pair in zip_longest(following, preceding):
             yield from (index for index in pair if index is not None)
 
 
@@ -391,27 +400,27 @@ def anchored(
     """
     named = _range_of(finding, trace)
     first, last = _keys(trace, named) or (None, None)
-    said = "" if finding.evidence is None else finding.evidence.quote
-    if not said.strip():
+    quote = "" if finding.evidence is None else finding.evidence.quote
+    if not quote.strip():
         return replace(finding, first=first, last=last, evidence=None)
-    found = locate(said, named)
+    location = locate(quote, named)
     start = end = 0
-    if found is not None:
-        start, end = texts.to_original(found.index, found.place.start, found.place.end)
-    if found is None or start >= end:
-        return replace(finding, first=first, last=last, evidence=Evidence(first, said))
-    shown = _mended(named, found)
-    match = found.place.match
+    if location is not None:
+        start, end = texts.to_original(location.index, location.place.start, location.place.end)
+    if location is None or start >= end:
+        return replace(finding, first=first, last=last, evidence=Evidence(first, quote))
+    spans = _mended(named, location)
+    match = location.place.match
     evidence = Evidence(
-        trace.span(found.index).key,
-        trace.text(found.index)[start:end],
+        trace.span(location.index).key,
+        trace.text(location.index)[start:end],
         start,
         end,
         match,
-        named=None if shown == named else _keys(trace, named),
-        wording=None if match is Match.EXACT else said.strip(),
+        named=None if spans == named else _keys(trace, named),
+        wording=None if match is Match.EXACT else quote.strip(),
     )
-    first, last = trace.span(shown[0]).key, trace.span(shown[1]).key
+    first, last = trace.span(spans[0]).key, trace.span(spans[1]).key
     return replace(finding, first=first, last=last, evidence=evidence)
 
 
@@ -426,8 +435,8 @@ def _range_of(finding: Finding, trace: Trace) -> tuple[int, int] | None:
     return (min(ends), max(ends)) if ends else None
 
 
-def _mended(named: tuple[int, int] | None, found: Found) -> tuple[int, int]:
+def _mended(named: tuple[int, int] | None, location: Found) -> tuple[int, int]:
     """The range that holds the quote: the named one where it does."""
-    if named is None or not named[0] <= found.index <= named[1]:
-        return found.index, found.last
-    return named[0], max(named[1], found.last)
+    if named is None or not named[0] <= location.index <= named[1]:
+        return location.index, location.last
+    return named[0], max(named[1], location.last)

@@ -179,8 +179,8 @@ class _Words:
         """The place of some words; of none the place before the word that follows."""
         if first < end:
             return self.places[first][0], self.places[end - 1][1]
-        at = self.places[first][0] if first < len(self) else self.places[-1][1] if self else 0
-        return at, at
+        offset = self.places[first][0] if first < len(self) else self.places[-1][1] if self else 0
+        return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
         """Whether something was left out before one of these words, or behind them."""
@@ -270,11 +270,11 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     for a, b, c, d in blocks:
         gap = in_parts and ours.has_gap(a, b)
         edge = a == 0 or b == len(ours)
-        found = _judged(ours.words(a, b), theirs.words(c, d), gap, edge=edge)
-        if found is not Likeness.SAME:
-            altering = found is Likeness.ALTERED
+        block_likeness = _judged(ours.words(a, b), theirs.words(c, d), gap, edge=edge)
+        if block_likeness is not Likeness.SAME:
+            altering = block_likeness is Likeness.ALTERED
             differences.append(Difference(ours.span(a, b), theirs.span(c, d), altering))
-        likeness = min(likeness, found)
+        likeness = min(likeness, block_likeness)
     start = theirs.places[first][0] if 0 < first < len(theirs) else 0
     end = theirs.places[last - 1][1] if first < last < len(theirs) else len(text)
     loose = any(a == 0 or b == len(ours) for a, b, _, _ in blocks)
@@ -283,18 +283,18 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
 
 def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
     """The stretches that differ in both, neighbours joined."""
-    known: tuple[int, int, int, int] | None = None
+    block: tuple[int, int, int, int] | None = None
     for code in codes:
         if code.tag == "equal":
-            if known is not None:
-                yield known
-            known = None
-        elif known is None:
-            known = (code.src_start, code.src_end, code.dest_start, code.dest_end)
+            if block is not None:
+                yield block
+            block = None
+        elif block is None:
+            block = (code.src_start, code.src_end, code.dest_start, code.dest_end)
         else:
-            known = (known[0], code.src_end, known[2], code.dest_end)
-    if known is not None:
-        yield known
+            block = (block[0], code.src_end, block[2], code.dest_end)
+    if block is not None:
+        yield block
 
 
 def _judged(ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool) -> Likeness:
@@ -311,16 +311,16 @@ def _judged(ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: 
     likeness = Likeness.SAME
     added: list[_Word] = []
     left: list[_Word] = []
-    at = 0
+    start = 0
     for word in ours:
-        place = next((i for i in range(at, len(theirs)) if _alike(word, theirs[i])), None)
-        if place is None:
+        position = next((i for i in range(start, len(theirs)) if _alike(word, theirs[i])), None)
+        if position is None:
             added.append(word)
         else:
-            left += theirs[at:place]
-            at = place + 1
+            left += theirs[start:position]
+            start = position + 1
             likeness = Likeness.REWORDED
-    left += theirs[at:]
+    left += theirs[start:]
     notes = any(word.aside for word in added)
     for word in added:
         filler = not edge and _FILLER.fullmatch(word.text)
@@ -381,9 +381,9 @@ def _normal(word: str, *, number: bool) -> tuple[str, ...]:
     if number:
         return (_THOUSANDS.sub("", word),)
     if "n't" in word or word == "cannot":
-        found = _NOT.fullmatch(word)
-        if found is not None:
-            verb = found["verb"] or "can"
+        contraction = _NOT.fullmatch(word)
+        if contraction is not None:
+            verb = contraction["verb"] or "can"
             return (_WHOLE_VERBS.get(verb, verb), "not")
     return (word,)
 

@@ -13,9 +13,9 @@ from typing import Final
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
     AnnotatorKind,
-    Doubt,
     Evidence,
     Label,
+    QuoteDoubt,
     Target,
     VerdictValue,
     annotator_kind,
@@ -67,9 +67,9 @@ class Suggestion:
         )
 
     @property
-    def doubt(self) -> Doubt:
+    def doubt(self) -> QuoteDoubt:
         """Whether the words that it rests on, if any, may be made up."""
-        return Doubt.NONE if self.evidence is None else self.evidence.doubt
+        return QuoteDoubt.NONE if self.evidence is None else self.evidence.doubt
 
     @property
     def evidence_key(self) -> str | None:

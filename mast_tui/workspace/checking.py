@@ -57,13 +57,13 @@ def check_rows(database: Database) -> CheckResult:
         The rows that differ, and the events and register rows that are damaged.
     """
     with (
-        database.reading() as kept,
+        database.reading() as stored,
         closing(SqliteFile(None, create=True)) as scratch,
-        scratch.writing(whole=True) as anew,
+        scratch.writing(whole=True) as rebuilt,
     ):
         damaged = list[DamagedRow]()
-        differences = tuple(_differences(kept, anew, damaged))
-        damaged += _damaged_registers(kept)
+        differences = tuple(_differences(stored, rebuilt, damaged))
+        damaged += _damaged_registers(stored)
         return CheckResult(differences, tuple(damaged))
 
 
@@ -87,39 +87,39 @@ def _read_event(row: RowMapping, damaged: list[DamagedRow]) -> Event | None:
         return None
 
 
-def _damaged_registers(kept: Connection) -> Iterator[DamagedRow]:
-    for ref, problem in taxonomies.unreadable(kept):
+def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
+    for ref, problem in taxonomies.unreadable(stored):
         yield DamagedRow("taxonomies", ref, problem)
-    for trace_id, problem in traces.unreadable(kept):
+    for trace_id, problem in traces.unreadable(stored):
         yield DamagedRow("traces", trace_id, problem)
     table = schema.annotators
-    for name, kind in kept.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
+    for name, kind in stored.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
         is_judge = annotator_kind(name) is AnnotatorKind.JUDGE
         if kind not in set(AnnotatorKind) or is_judge != (kind == AnnotatorKind.JUDGE):
             yield DamagedRow("annotators", name, f"{kind!r} is not the kind of this name")
 
 
 def _differences(
-    kept: Connection, anew: Connection, damaged: list[DamagedRow]
+    stored: Connection, rebuilt: Connection, damaged: list[DamagedRow]
 ) -> Iterator[Difference]:
     events = schema.events
     annotators = {
         name
         for table in (events, *schema.STATE_TABLES)
-        for name in kept.execute(select(table.c.annotator).distinct()).scalars()
+        for name in stored.execute(select(table.c.annotator).distinct()).scalars()
     }
     for annotator in sorted(annotators):
-        own = (
+        events_of_annotator = (
             select(events)
             .where(events.c.annotator == annotator)
             .order_by(events.c.seq, events.c.id)
             .execution_options(stream_results=True)
         )
-        for batch in kept.execute(own).mappings().partitions(_AT_ONCE):
+        for batch in stored.execute(events_of_annotator).mappings().partitions(_AT_ONCE):
             read = (_read_event(row, damaged) for row in batch)
-            follow(anew, (event for event in read if event is not None))
+            follow(rebuilt, (event for event in read if event is not None))
         for table in schema.STATE_TABLES:
-            differing = _rows(kept, table, annotator) ^ _rows(anew, table, annotator)
+            differing = _rows(stored, table, annotator) ^ _rows(rebuilt, table, annotator)
             keys = {row[: len(table.primary_key)] for row in differing}
             if keys:
                 yield Difference(annotator, table.name, len(keys))
@@ -130,7 +130,7 @@ def _rows(connection: Connection, table: Table, annotator: str) -> set[tuple[obj
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
     json_columns = [
-        place for place, column in enumerate(table.columns) if column.name in _JSON_COLUMNS
+        index for index, column in enumerate(table.columns) if column.name in _JSON_COLUMNS
     ]
     return {_comparable(row, json_columns) for row in rows}
 
@@ -138,7 +138,7 @@ def _rows(connection: Connection, table: Table, annotator: str) -> set[tuple[obj
 def _comparable(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
     """Return a row in which JSON that says the same is the same text."""
     values = list(row)
-    for place in json_columns:
+    for index in json_columns:
         with suppress(TypeError, ValueError):  # null, or damaged: compared as it is
-            values[place] = json.dumps(json.loads(values[place]), sort_keys=True)
+            values[index] = json.dumps(json.loads(values[index]), sort_keys=True)
     return tuple(values)

@@ -367,7 +367,7 @@ def is_on_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-class Call(NamedTuple):
+class ServerCall(NamedTuple):
     """A call of a function of a server, as an expression with the values of its parameters."""
 
     expression: str
@@ -377,7 +377,7 @@ class Call(NamedTuple):
 class Held:
     """The calls that a member's transaction will make, in one statement, when it ends."""
 
-    calls: list[Call] | None = None
+    calls: list[ServerCall] | None = None
     """None where nothing is held: what is called is called at once."""
 
 
@@ -440,9 +440,9 @@ def call_function(
         return
     held: Held = connection.get_execution_options()["held"]
     if len(rows) == 1:
-        call = Call(_call_of_row(function, table), rows[0])
+        call = ServerCall(_call_of_row(function, table), rows[0])
     else:
-        call = Call(_call_of_rows(function, table), tuple(map(list, zip(*rows, strict=True))))
+        call = ServerCall(_call_of_rows(function, table), tuple(map(list, zip(*rows, strict=True))))
     if held.calls is None:
         connection.exec_driver_sql(f"SELECT {call.expression}", call.values)
     else:
@@ -525,8 +525,8 @@ class Insertion:
         self._table = table.name
         self._kinds = [_kind_on_server(column) for column in table.columns]
         self._names = [column.name for column in table.columns]
-        self._own = [place for place, name in enumerate(self._names) if name in own]
-        self._shared = [place for place, name in enumerate(self._names) if name not in own]
+        self._own = [index for index, name in enumerate(self._names) if name in own]
+        self._shared = [index for index, name in enumerate(self._names) if name not in own]
         self._where_known = where_known
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
@@ -544,7 +544,7 @@ class Insertion:
         if len(rows) < self._at_once or not self._own:
             driver.executemany(self._one, rows)
             return
-        shared, own = itemgetter(*self._shared), itemgetter(*self._own)
+        shared, own_values = itemgetter(*self._shared), itemgetter(*self._own)
         for common, alike in groupby(rows, key=shared):
             left = list(alike)
             whole = len(left) - len(left) % self._at_once
@@ -552,7 +552,7 @@ class Insertion:
                 driver.executemany(self._one, few)
                 few = []
             for start in range(0, whole, self._at_once):
-                together = chain.from_iterable(map(own, left[start : start + self._at_once]))
+                together = chain.from_iterable(map(own_values, left[start : start + self._at_once]))
                 driver.execute(self._many, (*common, *together))
             few += left[whole:]
         driver.executemany(self._one, few)
@@ -566,15 +566,15 @@ class Insertion:
             lists = (
                 # A list holds numbers of one kind only.
                 [None if value is None else float(value) for value in column]
-                if place in self._floats
+                if index in self._floats
                 else list(column)
-                for place, column in enumerate(columns)
+                for index, column in enumerate(columns)
             )
             connection.exec_driver_sql(self._lists, tuple(lists))
 
     @cached_property
     def _floats(self) -> Collection[int]:
-        return {place for place, kind in enumerate(self._kinds) if kind == "float8"}
+        return {index for index, kind in enumerate(self._kinds) if kind == "float8"}
 
     @cached_property
     def _single(self) -> str:
@@ -596,12 +596,12 @@ class Insertion:
 
     @cached_property
     def _many(self) -> str:
-        numbers = {place: number for number, place in enumerate(self._shared, 1)}
+        numbers = {index: number for number, index in enumerate(self._shared, 1)}
         listed = list[str]()
         for row in range(self._at_once):
             first = len(self._shared) + row * len(self._own) + 1
-            numbers |= {place: number for number, place in enumerate(self._own, first)}
-            listed.append(", ".join(f"?{numbers[place]}" for place in range(len(self._names))))
+            numbers |= {index: number for number, index in enumerate(self._own, first)}
+            listed.append(", ".join(f"?{numbers[index]}" for index in range(len(self._names))))
         return self._text(f"VALUES ({'), ('.join(listed)})", " OR FAIL")
 
     def _text(self, rows: str, otherwise: str = "") -> str:
@@ -623,8 +623,8 @@ def upsert(table: Table, own: Collection[str] = ()) -> Insertion:
     sets = ", ".join(
         f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
     )
-    known = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
-    return Insertion(table, own=own, where_known=known)
+    on_conflict = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
+    return Insertion(table, own=own, where_known=on_conflict)
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

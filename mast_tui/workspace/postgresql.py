@@ -50,10 +50,10 @@ from mast_tui.workspace.database import (
     OWN_ONLY,
     READS_REGISTERS,
     WRITES_BY_CALLS,
-    Call,
     Database,
     Held,
     NotLatest,
+    ServerCall,
     Values,
     driver_of,
     sees_own_only,
@@ -92,7 +92,7 @@ _TELL_EVERY: Final = 0.5
 _CHANNEL: Final = "mast_tui"
 _WHEREABOUTS: Final = "mast_tui_presence"
 _TELL: Final = f"NOTIFY {_CHANNEL}"
-_TELL_CALL: Final = Call("pg_notify(%s, '')", (_CHANNEL,))
+_TELL_CALL: Final = ServerCall("pg_notify(%s, '')", (_CHANNEL,))
 _MAINTENANCE: Final = "postgres"
 """The database from which others are made."""
 
@@ -465,7 +465,7 @@ class Server(Database):
         if calls:
             self._writer.exec_driver_sql(*_joined(calls))
 
-    def _call_held(self, calls: Sequence[Call]) -> None:
+    def _call_held(self, calls: Sequence[ServerCall]) -> None:
         """Make the calls that were held, in one statement that is a transaction by itself."""
         driver, seconds = driver_of(self._writer), self._patience
         statement, values = _joined(calls)
@@ -888,7 +888,7 @@ def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
-def _joined(calls: Sequence[Call]) -> tuple[str, Values]:
+def _joined(calls: Sequence[ServerCall]) -> tuple[str, Values]:
     """Return the one statement that makes these calls, in their order, with its values."""
     statement = ", ".join(call.expression for call in calls)
     return f"SELECT {statement}", tuple(value for call in calls for value in call.values)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.labels import Doubt, Evidence, Label, Match, Target
+from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
 from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
 from tests.workspace.build import MAST, MODES, TRACE
 
@@ -124,9 +124,9 @@ def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
     suggested = Suggested(all_of_them, spans.evidence)
     for spans.known in (3, later):
         in_reading_order = sorted(all_of_them, key=spans.evidence)
-        expected = [one for one in in_reading_order if one.doubt is Doubt.NONE]
-        expected += [one for one in in_reading_order if one.doubt is Doubt.ALTERED]
-        expected += [one for one in in_reading_order if one.doubt is Doubt.NOT_FOUND]
+        expected = [one for one in in_reading_order if one.doubt is QuoteDoubt.NONE]
+        expected += [one for one in in_reading_order if one.doubt is QuoteDoubt.ALTERED]
+        expected += [one for one in in_reading_order if one.doubt is QuoteDoubt.NOT_FOUND]
         assert list(suggested.in_order(spans.known)) == expected
         assert list(suggested.pending(spans.known, frozenset())) == expected
         waiting = [one for one in expected if one.id not in answered]

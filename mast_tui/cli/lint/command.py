@@ -20,7 +20,7 @@ from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Doubt, Finding, Label
+from mast_tui.labels import Finding, Label, QuoteDoubt
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.workspace import TraceRecord
@@ -159,9 +159,9 @@ def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
 
 
 _DOUBTS: Final = {
-    Doubt.NONE: "",
-    Doubt.ALTERED: " (quote altered)",
-    Doubt.NOT_FOUND: " (quote not found in the trace)",
+    QuoteDoubt.NONE: "",
+    QuoteDoubt.ALTERED: " (quote altered)",
+    QuoteDoubt.NOT_FOUND: " (quote not found in the trace)",
 }
 
 

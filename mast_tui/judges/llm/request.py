@@ -53,7 +53,7 @@ class Parameters:
 
     def values(self) -> tuple[tuple[str, str], ...]:
         """By name, as words, for the record of a run; without the model."""
-        said = {
+        values = {
             "samples": str(self.samples),
             "window_tokens": str(self.window_tokens),
             "answer_tokens": str(self.answer_tokens),
@@ -65,7 +65,7 @@ class Parameters:
             "first_number": str(self.first_number) if self.first_number > 1 else None,
             **{name: json.dumps(value) for name, value in self.extra_body},
         }
-        return tuple((name, value) for name, value in said.items() if value is not None)
+        return tuple((name, value) for name, value in values.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,17 @@ LEAST_CONTEXT: Final = 2_048
 """Tokens; no context in use is smaller."""
 
 
-def differ_clearly(tokens: int, others: int) -> bool:
-    """Return whether two requests cannot have equally many tokens, by their estimates."""
-    return abs(tokens - others) > _APART * max(tokens, others)
+def differ_clearly(tokens: int, other_tokens: int) -> bool:
+    """Return whether two requests cannot have equally many tokens.
+
+    Args:
+        tokens: The estimate of the first request's tokens.
+        other_tokens: The estimate of the second request's tokens.
+
+    Returns:
+        True if the estimates are further apart than their error.
+    """
+    return abs(tokens - other_tokens) > _APART * max(tokens, other_tokens)
 
 
 def is_context_size(tokens: int) -> bool:

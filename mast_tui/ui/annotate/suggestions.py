@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
-from mast_tui.labels import Answer, Doubt, Target
+from mast_tui.labels import Answer, QuoteDoubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
@@ -243,7 +243,7 @@ class Suggestions:
         return here and (not suggestion.doubt or suggestion.id == self._gone_to)
 
     def _place_beside(
-        self, pending: Sequence[Suggestion], at: int, step: int, among: Doubt = Doubt.NONE
+        self, pending: Sequence[Suggestion], at: int, step: int, among: QuoteDoubt = QuoteDoubt.NONE
     ) -> int:
         """Which suggestion comes next from a span on.
 

@@ -124,24 +124,40 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    said = _about(event.annotator, KIND_NAMES[type(fact)], event.trace_id, event.taxonomy)
+    described = _about(event.annotator, KIND_NAMES[type(fact)], event.trace_id, event.taxonomy)
     if placed is not None:
         seq, at, action, undoes, redoes = placed
-        rest = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
-        said += "," + _ENCODER.encode([*rest, event.replaces])[1:-1]
+        position = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
+        described += "," + _ENCODER.encode([*position, event.replaces])[1:-1]
     if isinstance(fact, _NAMING_TRACES):
         payload = _named_payload(fact)
-    whole = f"[{encode_basestring_ascii(name)},{said}]{payload}"
+    whole = f"[{encode_basestring_ascii(name)},{described}]{payload}"
     return hashlib.sha256(whole.encode("ascii")).digest()
 
 
 def link(before: str, said: bytes) -> str:
-    """The chain of an event with this ``digest`` after the one with the chain ``before``."""
+    """Compute the chain of an event.
+
+    Args:
+        before: The chain of the event that it follows.
+        said: Its ``digest``.
+
+    Returns:
+        The first ``LENGTH`` hexadecimal digits of the hash over both.
+    """
     return hashlib.sha256(before.encode("utf-8", "replace") + said).hexdigest()[:LENGTH]
 
 
 def follows(event: Event, before: str) -> str:
-    """What the event after this one follows; this one came after the one with chain ``before``."""
+    """Return the chain that the next event follows.
+
+    Args:
+        event: The event before the next one.
+        before: The chain that ``event`` itself follows.
+
+    Returns:
+        The chain of ``event``, or ``before`` where ``event`` is not part of a chain.
+    """
     return event.chain if event.chain is not None and is_linked(event) else before
 
 

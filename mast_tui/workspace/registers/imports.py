@@ -120,8 +120,8 @@ def finish_undo(connection: Connection, record: ImportRecord, who: str | None) -
 
 
 def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
-    kept = connection.execute(select(_TABLE).where(_TABLE.c.id == record.id)).mappings().one()
-    put_rows(connection, _TABLE, [{**kept, **changes}])
+    stored = connection.execute(select(_TABLE).where(_TABLE.c.id == record.id)).mappings().one()
+    put_rows(connection, _TABLE, [{**stored, **changes}])
 
 
 def _drop(connection: Connection, record: ImportRecord) -> None:
@@ -140,12 +140,14 @@ def imports(connection: Connection) -> tuple[ImportRecord, ...]:
 
 def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
     """What an import brought, as its events tell."""
-    found: dict[str, int] = defaultdict(int)
+    events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
     for annotator, trace_id, _, events in _works(connection, record):
-        found[annotator] += events
+        events_by_annotator[annotator] += events
         traces.update(() if trace_id is None else (trace_id,))
-    return ImportCounts(sum(found.values()), len(traces), tuple(sorted(found)))
+    return ImportCounts(
+        sum(events_by_annotator.values()), len(traces), tuple(sorted(events_by_annotator))
+    )
 
 
 def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:

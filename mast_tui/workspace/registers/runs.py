@@ -40,8 +40,8 @@ _SUMS: Final = (
 )
 _USED_BY_ONE: Final = select(*_SUMS).where(_ASKED.c.run == bindparam("run"))
 _USED_BY_EACH: Final = select(_ASKED.c.run, *_SUMS).group_by(_ASKED.c.run)
-_TOLD_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached")
-_TOLD: Final = select(*(_RUNS.c[name] for name in _TOLD_COLUMNS)).where(
+_REPORTED_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached")
+_REPORTED: Final = select(*(_RUNS.c[name] for name in _REPORTED_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
 )
 _AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "note", "ending")
@@ -58,39 +58,48 @@ def begin_run(connection: Connection, run: Run) -> None:
 
 
 def add_run(connection: Connection, run: Run) -> None:
-    """Keep a run from elsewhere with what it used, or bring what is kept of it up to date.
+    """Store a run from another workspace with its usage, or update the stored one.
 
-    A run that began here is known better here: only what is not known of it is added.
+    A run that began here is more complete here: only its missing values are filled in.
+
+    Args:
+        connection: An open transaction.
+        run: The run.
     """
     used = run.usage
-    told = {
+    reported = {
         "told_requests": used.requests,
         "told_in": used.tokens_in,
         "told_out": used.tokens_out,
         "told_cached": used.tokens_cached,
     }
-    row = _run_to_row(run) | told
-    kept = _kept_run(connection, run.id)
-    is_of_here = kept is not None and kept["told_requests"] is None
-    if kept is not None:
-        known = {name: row[name] if kept[name] is None else kept[name] for name in _LATER_KNOWN}
+    row = _run_to_row(run) | reported
+    stored = _stored_run(connection, run.id)
+    is_of_here = stored is not None and stored["told_requests"] is None
+    if stored is not None:
+        completed = {
+            name: row[name] if stored[name] is None else stored[name] for name in _LATER_KNOWN
+        }
         # A run of here has null.
-        most = {name: None if kept[name] is None else max(kept[name], told[name]) for name in told}
-        row = kept | known | most
+        most = {
+            name: None if stored[name] is None else max(stored[name], reported[name])
+            for name in reported
+        }
+        row = stored | completed | most
     put_rows(connection, _RUNS, [row])
     for trace in run.traces:
         add_run_trace(connection, run.id, trace, keep_known=is_of_here)
 
 
-def _kept_run(connection: Connection, run_id: str) -> Row | None:
-    kept = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings().first()
-    return None if kept is None else dict(kept)
+def _stored_run(connection: Connection, run_id: str) -> Row | None:
+    stored = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings().first()
+    return None if stored is None else dict(stored)
 
 
 def _change_run(connection: Connection, run_id: str, **changes: str | None) -> None:
-    kept = _kept_run(connection, run_id)
-    if kept is not None:
-        put_rows(connection, _RUNS, [kept | changes])
+    stored = _stored_run(connection, run_id)
+    if stored is not None:
+        put_rows(connection, _RUNS, [stored | changes])
 
 
 def finish_run(connection: Connection, run_id: str, *, ending: str | None = None) -> None:
@@ -106,7 +115,14 @@ def set_form(connection: Connection, run_id: str, form: str) -> None:
 def add_run_trace(
     connection: Connection, run_id: str, trace: RunTrace, *, keep_known: bool = False
 ) -> None:
-    """Note what a run did with a trace; with ``keep_known`` only where nothing is noted."""
+    """Record the result of a run for a trace.
+
+    Args:
+        connection: An open transaction.
+        run_id: The run.
+        trace: The result.
+        keep_known: Whether an earlier record of the same trace stays as it is.
+    """
     of_trace = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
     if keep_known and connection.execute(select(_TRACES.c.run).where(*of_trace)).first():
         return
@@ -141,7 +157,13 @@ def find_answer(connection: Connection, key: str) -> Asked | None:
 
 
 def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-    """All answers that a run got about a trace, good or not, in the order in which they came."""
+    """Get all answers about a trace, usable or not, in the order in which they came.
+
+    Args:
+        connection: An open connection.
+        run_id: The run that asked.
+        trace_id: The trace.
+    """
     rows = connection.execute(
         select(_ASKED)
         .where(_ASKED.c.run == run_id, _ASKED.c.trace_id == trace_id)
@@ -157,7 +179,13 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
 
 
 def reject_answer(connection: Connection, run_id: str, key: str) -> None:
-    """Note that the answer which a run kept last under a key cannot be used."""
+    """Mark the last answer of a run to a question as unusable.
+
+    Args:
+        connection: An open transaction.
+        run_id: The run.
+        key: The key of the question.
+    """
     last = select(func.max(_ASKED.c.id)).where(_ASKED.c.run == run_id, _ASKED.c.key == key)
     answers = select(_ASKED).where(_ASKED.c.id == last.scalar_subquery())
     rows = connection.execute(answers).mappings()
@@ -215,8 +243,8 @@ def answer_keys(connection: Connection) -> frozenset[str]:
 def usage(connection: Connection, run_id: str) -> Usage:
     """What the answered requests of a run used."""
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
-    told = connection.execute(_TOLD, {"run": run_id}).first()
-    return _sum(tuple(counted), None if told is None else tuple(told))
+    reported = connection.execute(_REPORTED, {"run": run_id}).first()
+    return _sum(tuple(counted), None if reported is None else tuple(reported))
 
 
 def runs(connection: Connection) -> tuple[Run, ...]:
@@ -282,7 +310,7 @@ def _runs(
             tuple(json.loads(row["remarks"])),
         )
         done.setdefault(row["run"], []).append(trace)
-    kept = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+    stored = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
     return tuple(
         Run(
             **{name: row[name] for name in _AS_IT_IS},
@@ -290,16 +318,16 @@ def _runs(
             settings=None
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
-            usage=_sum(used.get(row["id"]), tuple(row[name] for name in _TOLD_COLUMNS)),
+            usage=_sum(used.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)),
         )
-        for row in connection.execute(kept).mappings()
+        for row in connection.execute(stored).mappings()
     )
 
 
 def _quotes_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
-    known = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
-    return quote_kinds_from(known, quotes=row["quotes"], found=row["verified"])
+    fields = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
+    return quote_kinds_from(fields, quotes=row["quotes"], found=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
@@ -312,5 +340,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
     """What was counted here and what was told, together."""
-    known = [part for part in parts if part is not None]
-    return Usage(*(sum(part[place] or 0 for part in known) for place in range(len(_TOLD_COLUMNS))))
+    counted = [part for part in parts if part is not None]
+    return Usage(
+        *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))
+    )

@@ -74,24 +74,24 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
     message = choice.get("message")
     if not isinstance(message, dict):
         return UnusableReply("no choice", False, usage.tokens_in, usage.tokens_out)
-    said = _content(message.get("content"))
+    answer_text = _content(message.get("content"))
     refusal = _content(message.get("refusal"))
     finish = _finish(choice.get("finish_reason"), refusal)
     if finish == "refusal":
-        said = refusal or said or "the provider's filter stopped the answer"
-    elif not said.strip() and finish == "stop":
-        said = _elsewhere(message)
+        answer_text = refusal or answer_text or "the provider's filter stopped the answer"
+    elif not answer_text.strip() and finish == "stop":
+        answer_text = _elsewhere(message)
     counted = usage.tokens_in >= LEAST_COUNT or (
         usage.tokens_in > 0 and sent_tokens < LEAST_LOOKED_AT
     )
-    if not said and finish == "stop" and not counted:
+    if not answer_text and finish == "stop" and not counted:
         return UnusableReply("no words")
     return Reply(
-        said,
+        answer_text,
         finish,
         form,
         usage.tokens_in if counted else sent_tokens,
-        max(usage.tokens_out, 0 if counted else estimate(said)),
+        max(usage.tokens_out, 0 if counted else estimate(answer_text)),
         counted,
         tokens_cached=min(usage.cached, usage.tokens_in) if counted else 0,
         tokens_thought=usage.thought,
@@ -155,9 +155,9 @@ def _streamed(text: str) -> dict[str, object]:
             parts["arguments"].append(_arguments(delta))
     if finish is None and "error" not in body:
         raise ValueError("the end is missing")
-    said = {name: "".join(texts) for name, texts in parts.items()}
-    calls = [{"function": {"arguments": said.get("arguments", "")}}]
-    whole = {"message": {**said, "tool_calls": calls}, "finish_reason": finish}
+    joined = {name: "".join(texts) for name, texts in parts.items()}
+    calls = [{"function": {"arguments": joined.get("arguments", "")}}]
+    whole = {"message": {**joined, "tool_calls": calls}, "finish_reason": finish}
     return {**body, "choices": [whole]}
 
 
@@ -166,9 +166,9 @@ def _arguments(message: Mapping[str, object]) -> str:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
-        said = _content(function.get("arguments")) if isinstance(function, dict) else ""
-        if said:
-            return said
+        arguments = _content(function.get("arguments")) if isinstance(function, dict) else ""
+        if arguments:
+            return arguments
     return ""
 
 
@@ -193,11 +193,11 @@ def _elsewhere(message: Mapping[str, object]) -> str:
 
     Some servers put an answer as JSON into a tool call, others all of it into the reasoning.
     """
-    said = _arguments(message)
-    if said.strip():
-        return said
+    text = _arguments(message)
+    if text.strip():
+        return text
     thought = (_content(message.get(name)) for name in ("reasoning_content", "reasoning"))
-    return next((said for said in thought if "{" in said), "")
+    return next((text for text in thought if "{" in text), "")
 
 
 def _finish(reason: object, refusal: str) -> Finish:

@@ -26,7 +26,7 @@ from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.taxonomy_text import mode_text
 from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
 from mast_tui.judges.llm.request import Request, Window
-from mast_tui.labels import Doubt, Finding, VerdictValue
+from mast_tui.labels import Finding, QuoteDoubt, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 SHOWN_TOKENS: Final = 3_000
@@ -156,7 +156,7 @@ class VerificationPrompt:
         words = finding.evidence
         if words is not None:
             lines.append(f"quote: {_line(view, words.wording or words.quote)}")
-            if words.doubt is Doubt.NOT_FOUND:
+            if words.doubt is QuoteDoubt.NOT_FOUND:
                 lines.append("the record has no such words")
             elif words.wording is not None:
                 lines.append(f"the record has: {_line(view, words.quote)}")
@@ -211,8 +211,8 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
 def by_doubt(seen: Sighting) -> int:
     """Sorts findings for the second look: altered quotes first, then such that stand nowhere."""
     words = seen.finding.evidence
-    doubt = Doubt.NONE if words is None else words.doubt
-    return (Doubt.ALTERED, Doubt.NOT_FOUND, Doubt.NONE).index(doubt)
+    doubt = QuoteDoubt.NONE if words is None else words.doubt
+    return (QuoteDoubt.ALTERED, QuoteDoubt.NOT_FOUND, QuoteDoubt.NONE).index(doubt)
 
 
 def _around(view: RedactedView, seen: Sighting, shown: int) -> Window:

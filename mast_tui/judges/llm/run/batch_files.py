@@ -188,14 +188,14 @@ class AnswerFiles:
                 self._files.append(files.enter_context(path.open("rb")))
                 self._read(path, len(self._files) - 1)
             except OSError as error:
-                said = error.strerror or str(error)
-                raise BatchFileError(f"{path}: cannot be read: {said}") from error
+                reason = error.strerror or str(error)
+                raise BatchFileError(f"{path}: cannot be read: {reason}") from error
 
     def __len__(self) -> int:
         return len(self._places)
 
     def _read(self, path: Path, number: int) -> None:
-        lines = broken = place = 0
+        lines = broken = offset = 0
         for raw in self._files[number]:
             if raw.strip():
                 lines += 1
@@ -206,8 +206,8 @@ class AnswerFiles:
                     right = _is_right(line)
                     name = str(line["custom_id"])
                     if right or not self._places.get(name, (0, 0, False))[2]:
-                        self._places[name] = (number, place, right)
-            place += len(raw)
+                        self._places[name] = (number, offset, right)
+            offset += len(raw)
         if lines and lines == broken:
             raise BatchFileError(
                 f"{path}: no line in it is an answer of a batch; name the file that the Batch API "
@@ -217,12 +217,12 @@ class AnswerFiles:
 
     def find(self, name: str) -> Mapping[str, Any] | None:
         """Give the line of this name, and note that it belongs here."""
-        at = self._places.get(name)
-        if at is None:
+        position = self._places.get(name)
+        if position is None:
             return None
         self._found.add(name)
-        file = self._files[at[0]]
-        file.seek(at[1])
+        file = self._files[position[0]]
+        file.seek(position[1])
         return _answer_line(file.readline())
 
     def strangers(self, keys: Iterable[str]) -> int:
@@ -231,9 +231,9 @@ class AnswerFiles:
         Args:
             keys: The keys of what was answered here before.
         """
-        known = {key[:_KEY_DIGITS] for key in keys}
+        answered_keys = {key[:_KEY_DIGITS] for key in keys}
         left = (name.split("-") for name in self._places.keys() - self._found)
-        return sum(len(parts) != 4 or parts[2] not in known for parts in left)
+        return sum(len(parts) != 4 or parts[2] not in answered_keys for parts in left)
 
 
 def _answer_line(raw: bytes) -> Mapping[str, Any] | None:
@@ -275,10 +275,10 @@ class Batch:
         before = RunRecord(setup, workspace, again=again).before if again else None
         bad = workspace.unusable_answers()
         if again:
-            bad = tuple(one for one in bad if before is not None and one.run_id == before.id)
+            bad = tuple(asked for asked in bad if before is not None and asked.run_id == before.id)
         self.bad: dict[str, list[Asked]] = defaultdict(list)
-        for one in bad:
-            self.bad[one.key].append(one)
+        for asked in bad:
+            self.bad[asked.key].append(asked)
         self._keys = workspace.answer_keys()
         self.answers, self.requests = answers, requests
         self.read = 0
@@ -322,8 +322,8 @@ class _BatchClient(ModelClient):
         room = int(answer_tokens)
         key = self._setup.prompt.answer_key(request, room)
         bad = self._batch.bad.get(key, [])
-        if correction is None and (kept := _still_open(bad)) is not None:
-            return kept
+        if correction is None and (stored_reply := _still_open(bad)) is not None:
+            return stored_reply
         name = custom_id(request, key, len(bad) + self._given[key])
         line = None if self._batch.answers is None else self._batch.answers.find(name)
         if line is not None:
@@ -372,18 +372,18 @@ class _BatchClient(ModelClient):
         return replace(got, text=scrub(got.text, self._key))
 
     def _refused(self, error: ApiError, form: Form) -> Reply | None:
-        words = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
+        message = one_line(scrub(error.message, self._key).strip().rstrip("."), _WORDS)
         error_kind = error_kind_of(error)
         if error_kind in _LATER:
-            self._batch.troubles[words] += 1
+            self._batch.troubles[message] += 1
             return None
         if error_kind is ErrorKind.OVERFLOW:
-            raise ContextOverflow(f"the request is too long: {words}")
+            raise ContextOverflow(f"the request is too long: {message}")
         if error_kind is ErrorKind.FILTERED:
-            return Reply(words, "refusal", form, 0, 0, counted=False)
-        said = f"the request was refused: {words} ({error.status})"
-        self._batch.troubles[said] += 1
-        raise Unanswered(said)
+            return Reply(message, "refusal", form, 0, 0, counted=False)
+        problem = f"the request was refused: {message} ({error.status})"
+        self._batch.troubles[problem] += 1
+        raise Unanswered(problem)
 
 
 def _still_open(bad: Sequence[Asked]) -> Reply | None:
@@ -392,8 +392,10 @@ def _still_open(bad: Sequence[Asked]) -> Reply | None:
     if last is None or last.finish == "refusal":
         return None
     if last.finish == "stop":
-        others = (number for number, one in enumerate(reversed(bad)) if one.finish != "stop")
-        if next(others, len(bad)) % 2 == 0:
+        cut_answers = (
+            number for number, asked in enumerate(reversed(bad)) if asked.finish != "stop"
+        )
+        if next(cut_answers, len(bad)) % 2 == 0:
             return None  # it was asked twice, and begins anew
     return kept_reply(last)
 

@@ -83,12 +83,12 @@ def estimate_run(
 
     ``on_trace`` is told what was found so far after each of them.
     """
-    before = None if workspace is None or again else JudgedBefore(setup, workspace)
+    judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
     expected = expected_answers(setup, workspace)
     so_far = Estimate()
     for trace in traces:
         begins = so_far.requests == 0
-        so_far += _of_trace(trace, setup, before, expected)
+        so_far += _of_trace(trace, setup, judged_before, expected)
         if begins and so_far.requests:
             so_far += Estimate(tokens_out=expected.first_try_out)
         on_trace(so_far)
@@ -115,17 +115,17 @@ def _of_trace(
         return Estimate(traces=1, unread=1)
     samples = setup.parameters.samples
     requests = len(windows) * samples
-    again = VERIFIED * len(windows) if setup.parameters.verify else 0
-    shown = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
-    verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + shown
+    repeat_requests = VERIFIED * len(windows) if setup.parameters.verify else 0
+    data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
+    verifying = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
     answer = expected.answer
     second_look = answer if expected.measured else min(answer, ANSWER_TOKENS)
     return Estimate(
         traces=1,
         windows=len(windows),
-        requests=requests + again,
-        tokens_in=round((tokens_in * samples + again * verifying) * expected.tries),
-        tokens_out=answer * requests + again * second_look,
+        requests=requests + repeat_requests,
+        tokens_in=round((tokens_in * samples + repeat_requests * verifying) * expected.tries),
+        tokens_out=answer * requests + repeat_requests * second_look,
         shortened=shortened,
     )
 
@@ -158,10 +158,10 @@ def _sent(setup: Setup, view: RedactedView, window: Window, *, alone: bool) -> i
     budget = window.tokens or setup.parameters.window_tokens
     task = min(estimate(view.task), task_room(budget))
     tokens = view.tokens[window.first : window.last + 1]
-    shown = sum(tokens)
+    span_tokens = sum(tokens)
     if not alone or window.tokens is not None:
-        shown = sum(map(min, tokens, _most_shown(view, budget)[window.first :]))
-    data = FRAME_TOKENS + task + shown + HEADER_TOKENS * len(tokens)
+        span_tokens = sum(map(min, tokens, _most_shown(view, budget)[window.first :]))
+    data = FRAME_TOKENS + task + span_tokens + HEADER_TOKENS * len(tokens)
     digest = 0 if window.first == 0 else digest_room(budget)
     return setup.prompt.system.tokens + min(budget, data) + digest
 
@@ -211,14 +211,14 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
     for run_ids in (of_judge, [run.id for run in runs]):
         if workspace is None or not run_ids:
             continue
-        known = workspace.answer_statistics(run_ids)
-        if known.answers:
-            longest = known.longest_request
-            reads_little = known.overflows > 0 or is_context_size(longest)
+        statistics = workspace.answer_statistics(run_ids)
+        if statistics.answers:
+            longest = statistics.longest_request
+            reads_little = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
-                answer=-(-(known.tokens_out + known.repeats_out) // known.answers),
-                tries=1 + known.repeats / known.answers,
-                first_try_out=known.thought_out,
+                answer=-(-(statistics.tokens_out + statistics.repeats_out) // statistics.answers),
+                tries=1 + statistics.repeats / statistics.answers,
+                first_try_out=statistics.thought_out,
                 longest_request=round(longest * COUNTED_LESS) if reads_little else None,
                 measured=True,
             )

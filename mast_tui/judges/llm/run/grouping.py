@@ -66,10 +66,10 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
     numbers = Numbers()
     lines = (
         json.dumps(
-            {"number": place, "note": setup.redaction.apply(note, numbers).text[:MOST_OF_A_NOTE]},
+            {"number": number, "note": setup.redaction.apply(note, numbers).text[:MOST_OF_A_NOTE]},
             ensure_ascii=False,
         )
-        for place, note in enumerate(notes, start=1)
+        for number, note in enumerate(notes, start=1)
     )
     data = "\n".join(("", *lines, ""))
     tokens = estimate(data)
@@ -108,20 +108,22 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
     Raises:
         Malformed: The answer puts no note in any group.
     """
-    value = find_object(text, lambda one: isinstance(one.get("groups"), list), "groups").value
-    found: dict[str, str] = {}
+    value = find_object(
+        text, lambda candidate: isinstance(candidate.get("groups"), list), "groups"
+    ).value
+    group_names: dict[str, str] = {}
     groups = value.get("groups")
     for group in groups if isinstance(groups, list) else ():
         name = one_line(as_text(group.get("name")), MOST_OF_A_NAME) if _is_group(group) else ""
         # What begins so is a group of those with that tag.
         name = name.strip().lstrip("#").strip()
         for number in group["notes"] if name else ():
-            place = as_number(number)
-            if place is not None and 1 <= place <= len(notes):
-                found.setdefault(notes[place - 1], name)
-    if not found:
+            note_number = as_number(number)
+            if note_number is not None and 1 <= note_number <= len(notes):
+                group_names.setdefault(notes[note_number - 1], name)
+    if not group_names:
         raise Malformed("no group in `groups` has a name and numbers of notes")
-    return found
+    return group_names
 
 
 def _is_group(group: object) -> bool:
@@ -133,7 +135,14 @@ def _answer_tokens(setup: Setup, notes: Sequence[str]) -> int:
 
 
 def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
-    """Say what is sent where, and what that takes; one sentence each.
+    """Describe what is sent where, and what that takes, in one sentence each.
+
+    Args:
+        setup: The model, its server and its prices.
+        notes: The notes to group, each once.
+
+    Returns:
+        The sentences.
 
     Raises:
         MastError: The notes do not fit into one request.

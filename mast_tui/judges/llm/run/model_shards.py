@@ -139,7 +139,14 @@ class ShardAnswers:
             return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Keep an answer that can be used; it is there when this returns."""
+        """Store a usable answer; it is on disk when this returns.
+
+        Args:
+            key: The key of the request.
+            reply: The answer.
+            usable: Whether it need not be asked for again; other answers are not stored.
+            sent: An estimate of the request's tokens, which shards do not record.
+        """
         if usable:
             data = orjson.dumps(asdict(reply))
             await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))

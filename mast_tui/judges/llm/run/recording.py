@@ -130,8 +130,8 @@ class _Recorder(ModelClient):
         key = _key(request, self._parameters, correction)
         room = _SentRoom(answer_tokens)
 
-        def write(**told: object) -> None:
-            line = {"request": key, "about": request.about, "room": room.tokens, **told}
+        def write(**outcome: object) -> None:
+            line = {"request": key, "about": request.about, "room": room.tokens, **outcome}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
 
@@ -170,15 +170,20 @@ class _Player(ModelClient):
         How much room an answer gets depends on what others took before; one that was given in
         more room, or else in less, answers the question too.
         """
-        known = self._answers.get(_key(request, self._parameters, correction))
-        if known is None:
+        answers_by_room = self._answers.get(_key(request, self._parameters, correction))
+        if answers_by_room is None:
             raise RunStops(
                 f"{self._path.name} has no answer to what is asked about "
                 f"{one_line(request.about, 80)}: it was recorded with another model, other options "
                 "or other traces"
             )
-        wanted = int(answer_tokens)
-        line = known[min((room for room in known if room >= wanted), default=max(known))]
+        room_needed = int(answer_tokens)
+        line = answers_by_room[
+            min(
+                (room for room in answers_by_room if room >= room_needed),
+                default=max(answers_by_room),
+            )
+        ]
         if isinstance(line, Reply):
             return line
         if isinstance(line, _TooLong):
@@ -208,15 +213,15 @@ def _recorded(line: Mapping[str, object]) -> _Outcome:
     """Read what came of a question; raises ``ValueError`` where a line does not tell."""
     if "reply" in line:
         return Reply.read(line["reply"])
-    words = line["too_long"] if "too_long" in line else line["unanswered"]
-    if not isinstance(words, str):
+    message = line["too_long"] if "too_long" in line else line["unanswered"]
+    if not isinstance(message, str):
         raise ValueError("no words")
     if "too_long" not in line:
-        return words
+        return message
     room = line.get("longest_answer")
     if room is not None and (type(room) is not int or not 0 < room < MOST_TOKENS):
         raise ValueError("no such room")
-    return _TooLong(words, room)
+    return _TooLong(message, room)
 
 
 def _read(path: Path) -> _Answers:
@@ -228,8 +233,8 @@ def _read(path: Path) -> _Answers:
         raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from error
     for number, line in enumerate(lines, 1):
         try:
-            told = orjson.loads(line)
-            answers.setdefault(str(told["request"]), {})[int(told["room"])] = _recorded(told)
+            fields = orjson.loads(line)
+            answers.setdefault(str(fields["request"]), {})[int(fields["room"])] = _recorded(fields)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and number > 1:
                 break  # a run was broken off while it was written

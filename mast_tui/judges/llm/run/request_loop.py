@@ -54,9 +54,11 @@ class AnswerStore(Protocol):
         ...
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Take back the answers to requests that the server cut to ``limit`` tokens.
+        """Take back the answers to requests that the server cut.
 
-        ``sent`` is an estimate of the request by which that was noticed.
+        Args:
+            limit: The number of tokens to which it cut them.
+            sent: An estimate of the tokens of the request by which that was noticed.
         """
         ...
 

@@ -59,40 +59,40 @@ class JudgedBefore:
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
         runs = workspace.runs()
-        taken_back = {
+        withdrawn = {
             (run.id, trace.trace_id)
             for run in runs
             for trace in run.traces
             if trace.problem is not None
         }
-        kept = [
+        judgements = [
             judgement
             for judgement in workspace.judgements(
                 annotator=setup.judge, taxonomy=setup.taxonomy.ref
             )
-            if (judgement.run, judgement.trace_id) not in taken_back
+            if (judgement.run, judgement.trace_id) not in withdrawn
         ]
-        self._ids = {judgement.trace_id for judgement in kept}
+        self._ids = {judgement.trace_id for judgement in judgements}
         checked = {
             run.id: dict(run.settings.parameters).get(CHECKED_BY)
             for run in runs
             if run.settings is not None
         }
         self._stale = {
-            one.trace_id: one.run
-            for one in kept
-            if one.run is not None and checked.get(one.run, CHECKING) != CHECKING
+            stored.trace_id: stored.run
+            for stored in judgements
+            if stored.run is not None and checked.get(stored.run, CHECKING) != CHECKING
         }
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
         """A trace as the workspace knows it, where it was judged."""
-        before = self._workspace.find_trace(record) if self._ids else None
-        return before if before is not None and before.trace_id in self._ids else None
+        earlier = self._workspace.find_trace(record) if self._ids else None
+        return earlier if earlier is not None and earlier.trace_id in self._ids else None
 
     def has(self, record: TraceRecord) -> bool:
         """Whether a trace was judged, and had as many spans then."""
-        before = self.find(record)
-        return before is not None and not has_grown(before, record)
+        earlier = self.find(record)
+        return earlier is not None and not has_grown(earlier, record)
 
     def is_stale(self, trace_id: str) -> bool:
         """Whether a trace was checked by other rules than today's, and its answers are here."""
@@ -170,13 +170,13 @@ class RunRecord:
         judgement is there: a run that ends meanwhile must not take the old one for it.
         """
         record = TraceRecord.of(trace)
-        before = self._judged.find(record)
-        if before is None:
+        earlier = self._judged.find(record)
+        if earlier is None:
             return Begun(record, record.trace_id, known=False, new=True)
-        grown = has_grown(before, record)
-        known = (not self._again or before.trace_id in self._done) and not grown
-        stale = known and self._judged.is_stale(before.trace_id)
-        return Begun(record, before.trace_id, known, grown=grown, stale=stale)
+        grown = has_grown(earlier, record)
+        is_judged = (not self._again or earlier.trace_id in self._done) and not grown
+        stale = is_judged and self._judged.is_stale(earlier.trace_id)
+        return Begun(record, earlier.trace_id, is_judged, grown=grown, stale=stale)
 
     def register(self, begun: Begun) -> Begun:
         """The same, with a new trace made known to the workspace."""
@@ -189,12 +189,12 @@ class RunRecord:
     @contextmanager
     def together(self) -> Iterator[None]:
         """One transaction for all that is kept within; where it fails nothing was done."""
-        before = self.id, self._form
+        saved_state = self.id, self._form
         try:
             with self._workspace.transaction():
                 yield
         except BaseException:
-            self.id, self._form = before
+            self.id, self._form = saved_state
             raise
 
     def run_id(self) -> str:
@@ -300,9 +300,9 @@ class RunRecord:
 
     def is_to_be_asked_anew(self, trace_id: str) -> bool:
         """Return whether answers about a trace were taken back since the last call."""
-        taken_back = trace_id in self._cut
+        has_withdrawn = trace_id in self._cut
         self._cut.discard(trace_id)
-        return taken_back
+        return has_withdrawn
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
         """Keep what was found so far."""
@@ -409,8 +409,8 @@ class KeptAnswers:
 
     async def take_back(self, limit: int, sent: int) -> None:
         """Take back what rests on requests that the server cut to so many tokens."""
-        for taken_back in await self._writer.do(partial(self._record.take_back, limit, sent)):
-            self._on_taken_back(taken_back)
+        for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
+            self._on_taken_back(withdrawn)
 
 
 def kept_reply(asked: Asked) -> Reply:
@@ -427,9 +427,9 @@ def kept_reply(asked: Asked) -> Reply:
     )
 
 
-def has_grown(before: TraceRecord, now: TraceRecord) -> bool:
+def has_grown(earlier: TraceRecord, now: TraceRecord) -> bool:
     """Whether a trace has another number of spans than before."""
-    return before.spans is not None and before.spans != now.spans
+    return earlier.spans is not None and earlier.spans != now.spans
 
 
 def _same(setup: Setup, run: Run) -> bool:

@@ -201,10 +201,10 @@ class _Feed:
         async with self._turn:
             if self._over:
                 return None
-            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+            at_hand = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
             # A trace may have been put back meanwhile.
-            self._over = self._ended or (found is None and not self._put_back)
-            return found
+            self._over = self._ended or (at_hand is None and not self._put_back)
+            return at_hand
 
     def put_back(self, trace: Trace) -> None:
         """Hand a trace out once more, unless the feed was ended; the caller draws again itself."""
@@ -248,8 +248,8 @@ class _Run:
     def __init__(
         self, setup: Setup, workspace: Workspace, watch: Watch, again: bool, deferred: bool
     ) -> None:
-        known = {mode.slug for mode in setup.taxonomy.modes}
-        if not known.intersection(setup.prompt.modes):
+        taxonomy_modes = {mode.slug for mode in setup.taxonomy.modes}
+        if not taxonomy_modes.intersection(setup.prompt.modes):
             raise WorkspaceError(f"{setup.judge} knows no mode of {setup.taxonomy.ref}")
         self._setup = setup
         self._workspace = workspace
@@ -315,9 +315,9 @@ class _Run:
             worker.result()
 
     async def _work(self, feed: _Feed, asks: ModelClient) -> None:
-        while (found := await feed.next()) is not None:
+        while (at_hand := await feed.next()) is not None:
             try:
-                self._watch.on_trace(self._so_far.add(await self._one(found, asks)))
+                self._watch.on_trace(self._so_far.add(await self._one(at_hand, asks)))
             except Deferred:
                 self._so_far.waiting += 1
             except AllowanceSpent as error:
@@ -330,40 +330,40 @@ class _Run:
                         f"{MOST_IN_A_ROW} traces in a row failed for the same reason:"
                         f" {self._fail_alike}"
                     )
-            del found
+            del at_hand
 
-    async def _one(self, found: _AtHand, asks: ModelClient) -> Progress:
+    async def _one(self, at_hand: _AtHand, asks: ModelClient) -> Progress:
         """Judge one trace and keep what came of it."""
-        begun, reading = found.begun, found.reading
+        begun, reading = at_hand.begun, at_hand.reading
         if begun.new:  # not by the thread that reads, which would wait for each commit
             begun = await self._writer.do(partial(self._record.register, begun))
-        told = partial(Progress, 0, begun.trace_id, found.trace.path)
+        progress = partial(Progress, 0, begun.trace_id, at_hand.trace.path)
         if begun.stale and reading is not None:
-            await self._check_again(reading, begun, found.trace)
-        if begun.stale or (found.problem is None and reading is None):
-            return told(Step.KNOWN)
+            await self._check_again(reading, begun, at_hand.trace)
+        if begun.stale or (at_hand.problem is None and reading is None):
+            return progress(Step.KNOWN)
         try:
             if reading is None:
-                raise TraceFails(found.problem or "")
+                raise TraceFails(at_hand.problem or "")
             result = await self._ask(reading, begun, asks)
             if self._record.is_to_be_asked_anew(begun.trace_id):
                 result = await self._ask(reading, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
-            anew = not self._record.failed_before(begun.trace_id)
+            is_first_failure = not self._record.failed_before(begun.trace_id)
             await self._writer.do(partial(self._record.note_failed, begun.trace_id, reason))
-            if isinstance(error, Unanswered) and anew:
+            if isinstance(error, Unanswered) and is_first_failure:
                 # Once it is kept, so that the failure that ends the run is told as well.
                 self._note_unanswered(reason)
-            return told(Step.FAILED, problem=reason)
-        indices = finding_indices(found.trace, result.judgement.findings)
+            return progress(Step.FAILED, problem=reason)
+        indices = finding_indices(at_hand.trace, result.judgement.findings)
         count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
         self._judged_now.add(begun.trace_id)
         if self._record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
-            self._suspects[begun.trace_id] = found.trace
+            self._suspects[begun.trace_id] = at_hand.trace
         self._in_a_row = 0
-        return told(Step.JUDGED, count)
+        return progress(Step.JUDGED, count)
 
     async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
@@ -435,9 +435,9 @@ class _Run:
         failed = Progress(0, trace.trace_id, trace.path, Step.FAILED, problem=trace.problem)
         self._watch.on_trace(so_far.add(failed))
 
-    def _on_remark(self, words: str) -> None:
-        self._so_far.remarks[words] += 1
-        self._watch.on_wait(words)
+    def _on_remark(self, remark: str) -> None:
+        self._so_far.remarks[remark] += 1
+        self._watch.on_wait(remark)
 
     def _note(self, result: TraceResult) -> None:
         so_far = self._so_far
