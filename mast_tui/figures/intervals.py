@@ -306,20 +306,20 @@ def rate(
     """
     hits, cases = (count, n) if effective is None else effective
     ends = wilson(hits, cases)
-    found: RateJson
+    values: RateJson
     if ends is None:
-        found = {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
+        values = {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
     else:
-        found = {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}
+        values = {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}
     if doubt is None or not doubt.unresolved:
-        return found
-    found["unresolved"] = doubt.unresolved
+        return values
+    values["unresolved"] = doubt.unresolved
     needs = to_resolve(doubt.unresolved, n)
     if needs:
-        found |= {
+        values |= {
             "ci": None,
             "bounds": list(doubt.bounds),
             "ci_withheld": "unresolved",
             "ci_needs": needs,
         }
-    return found
+    return values

@@ -78,9 +78,15 @@ class OverallJson(TypedDict):
 
 
 def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
-    """θ = (p + TNR − 1) / (TPR + TNR − 1), clipped to [0, 1] (Rogan and Gladen 1978).
+    """Return θ = (p + TNR − 1) / (TPR + TNR − 1), clipped to [0, 1] (Rogan and Gladen 1978).
 
-    NaN where TPR + TNR ≤ 1 or anything is NaN.
+    Args:
+        apparent: The shares p that the judge calls present.
+        tpr: The judge's true positive rates.
+        tnr: The judge's true negative rates.
+
+    Returns:
+        The prevalences; NaN where TPR + TNR ≤ 1 or anything is NaN.
     """
     clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
     return clipped
@@ -123,66 +129,66 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> CoefficientJso
     return Coefficient(value, ci=ends).to_json()
 
 
-def prevalence(given: JudgeInput, found: Compared) -> dict[str, PrevalenceJson]:
+def prevalence(judge_input: JudgeInput, compared: Compared) -> dict[str, PrevalenceJson]:
     """Estimate how often each mode shows, from people's verdicts on a part and the judge's on all.
 
     Args:
-        given: The judge's verdicts, also on traces that nobody else has labelled.
-        found: Its verdicts beside the reference.
+        judge_input: The judge's verdicts, also on traces that nobody else has labelled.
+        compared: Its verdicts beside the reference.
 
     Returns:
         The prevalences by mode code. They hold as far as the judge errs on the unlabelled traces
         as it does on the labelled ones, which is so where those are a random sample.
     """
-    slugs = [slug for slug, _, _ in given.modes]
-    alone = given.unlabelled - given.examples
+    slugs = [slug for slug, _, _ in judge_input.modes]
+    alone = judge_input.unlabelled - judge_input.examples
     unsure = Counter(
         mode
-        for (trace, mode), value in given.verdicts.items()
+        for (trace, mode), value in judge_input.verdicts.items()
         if value is VerdictValue.UNSURE and trace in alone
     )
-    beyond = np.array([given.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
-    unlabelled = _unlabelled(given, slugs) + beyond.reshape(-1, 3)[:, :2]
-    labelled = _Labelled.of(given, found, slugs)
-    absent = _Labelled.of(given, found.resolved_as(False), slugs)
-    present = _Labelled.of(given, found.resolved_as(True), slugs)
+    beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
+    unlabelled = _unlabelled(judge_input, slugs) + beyond.reshape(-1, 3)[:, :2]
+    labelled = _Labelled.of(judge_input, compared, slugs)
+    absent = _Labelled.of(judge_input, compared.resolved_as(False), slugs)
+    present = _Labelled.of(judge_input, compared.resolved_as(True), slugs)
     result: dict[str, PrevalenceJson] = {}
-    for i, (slug, code, _) in enumerate(given.modes):
-        own = labelled.tables[i]
-        tp, fp, fn, tn = (int(count) for count in own)
+    for i, (slug, code, _) in enumerate(judge_input.modes):
+        table = labelled.tables[i]
+        tp, fp, fn, tn = (int(count) for count in table)
         says, says_not = (int(count) for count in unlabelled[i])
-        one: PrevalenceJson = {
+        mode_prevalence: PrevalenceJson = {
             "n_unlabelled": says + says_not,
             "n_unsure": unsure[slug] + int(beyond[i, 2]),
             "n_positives": tp + fn,
             "n_negatives": fp + tn,
             "apparent": share(says, says + says_not).to_json(),
-            "corrected": corrected_prevalence(own, unlabelled[i]),
-            "overall": powered(own, unlabelled[i], labelled.weighted_of(i)),
+            "corrected": corrected_prevalence(table, unlabelled[i]),
+            "overall": powered(table, unlabelled[i], labelled.weighted_of(i)),
         }
-        unresolved = found.left_out["unresolved"][slug]
-        one["overall"]["unresolved"] = unresolved
-        needs = to_resolve(unresolved, int(own.sum()))
+        unresolved = compared.left_out["unresolved"][slug]
+        mode_prevalence["overall"]["unresolved"] = unresolved
+        needs = to_resolve(unresolved, int(table.sum()))
         if needs:
             ends = [
                 powered(of.tables[i], unlabelled[i], of.weighted_of(i)) for of in (absent, present)
             ]
-            _bound_overall(one["overall"], ends, needs)
+            _bound_overall(mode_prevalence["overall"], ends, needs)
             tables = (absent.tables[i], present.tables[i])
-            _bound(one["corrected"], _corrected_bounds(tables, unlabelled[i]), needs)
-        result[code] = one
+            _bound(mode_prevalence["corrected"], _corrected_bounds(tables, unlabelled[i]), needs)
+        result[code] = mode_prevalence
     return result
 
 
-def _bound_overall(found: OverallJson, ends: Sequence[OverallJson], needs: int) -> None:
+def _bound_overall(overall: OverallJson, ends: Sequence[OverallJson], needs: int) -> None:
     """Put bounds in the place of intervals: those with all unresolved absent, and present."""
     low, high = ends
-    found["more_labels"] = None
+    overall["more_labels"] = None
     people = (low["people"]["value"], high["people"]["value"])
-    _bound(found["people"], people, needs)
-    _bound(found["powered"], (low["powered"]["value"], high["powered"]["value"]), needs)
-    if "these" in found:
-        _bound(found["these"], people, needs)
+    _bound(overall["people"], people, needs)
+    _bound(overall["powered"], (low["powered"]["value"], high["powered"]["value"]), needs)
+    if "these" in overall:
+        _bound(overall["these"], people, needs)
 
 
 def _bound(figure: CoefficientJson, bounds: tuple[float | None, float | None], needs: int) -> None:
@@ -223,16 +229,16 @@ class _Labelled:
     weighted: Sequence[Weighted]
 
     @classmethod
-    def of(cls, given: JudgeInput, found: Compared, slugs: Sequence[str]) -> _Labelled:
-        cells = features(found, slugs)
-        study = given.study
+    def of(cls, judge_input: JudgeInput, compared: Compared, slugs: Sequence[str]) -> _Labelled:
+        cells = features(compared, slugs)
+        study = judge_input.study
         weights = None
         if study is not None and not study.chances_alike:
-            weights = study.trace_weights(frozenset(found.traces))
+            weights = study.trace_weights(frozenset(compared.traces))
         if weights is None:
             return cls(cells.sum(axis=0), ())
         # What is not in the study has no chance, and no weight.
-        each = np.array([weights.get(trace, 0.0) for trace in found.traces])
+        each = np.array([weights.get(trace, 0.0) for trace in compared.traces])
         return cls(cells.sum(axis=0), weighted_tables(cells, each))
 
     def weighted_of(self, mode: int) -> Weighted | None:

@@ -114,18 +114,18 @@ def coefficient(
     each = table - left_out
     units = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2
-    said = min(present, units - present)
+    rarer = min(present, units - present)
     with_present = int((each[:, :3].sum(axis=-1) > 0).sum())
     with_absent = int((each[:, 1:].sum(axis=-1) > 0).sum())
     support = Support(
         traces=int((each != 0).any(axis=-1).sum()),
         units=units,
-        said=said,
+        said=rarer,
         rare_traces=min(with_present, with_absent),
     )
     withheld = why_no_interval(name, support)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
     return spread_coefficient(
-        value, figure(resampled), figure(left_out), lowest=scale_minimum(name, said / units)
+        value, figure(resampled), figure(left_out), lowest=scale_minimum(name, rarer / units)
     )

@@ -120,18 +120,19 @@ def gold_name(mix: GoldMixJson) -> str:
 def gold_words(mix: GoldMixJson) -> str:
     """What to call the labels, and what they are made of; plain names, unescaped."""
     counts = {name: n for name, n in mix["sources"].items() if n}
-    told = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
+    parts = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
     if mix["merged"]:
-        told += f"; {mix['merged']} places cover different ones"
+        parts += f"; {mix['merged']} places cover different ones"
     outside = ", ".join(f"{name} {n}" for name, n in mix["not_in_study"].items())
     if outside:
-        told += f"; not counted, as not in the study: {outside} traces"
+        parts += f"; not counted, as not in the study: {outside} traces"
     if is_gold(mix) or not counts:
         only = ", only what is settled" if mix["settled_only"] else ""
-        return f"gold{only} (verdicts: {told})"
+        return f"gold{only} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"{people[0]}'s, one person's and so no gold (verdicts: {told})"
+        return f"{people[0]}'s, one person's and so no gold (verdicts: {parts})"
     return (
-        f"those of {', '.join(people)}, each verdict one person's and so no gold (verdicts: {told})"
+        f"those of {', '.join(people)}, each verdict one person's and so no gold "
+        f"(verdicts: {parts})"
     )

@@ -772,21 +772,21 @@ class _People:
         pooled = document["pooled"]
         if _few_complete(document):
             traces = "only one trace" if pooled["n_complete"] else "no trace"
-            words = f"Fleiss' κ is left out: {traces} was judged by all of them."
-            yield Note(words, "n_complete")
+            sentence = f"Fleiss' κ is left out: {traces} was judged by all of them."
+            yield Note(sentence, "n_complete")
         tables = {**document["modes"], "pooled": pooled}
         for column in self.columns:
             if column.key not in _OF_PAIRS:
                 continue
             by_n: dict[int, list[str]] = {}
-            for name, one in tables.items():
-                own_n = one[column.key].get("n", one["n"])
-                if own_n != one["n"] and one[column.key]["value"] is not None:
+            for name, table in tables.items():
+                own_n = table[column.key].get("n", table["n"])
+                if own_n != table["n"] and table[column.key]["value"] is not None:
                     by_n.setdefault(own_n, []).append(name)
-            told = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in by_n.items())
-            if told:
-                what, reason = _OF_PAIRS[column.key]
-                yield Note(f"{what}: n {told}.", reason)
+            units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in by_n.items())
+            if units:
+                meaning, reason = _OF_PAIRS[column.key]
+                yield Note(f"{meaning}: n {units}.", reason)
 
 
 def _few_complete(document: Values) -> bool:

@@ -119,21 +119,21 @@ def group_words(report: Report, name: str) -> str:
 
 def source_words(report: Report) -> str:
     """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
-    words = f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
+    sentence = f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
     gold = report["gold"]
     if gold is not None and gold["sources"].get("unresolved"):
-        words += (
+        sentence += (
             " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "
             "all of them absent, and present."
         )
-    return words
+    return sentence
 
 
 def group_parts(report: Report) -> dict[str, str]:
     """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
     parts = file_names(report["groups"])
-    taken = report["by"] != ALL and "all" in parts.values()
-    return {OVERALL: "all-traces" if taken else "all", **parts}
+    is_taken = report["by"] != ALL and "all" in parts.values()
+    return {OVERALL: "all-traces" if is_taken else "all", **parts}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
@@ -184,7 +184,7 @@ class _OfGroup:
     def charts(self) -> Iterator[tuple[str, Chart]]:
         """Yield those for which there are data."""
         group = self.group
-        if any(one["n"] for one in group["modes"].values()):
+        if any(mode["n"] for mode in group["modes"].values()):
             yield self.occurrence()
         if compares_outcomes(group):
             yield from self.of_outcomes()
@@ -192,11 +192,11 @@ class _OfGroup:
         of_failed = compares_outcomes(group) and group["failed"] > 0
         pairs = group["together"]["failed"] if of_failed else group["together"]["all"]
         if pairs:
-            words = "failed traces" if of_failed else "traces"
+            traces = "failed traces" if of_failed else "traces"
             n = group["failed"] if of_failed else group["traces"]
             note = (
-                f"Cells: number of {words} that show both modes; the stronger the colour, the "
-                f"larger their share of the traces with either. n = {n} {words}."
+                f"Cells: number of {traces} that show both modes; the stronger the colour, the "
+                f"larger their share of the traces with either. n = {n} {traces}."
             )
             drawn = together(pairs, self.names)
             yield self.chart("together", "Modes that show together", note, drawn)
@@ -322,34 +322,34 @@ class _OfGroup:
         both = self.group["places"]
         if both is None:
             return
-        found = both["failed"]
+        places = both["failed"]
         which = "failed traces"
-        if not found["traces"] or not compares_outcomes(self.group):
-            found = both["all"]
+        if not places["traces"] or not compares_outcomes(self.group):
+            places = both["all"]
             which = "traces"
-        if found["onset"]:
+        if places["onset"]:
             note = (
                 f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
                 "for each mode's first span, the stronger the colour the more traces. Dots: "
-                f"medians; lines: quartiles. n = {found['first_failure']['n']} of {found['of']} "
+                f"medians; lines: quartiles. n = {places['first_failure']['n']} of {places['of']} "
                 f"{which} with a failure, those whose labels name spans."
             )
-            drawn = onset(found, self.names)
+            drawn = onset(places, self.names)
             yield self.chart("onset", "Where in the run failures set on", note, drawn)
-        if found["order"]:
+        if places["order"]:
             note = (
                 "Cells: in how many of the traces with both modes the mode of the row sets on "
                 "before that of the column; the stronger the colour, the larger the share. n = "
-                f"{found['traces']} {which} whose labels name spans."
+                f"{places['traces']} {which} whose labels name spans."
             )
-            drawn = order(found["order"], self.names)
+            drawn = order(places["order"], self.names)
             yield self.chart("order", "Which mode sets on first", note, drawn)
-        if found["chains"]:
-            drawn = chain_rows(found["chains"][:MOST_CHAINS])
+        if places["chains"]:
+            drawn = chain_rows(places["chains"][:MOST_CHAINS])
             note = (
                 "Rows: modes in the order of their onset, those of one span joined by +; bars: "
-                f"number of traces. n = {found['traces']} {which} whose labels name spans; the "
-                f"{min(MOST_CHAINS, len(found['chains']))} most frequent chains."
+                f"number of traces. n = {places['traces']} {which} whose labels name spans; the "
+                f"{min(MOST_CHAINS, len(places['chains']))} most frequent chains."
             )
             yield self.chart("chains", "Chains of failure", note, drawn)
 
@@ -488,8 +488,8 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawn = [(row, row.found) for row in rows if row.found is not None]
     ends = [
         end
-        for _, found in drawn
-        for end in found["difference_ci_pp"] or found.get("difference_bounds_pp", ())
+        for _, difference in drawn
+        for end in difference["difference_ci_pp"] or difference.get("difference_bounds_pp", ())
     ]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
@@ -505,10 +505,10 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawing.text(612, 14, heads[0], "v-s v-m", "end")
     drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
-    for (row, found), (middle, _) in zip(drawn, placed, strict=True):
-        value = found["difference_pp"]
-        interval = found["difference_ci_pp"]
-        bounds = found.get("difference_bounds_pp")
+    for (row, difference), (middle, _) in zip(drawn, placed, strict=True):
+        value = difference["difference_pp"]
+        interval = difference["difference_ci_pp"]
+        bounds = difference.get("difference_bounds_pp")
         if value is None:
             words = "no difference can be had"
             drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")

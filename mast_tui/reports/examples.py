@@ -88,8 +88,8 @@ def extras_from_workspace(
                 code = given.modes[column].code
                 of_group[code] = of_group.get(code, 0) + 1
     chosen = list(_chosen(given, fatal))
-    wanted = {given.traces[row] for _, row, _ in chosen}
-    labels = _labels(workspace, taxonomy, given, wanted, gold_of)
+    needed = {given.traces[row] for _, row, _ in chosen}
+    labels = _labels(workspace, taxonomy, given, needed, gold_of)
     examples = []
     for group, row, column in chosen:
         trace, mode = given.traces[row], given.modes[column]
@@ -106,15 +106,17 @@ def extras_from_workspace(
     return Extras(taxonomy, decided, tuple(examples))
 
 
-def _chosen(given: SignatureInput, fatal: set[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+def _chosen(
+    signatures: SignatureInput, fatal: set[tuple[int, int]]
+) -> Iterator[tuple[str, int, int]]:
     """Yield group, row and column of a few failed traces of each group and mode, fatal first."""
-    for group, members in given.members().items():
-        rows = np.flatnonzero(members & (given.outcome == FAILED))
-        for column in range(len(given.modes)):
-            showing = rows[given.verdicts[rows, column] == PRESENT].tolist()
+    for group, members in signatures.members().items():
+        rows = np.flatnonzero(members & (signatures.outcome == FAILED))
+        for column in range(len(signatures.modes)):
+            showing = rows[signatures.verdicts[rows, column] == PRESENT].tolist()
             first = nsmallest(
                 MOST_EXAMPLES,
-                ((((row, column) not in fatal), given.traces[row], row) for row in showing),
+                ((((row, column) not in fatal), signatures.traces[row], row) for row in showing),
             )
             yield from ((group, row, column) for _, _, row in first)
 

@@ -507,11 +507,11 @@ def _overall(judge: Values) -> Table | None:
             {"code": code, "name": judge["modes"][code]["name"]} | figure_cells(found, _OVERALL),
             detail=tuple(width_words(found)),
         )
-        for code, one in judge["prevalence"].items()
-        for found in (one["overall"],)
+        for code, mode in judge["prevalence"].items()
+        for found in (mode["overall"],)
     ]
-    figures = {code: one["overall"] for code, one in judge["prevalence"].items()}
-    counted_traces = [one["n"] for one in figures.values() if one["n_labelled"]] or [0]
+    figures = {code: mode["overall"] for code, mode in judge["prevalence"].items()}
+    counted_traces = [mode["n"] for mode in figures.values() if mode["n_labelled"]] or [0]
     fewest = min(counted_traces)
     most = max(counted_traces)
     judged = judge["traces"]["judged"]
@@ -548,7 +548,7 @@ def _powered_note(figures: Values) -> Note:
 
 def _left_to_label(figures: Values) -> Iterator[Note]:
     """Say of which modes too few traces are left for an interval of ± 3 points."""
-    short = [code for code, one in figures.items() if _falls_short(one)]
+    short = [code for code, mode in figures.items() if _falls_short(mode)]
     if short:
         yield Note(
             f"for ± 3: not with these traces, as fewer are left, in {', '.join(short)}.",
@@ -565,10 +565,10 @@ def width_words(overall: Values) -> Iterator[str]:
     """Say how wide the interval over all traces is, and what it takes: ``± 4.1 points, 37 …``."""
     ends, more = overall["powered"].get("ci"), overall["more_labels"]
     if ends is not None:
-        told = f"{more:,} more for ± 3" if more else "no more are needed for ± 3"
+        sentence = f"{more:,} more for ± 3" if more else "no more are needed for ± 3"
         if _falls_short(overall):
-            told += f", not with the {overall['n'] - overall['n_labelled']:,} left"
-        yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {told}"
+            sentence += f", not with the {overall['n'] - overall['n_labelled']:,} left"
+        yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {sentence}"
 
 
 def widest_words(prevalence: Values) -> str:

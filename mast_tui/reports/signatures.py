@@ -345,9 +345,9 @@ def signatures_report(
     """
     parts = group_parts(document)
     by_groups = groups_asked and document["by"] != ALL
-    shown = list(document["groups"]) if by_groups else large_groups(document)
+    group_names = list(document["groups"]) if by_groups else large_groups(document)
     sections = []
-    for name in (OVERALL, *shown):
+    for name in (OVERALL, *group_names):
         group = _Group(document, name, f"-{parts[name]}", extras=extras)
         brief = name == OVERALL and by_groups
         section = Section(
@@ -365,7 +365,7 @@ def signatures_report(
     method = (_method(document), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
     by = document["by"]
-    notes = [*_cannot_say(document["cannot_say"]), *_small_groups(document, len(shown))]
+    notes = [*_cannot_say(document["cannot_say"]), *_small_groups(document, len(group_names))]
     return model.Report(
         id="signatures",
         title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by_groups else ""),
@@ -376,15 +376,15 @@ def signatures_report(
     )
 
 
-def _small_groups(document: Report, shown: int) -> Iterator[Note]:
+def _small_groups(document: Report, shown_count: int) -> Iterator[Note]:
     """Tell how many groups are not shown by themselves."""
     groups = len(document["groups"])
-    left = 0 if document["by"] == ALL or groups < 2 else groups - shown
+    left = 0 if document["by"] == ALL or groups < 2 else groups - shown_count
     if left:
-        by = document["by"]
+        grouping = document["by"]
         yield Note(
-            f"Not shown by itself: {counted(left, by)} of fewer than {LEAST_TRACES} traces; "
-            f"--by {by} shows each.",
+            f"Not shown by itself: {counted(left, grouping)} of fewer than {LEAST_TRACES} traces; "
+            f"--by {grouping} shows each.",
             "small_groups",
         )
 
@@ -479,20 +479,20 @@ def _page_of(found: _Group) -> Iterator[model.Part]:
     yield from found.example_texts()
 
 
-def _prevalence_of(found: _Group) -> Iterator[model.Part]:
+def _prevalence_of(group: _Group) -> Iterator[model.Part]:
     """Yield the chart and the table of how often modes occur in a group."""
-    drawn = group_charts(found.document, found.name)
+    drawn = group_charts(group.document, group.name)
     if "occurrence" in drawn:
         yield drawn["occurrence"]
-    yield from _tables(found.prevalence())
+    yield from _tables(group.prevalence())
 
 
-def _about(document: Report, by: str) -> str:
+def _about(document: Report, grouping: str) -> str:
     traces = document["traces"]
     below = document["rules"]["failed_below"]
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
-        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {by}; "
+        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {grouping}; "
         f"{counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
         f"{traces['succeeded']:,} succeeded, {traces['unknown']:,} unknown.{outcome}"
     )
@@ -643,8 +643,8 @@ def _with_values(table: Table) -> Table | None:
     figures = {key for key, cell in cells if isinstance(cell, Estimate | float)}
     if not table.rows or (figures and figures <= undefined):
         return None
-    kept = [column for column in table.columns if column.key not in undefined]
-    keys = {column.key for column in kept}
+    visible = [column for column in table.columns if column.key not in undefined]
+    keys = {column.key for column in visible}
     groups = tuple(
         tuple(
             replace(
@@ -656,7 +656,7 @@ def _with_values(table: Table) -> Table | None:
         )
         for rows in table.groups
     )
-    return replace(table, columns=tuple(kept), groups=groups)
+    return replace(table, columns=tuple(visible), groups=groups)
 
 
 @dataclass(frozen=True)
@@ -775,13 +775,13 @@ class _Group:
             )
             for code, mode in self.group["modes"].items()
         ]
-        known = self.group["failed"] + self.group["succeeded"]
+        known_outcomes = self.group["failed"] + self.group["succeeded"]
         notes = _notes(
             (
                 not self.compares and self.group["traces"],
-                f"Failed and successful traces are not compared: the outcome of {known:,} of "
-                f"{counted(self.group['traces'], 'trace')} is known, and it takes "
-                f"{LEAST_OUTCOMES}.",
+                "Failed and successful traces are not compared: the outcome of "
+                f"{known_outcomes:,} of {counted(self.group['traces'], 'trace')} is known, and it "
+                f"takes {LEAST_OUTCOMES}.",
                 "few_outcomes",
             ),
             (
@@ -1002,11 +1002,13 @@ class _Group:
         title, lines = _TABLES["category_shares"]
         if not self.compares:
             lines = _ALL_SHARES
-        shown = list(columns(lines))
+        level_columns = list(columns(lines))
         if level:
-            shown = [replace(one, title=level) if one.key == "name" else one for one in shown]
+            level_columns = [
+                replace(one, title=level) if one.key == "name" else one for one in level_columns
+            ]
             title = f"{title}, at the level of {level}"
-        return self.table(ident, rows, title=title, shown=shown, folded=self.every is None)
+        return self.table(ident, rows, title=title, shown=level_columns, folded=self.every is None)
 
     # Places.
 
@@ -1313,14 +1315,14 @@ class _Group:
             shown = [(code, None, mode["count"]) for code, mode in modes if mode["count"]]
             return sorted(shown, key=lambda one: -one[2])
         by_labels = None if self.extras is None else self.extras.decided.get(self.name)
-        found: list[tuple[str, int, int]] = []
+        counts: list[tuple[str, int, int]] = []
         for code, mode in self.group["modes"].items():
             showing = mode["failed"]["count"]
             by_class = showing if mode["severity"] == "fatal" else 0
             decided = by_class if by_labels is None else by_labels.get(code, 0)
             if showing:
-                found.append((code, decided, showing))
-        return [*sorted(found, key=lambda one: (-one[1], -one[2]))]
+                counts.append((code, decided, showing))
+        return [*sorted(counts, key=lambda one: (-one[1], -one[2]))]
 
     def _strategies(self, code: str) -> tuple[str, ...]:
         assert self.extras is not None
@@ -1375,7 +1377,7 @@ class _Group:
         """Yield the strategies against the modes of failed traces, the decisive ones open."""
         if self.extras is None or self.extras.taxonomy is None:
             return
-        of = (
+        source = (
             counted(self.group["failed"], "failed trace")
             if self.compares
             else counted(self.group["traces"], "trace")
@@ -1383,7 +1385,7 @@ class _Group:
         told = [
             f"{code} {self.mode_name(code)} "
             + ("" if decided is None else f"decided {decided or 'none'} and ")
-            + f"shows in {showing} of {of}. {' '.join(self._strategies(code))}"
+            + f"shows in {showing} of {source}. {' '.join(self._strategies(code))}"
             for code, decided, showing in self._decided()
         ]
         if not told:
@@ -1642,15 +1644,15 @@ def _trend(document: Report) -> Section:
             )
             for code, mode in modes.items()
         )
-        words = {"slope": slope, "slope_words": slope_words}
-        shown = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1], **words))
+        titles = {"slope": slope, "slope_words": slope_words}
+        shown_columns = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1], **titles))
         caption = f"Along {', '.join(groups)}. {source_words(document)}"
         left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
         notes = _notes(
             (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
             (found["left_out"], left_out, "left_out"),
         )
-        table = Table(id, title, shown, (rows,), caption, tuple(notes), id != "trend")
+        table = Table(id, title, shown_columns, (rows,), caption, tuple(notes), id != "trend")
         parts += _tables(_with_values(table))
     return Section("trend", f"Trend by {found['by']}", tuple(parts))
 

@@ -114,16 +114,16 @@ class Coefficient:
 
     def to_json(self) -> CoefficientJson:
         """Return the coefficient as a JSON object."""
-        found: CoefficientJson = {"value": self.value}
+        values: CoefficientJson = {"value": self.value}
         if self.undefined is not None:
-            found["undefined"] = self.undefined
+            values["undefined"] = self.undefined
         else:
-            found["ci"] = None if self.ci is None else list(self.ci)
+            values["ci"] = None if self.ci is None else list(self.ci)
         if self.withheld is not None:
-            found["ci_withheld"], found["ci_needs"] = self.withheld
+            values["ci_withheld"], values["ci_needs"] = self.withheld
         if self.n is not None:
-            found["n"] = self.n
-        return found
+            values["n"] = self.n
+        return values
 
 
 def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:

@@ -180,8 +180,8 @@ class TableSums:
     @property
     def support(self) -> Support:
         """The data that the figures rest on."""
-        said = self.said * self.units / self.n if self.n else 0.0
-        return Support(self.traces, self.units, said, self.rare_traces, self.copied)
+        per_annotator = self.said * self.units / self.n if self.n else 0.0
+        return Support(self.traces, self.units, per_annotator, self.rare_traces, self.copied)
 
     @property
     def rotates(self) -> bool:
@@ -218,7 +218,7 @@ class TableSums:
             return self.complete
         if name == "cohen_kappa":
             values = [kappas[0] for kappas in _pair_kappas(self)]
-            defined = [place for place, value in enumerate(values) if not np.isnan(value)]
+            defined = [pair for pair, value in enumerate(values) if not np.isnan(value)]
             if 0 < len(defined) < len(values):
                 return int(self.both[defined].any(axis=0).sum())
         return self.n
@@ -266,8 +266,8 @@ def sums_of(
         if units < traces:
             counts = [_by_block(count, block, units) for count in counts]
             merged = np.zeros((_pairs(people), units, modes), dtype=np.bool_)
-            for trace, place in enumerate(block.tolist()):
-                merged[:, place] |= shared_by[:, trace]
+            for trace, block_number in enumerate(block.tolist()):
+                merged[:, block_number] |= shared_by[:, trace]
             shared_by = merged
     columns = 4 * _pairs(people) + len(ways(people))
     left_out = rounds > 0 and units < many
@@ -402,7 +402,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
     """Return the figures of a table with their intervals, or the reasons why there are none."""
     values = table_values(table)
     support = table.support
-    found = {
+    coefficients = {
         name: with_interval(
             values[name],
             _reason(name, table),
@@ -412,7 +412,10 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
         )
         for name in FIGURES
     }
-    return {name: replace(one, n=table.rests_on(name)) for name, one in found.items()}
+    return {
+        name: replace(coefficient, n=table.rests_on(name))
+        for name, coefficient in coefficients.items()
+    }
 
 
 def with_interval(

@@ -48,10 +48,10 @@ class Blocks:
 
     def numbers(self, traces: int) -> NDArray[np.int_]:
         """Return a number for each of so many traces, the same for those that share a block."""
-        found = np.arange(traces)
+        numbers = np.arange(traces)
         for block in self.identical:
-            found[list(block.traces)] = block.traces[0]
-        return found
+            numbers[list(block.traces)] = block.traces[0]
+        return numbers
 
 
 def identical_blocks(said: Said, finished: NDArray[np.bool_]) -> Blocks:

@@ -538,8 +538,8 @@ def _round(
     """The figures over some of the traces, resampled among themselves."""
     inside = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
     shared = np.flatnonzero(finished[:, inside].sum(axis=0) > 1)
-    said = table.said[:, inside]
-    tables = Tables(table.annotators, said, shared.tolist(), rounds, seed, blocks[inside])
+    answers = table.said[:, inside]
+    tables = Tables(table.annotators, answers, shared.tolist(), rounds, seed, blocks[inside])
     return {"traces": len(shared), "macro": tables.macro(), "pooled": tables.pooled()}
 
 

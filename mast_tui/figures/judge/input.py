@@ -196,7 +196,7 @@ def judge_input_from_workspace(
         order_of=order_of,
         study=workspace.study(ref),
         unfinished=len(
-            {one.trace_id for one in passes if one.annotator == judge}
+            {mine.trace_id for mine in passes if mine.annotator == judge}
             - {trace for trace, _ in looked}
         ),
     )

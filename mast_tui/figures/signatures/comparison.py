@@ -262,12 +262,15 @@ def _first_runs(given: SignatureInput, task: Whole, side: Flags) -> Whole:
 def _doubts(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[Doubt, Doubt] | None:
     """Return the tasks of which a run is unresolved, with the bounds of both shares."""
     judged = (PRESENT, ABSENT, UNRESOLVED)
-    here = np.isin(first, judged) & np.isin(second, judged)
-    differ = int((here & ((first == UNRESOLVED) | (second == UNRESOLVED))).sum())
+    judged_in_both = np.isin(first, judged) & np.isin(second, judged)
+    differ = int((judged_in_both & ((first == UNRESOLVED) | (second == UNRESOLVED))).sum())
     if not differ:
         return None
     bounds = [
-        (float((side[here] == PRESENT).mean()), float((side[here] != ABSENT).mean()))
+        (
+            float((side[judged_in_both] == PRESENT).mean()),
+            float((side[judged_in_both] != ABSENT).mean()),
+        )
         for side in (first, second)
     ]
     return Doubt(differ, bounds[0]), Doubt(differ, bounds[1])
@@ -276,18 +279,18 @@ def _doubts(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[Doubt,
 def _counts(
     first: NDArray[np.bool_],
     second: NDArray[np.bool_],
-    known: NDArray[np.bool_],
+    outcome_known: NDArray[np.bool_],
     doubts: tuple[Doubt, Doubt] | None = None,
 ) -> PairedCountsJson:
     cells = [
-        int((one & other & known).sum())
+        int((one & other & outcome_known).sum())
         for one, other in ((first, second), (first, ~second), (~first, second), (~first, ~second))
     ]
     both, only_first, only_second, neither = cells
     n = sum(cells)
     ends = newcombe_paired(*cells)
     of_first, of_second = doubts or (None, None)
-    found: PairedCountsJson = {
+    rates: PairedCountsJson = {
         "n": n,
         "both": both,
         "only_first": only_first,
@@ -301,17 +304,17 @@ def _counts(
     }
     unresolved = 0 if of_first is None else of_first.unresolved
     if unresolved:
-        found["unresolved"] = unresolved
+        rates["unresolved"] = unresolved
     if not n:
-        found["undefined"] = "no_pairs"
-        return found
+        rates["undefined"] = "no_pairs"
+        return rates
     needs = to_resolve(unresolved, n)
     if needs:
-        found |= {"difference_ci_pp": None, "ci_withheld": "unresolved", "ci_needs": needs}
+        rates |= {"difference_ci_pp": None, "ci_withheld": "unresolved", "ci_needs": needs}
     elif n < LEAST_OF_DIFFERENCE:
-        found |= {
+        rates |= {
             "difference_ci_pp": None,
             "ci_withheld": "few_traces",
             "ci_needs": LEAST_OF_DIFFERENCE,
         }
-    return found
+    return rates

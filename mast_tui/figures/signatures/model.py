@@ -139,7 +139,7 @@ class SignatureInput:
 
         The one group of ``ALL`` is not named once more.
         """
-        groups = {name: self.group == place for place, name in enumerate(self.group_names)}
+        groups = {name: self.group == number for number, name in enumerate(self.group_names)}
         return {OVERALL: np.ones(len(self.traces), dtype=bool), **(groups if self.fields else {})}
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:

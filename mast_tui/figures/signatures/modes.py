@@ -198,14 +198,16 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     ]
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
-    found = []
+    differences = []
     for i, (_, n, _, of) in enumerate(rows):
         effective = (*first.effective(i), *second.effective(i))
-        one = _difference(effective, p_values[i], adjusted[i], words)
-        if one["difference_pp"] is not None:
-            _withhold(one, min(n, of), [side.bounds(i) or _certain(side, i) for side in sides])
-        found.append(one)
-    return found
+        difference = _difference(effective, p_values[i], adjusted[i], words)
+        if difference["difference_pp"] is not None:
+            _withhold(
+                difference, min(n, of), [side.bounds(i) or _certain(side, i) for side in sides]
+            )
+        differences.append(difference)
+    return differences
 
 
 def _certain(side: Counts, mode: int) -> Interval:
@@ -214,7 +216,7 @@ def _certain(side: Counts, mode: int) -> Interval:
     return hits / cases, hits / cases
 
 
-def _withhold(found: DifferenceJson, fewest: int, bounds: Sequence[Interval]) -> None:
+def _withhold(difference: DifferenceJson, fewest: int, bounds: Sequence[Interval]) -> None:
     """Take out the intervals of a difference that would not hold.
 
     Args:
@@ -225,16 +227,16 @@ def _withhold(found: DifferenceJson, fewest: int, bounds: Sequence[Interval]) ->
     (low, high), (other_low, other_high) = bounds
     doubtful = (low, other_low) != (high, other_high)
     if doubtful:
-        found["difference_bounds_pp"] = [100 * (low - other_high), 100 * (high - other_low)]
+        difference["difference_bounds_pp"] = [100 * (low - other_high), 100 * (high - other_low)]
     elif fewest >= LEAST_OF_DIFFERENCE:
         return
     reason = "unresolved" if doubtful else "few_traces"
-    found["difference_ci_pp"] = None
-    undefined = {"difference_ci_pp": reason} | found.get("undefined", {})
-    if found["risk_ratio_ci"] is not None:
-        found["risk_ratio_ci"] = None
+    difference["difference_ci_pp"] = None
+    undefined = {"difference_ci_pp": reason} | difference.get("undefined", {})
+    if difference["risk_ratio_ci"] is not None:
+        difference["risk_ratio_ci"] = None
         undefined["risk_ratio_ci"] = reason
-    found["undefined"] = undefined
+    difference["undefined"] = undefined
 
 
 def _difference(
@@ -298,8 +300,8 @@ def severity(
     adjusted = found["p_adjusted"]
     if difference > 0 and adjusted is not None and adjusted < rules.alpha:
         return "fatal", "more_in_failed"
-    shown = succeeded["count"] >= rules.least
-    if shown and ends is not None and ends[1] <= 100 * rules.margin:
+    seen_in_successes = succeeded["count"] >= rules.least
+    if seen_in_successes and ends is not None and ends[1] <= 100 * rules.margin:
         return "benign", "seen_in_successes"
     return "unclear", "not_told_apart"
 

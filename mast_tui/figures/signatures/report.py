@@ -219,7 +219,7 @@ def large_groups(report: Report) -> list[str]:
     groups = report["groups"]
     if report["by"] == ALL or len(groups) < 2:
         return []
-    large = [name for name, one in groups.items() if one["traces"] >= LEAST_TRACES]
+    large = [name for name, group in groups.items() if group["traces"] >= LEAST_TRACES]
     return [] if large == [NO_VALUE] else large
 
 

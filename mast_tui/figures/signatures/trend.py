@@ -101,22 +101,22 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
 
 
 def _of_modes(
-    given: SignatureInput, groups: list[Flags], scores: list[int]
+    signatures: SignatureInput, groups: list[Flags], scores: list[int]
 ) -> dict[str, TrendModeJson]:
-    counts = [Counts.of(given.verdicts[one]) for one in groups]
+    counts = [Counts.of(signatures.verdicts[one]) for one in groups]
     found = [
         _of_mode(mode.name, [one.rate(i) for one in counts], scores)
-        for i, mode in enumerate(given.modes)
+        for i, mode in enumerate(signatures.modes)
     ]
     adjusted = benjamini_hochberg([one["p_value"] for one in found])
     for one, p in zip(found, adjusted, strict=True):
         one["p_adjusted"] = p
-    return {mode.code: one for mode, one in zip(given.modes, found, strict=True)}
+    return {mode.code: one for mode, one in zip(signatures.modes, found, strict=True)}
 
 
 def _of_mode(name: str, rates: list[RateJson], scores: list[int]) -> TrendModeJson:
-    hits = [one["count"] for one in rates]
-    cases = [one["n"] for one in rates]
+    hits = [rate["count"] for rate in rates]
+    cases = [rate["n"] for rate in rates]
     tested = cochran_armitage(hits, cases, scores)
     found: TrendModeJson = {
         "name": name,

@@ -152,13 +152,13 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
 
 def _with_all_traces(document: Values) -> Values:
     """Make all traces of failure signatures together the first of the groups."""
-    rest = {key: value for key, value in document.items() if key != "overall"}
+    remaining = {key: value for key, value in document.items() if key != "overall"}
     if document["by"] == ALL:
-        return rest
+        return remaining
     name = ALL
     while name in document["groups"]:
         name += "*"
-    return {**rest, "groups": {name: document["overall"], **document["groups"]}}
+    return {**remaining, "groups": {name: document["overall"], **document["groups"]}}
 
 
 def _layout(document: Values) -> _Layout:

@@ -134,11 +134,15 @@ def _section(report: Report, section: Section) -> Iterator[str]:
     yield from _quotation(section.title, (note for note in section.notes if note.warning))
     for table in section.tables:
         label = f"tab:{_label(report.id)}-{_label(table.id)}"
-        parts = [(groups, one) for groups in _row_parts(table) for one in _column_parts(table)]
-        for place, (groups, columns) in enumerate(parts):
+        parts = [
+            (groups, part_columns)
+            for groups in _row_parts(table)
+            for part_columns in _column_parts(table)
+        ]
+        for number, (groups, columns) in enumerate(parts):
             part = replace(table, groups=groups)
-            caption = _caption(table) if place == 0 else ""
-            yield "\n".join(_table(part, label, columns, caption, place, len(parts)))
+            caption = _caption(table) if number == 0 else ""
+            yield "\n".join(_table(part, label, columns, caption, number, len(parts)))
     yield from _quotation(section.title, (note for note in section.notes if not note.warning))
 
 
@@ -147,8 +151,8 @@ def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
     told = [escaped(note.text) for note in notes]
     if told:
         head = rf"\textbf{{{escaped(as_sentence(title))}}} "
-        words = "\\par\n".join(told)
-        yield f"\\begin{{quote}}\\footnotesize\n{head}{words}\n\\end{{quote}}"
+        text = "\\par\n".join(told)
+        yield f"\\begin{{quote}}\\footnotesize\n{head}{text}\n\\end{{quote}}"
 
 
 def _row_parts(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
@@ -178,19 +182,19 @@ def _label(name: str) -> str:
 
 
 def _table(
-    table: Table, label: str, columns: Sequence[Column], about: str, place: int, parts: int
+    table: Table, label: str, columns: Sequence[Column], about: str, number: int, parts: int
 ) -> Iterator[str]:
     """Yield the lines of one of the parts into which a table is split."""
-    first = place == 0
-    last = place == parts - 1
+    first = number == 0
+    last = number == parts - 1
     beside = {one.key for one in columns if any(written(row, one).interval for row in table.rows)}
     letters = _letters(table, columns)
-    title = table.title if parts == 1 else f"{table.title} ({place + 1} of {parts})"
+    title = table.title if parts == 1 else f"{table.title} ({number + 1} of {parts})"
     caption = f"{escaped(as_sentence(title))} {about}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
     yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
-    yield rf"\label{{{label if first else f'{label}-{place + 1}'}}}"
+    yield rf"\label{{{label if first else f'{label}-{number + 1}'}}}"
     for note in table.notes:
         if note.warning and first:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
@@ -219,13 +223,13 @@ def _table(
 
 def _caption(table: Table) -> str:
     """Return what stands in a caption after the title."""
-    told = [escaped(table.caption)]
-    kept, empty = table.shown()
-    if kept and empty:
-        told.append(
+    paragraphs = [escaped(table.caption)]
+    columns, empty = table.shown()
+    if columns and empty:
+        paragraphs.append(
             f"Without values: {escaped(', '.join(one.name or one.title for one in empty))}."
         )
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, paragraphs))
 
 
 def _letters(table: Table, columns: Sequence[Column]) -> int:

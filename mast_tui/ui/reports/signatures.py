@@ -203,19 +203,19 @@ class SignaturesScreen(ReportScreen):
             return ("Signatures", whose_words(self.choice.labels))
         table = found.groups[self.group]
         groups = found.large_groups
-        by = found.choice.by
-        name = f"{by} {one_line(self.group, 40)}"
+        grouping = found.choice.by
+        name = f"{grouping} {one_line(self.group, 40)}"
         if self.group == OVERALL:
-            name = "all traces" if by in (ALL, FIELDS[0]) else f"all traces by {by}"
-        place = ""
+            name = "all traces" if grouping in (ALL, FIELDS[0]) else f"all traces by {grouping}"
+        position = ""
         if self.group in groups and len(groups) > 1:
-            place = f" ({groups.index(self.group) + 1} of {len(groups)})"
+            position = f" ({groups.index(self.group) + 1} of {len(groups)})"
         outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
         outcomes += [f"{table['unknown']:,} unknown"] if table["unknown"] else []
         below = found.choice.failed_below
         return (
             "Signatures",
-            f"{name}{place}",
+            f"{name}{position}",
             whose_counted(found),
             ", ".join(outcomes),
             *(() if below is None else (f"failed below {below:g}",)),
@@ -271,10 +271,10 @@ class SignaturesScreen(ReportScreen):
         if not compares_outcomes(table):
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
-            known = table["failed"] + table["succeeded"]
+            known_outcomes = table["failed"] + table["succeeded"]
             outcomes = (
-                f"Outcome known of {known} of {counted(table['traces'], 'trace')}"
-                if known
+                f"Outcome known of {known_outcomes} of {counted(table['traces'], 'trace')}"
+                if known_outcomes
                 else "Outcomes unknown"
             )
             return (
@@ -355,16 +355,16 @@ class SignaturesScreen(ReportScreen):
             return
         if len(groups) < 2 and self.group in groups:
             key = self.mast.key_of("signatures.by")
-            words = f"There is one group only; {key} groups by something else"
+            message = f"There is one group only; {key} groups by something else"
             if len(self._groups) > 2:
                 choose = self.mast.key_of("signatures.choose_group")
-                words = (
+                message = (
                     f"The other groups have fewer than {LEAST_TRACES} traces; {choose} chooses one"
                 )
-            self.hints.say(words)
+            self.hints.say(message)
             return
-        place = groups.index(self.group) if self.group in groups else 0
-        self._show_group(groups[(place + step) % len(groups)])
+        index = groups.index(self.group) if self.group in groups else 0
+        self._show_group(groups[(index + step) % len(groups)])
 
     def _show_group(self, group: str) -> None:
         self.group = group
@@ -436,8 +436,8 @@ class SignaturesScreen(ReportScreen):
             self.hints.say("Both outcomes stand here side by side")
             return
         if shown is not None and not compares_outcomes(shown):
-            words = f"Fewer than {LEAST_OUTCOMES} outcomes are known here; all traces are counted"
-            self.hints.say(words)
+            message = f"Fewer than {LEAST_OUTCOMES} outcomes are known here; all traces are counted"
+            self.hints.say(message)
             return
         self.every = not self.every
         self.show()
