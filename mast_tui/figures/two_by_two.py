@@ -54,13 +54,13 @@ def f1(tables: Tables) -> Values:
 
 
 def cohen_kappa(tables: Tables) -> Values:
-    """Cohen's κ (1960)."""
+    """Return Cohen's κ (1960)."""
     n, agreed, by_chance = _agreements(tables)
     return ratio(n * agreed - by_chance, n * n - by_chance)
 
 
 def gwet_ac1(tables: Tables) -> Values:
-    """Gwet's AC1 (2008) of two categories; undefined where only one of them occurs at all."""
+    """Return Gwet's AC1 (2008) of two categories; undefined where only one occurs at all."""
     n, agreed, _ = _agreements(tables)
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
     # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
@@ -103,11 +103,16 @@ def coefficient(
             resamples, no interval was asked for.
 
     Returns:
-        Of no unit ``no_overlap``, else, where the figure is undefined, ``no_variance``.
+        The figure; where it is undefined ``no_overlap`` of no unit, ``single_trace`` for
+        agreement beyond chance of one unit, and else ``no_variance``.
     """
     value = float(figure(table))
+    if not table.sum():
+        return Coefficient(undefined="no_overlap")
+    if table.sum() == 1 and figure in (cohen_kappa, gwet_ac1):
+        return Coefficient(undefined="single_trace")
     if np.isnan(value):
-        return Coefficient(undefined="no_variance" if table.sum() else "no_overlap")
+        return Coefficient(undefined="no_variance")
     if left_out is None or not len(resampled):
         return Coefficient(value)
     name = next(name for name, one in FIGURES.items() if one is figure)
