@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -107,6 +107,22 @@ class PostgresServer:
             yield
         finally:
             self.run(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
+    @contextmanager
+    def asking_for_passwords(self, names: Iterable[str]) -> Iterator[None]:
+        """Ask members for their passwords meanwhile: ``secret of NAME``.
+
+        Roles are those of all databases, and other tests use the same names.
+        """
+        members = list(names)
+        for name in members:
+            self.run(f"ALTER ROLE {name} PASSWORD 'secret of {name}'")
+            self.run(f"GRANT {ASKED} TO {name}")
+        try:
+            yield
+        finally:
+            for name in members:
+                self.run(f"REVOKE {ASKED} FROM {name}")
 
     def new_database(self) -> str:
         """Make a database with nothing in it, and return its name."""

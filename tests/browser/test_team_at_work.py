@@ -18,7 +18,7 @@ from mast_tui.workspace.records import Role
 from tests.browser.chromium import browser
 from tests.browser.test_web import TRACE, served
 from tests.browser.visitor import Visitor
-from tests.postgres import ASKED, PostgresServer
+from tests.postgres import PostgresServer
 from tests.workspace.build import MAST
 
 pytestmark = pytest.mark.slow
@@ -109,11 +109,10 @@ def test_two_members_label_one_is_cut_off_and_a_third_decides(
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         for name, role in MEMBERS.items():
             owner.add_member(name, role)
-            postgres.run(f"ALTER ROLE {name} PASSWORD 'secret of {name}'")
-            postgres.run(f"GRANT {ASKED} TO {name}")  # the server asks for it
         # Of two traces the library shows first, so that carol decides without beginning one.
         options = ("--workspace", postgres.url(database, user="ann"), str(OTHER_TRACE))
         with (
+            postgres.asking_for_passwords(MEMBERS),
             served(tmp_path, *options) as (address, _),
             cable_to(address) as (cable, address_of_ann),
             browser(program, tmp_path / "one", offline=False) as first,

@@ -18,7 +18,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role
 from tests.browser.chromium import Page, browser
 from tests.browser.visitor import DOOR, Visitor, labelled
-from tests.postgres import ASKED, PostgresServer
+from tests.postgres import PostgresServer
 
 TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
 
@@ -259,10 +259,9 @@ def test_a_member_signs_in_with_their_own_password_and_labels_under_their_own_na
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         for name in ("ann", "ben"):
             owner.add_member(name, Role.ANNOTATOR)
-            postgres.run(f"ALTER ROLE {name} PASSWORD 'secret of {name}'")
-            postgres.run(f"GRANT {ASKED} TO {name}")  # the server asks for it
         workspace = ("--workspace", postgres.url(database, user="ben"))
         with (
+            postgres.asking_for_passwords(("ann", "ben")),
             served(tmp_path, *workspace) as (address, _),
             browser(program, tmp_path / "profile", offline=False) as page,
         ):
