@@ -673,7 +673,8 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         results.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
         strata = []
         for risk in (0.8 * shows, 1.2 * shows):
-            n, second_size = (max(1, traces // 4), max(1, traces // 2 - traces // 4))
+            n = max(1, traces // 4)
+            second_size = max(1, traces // 2 - traces // 4)
             strata.append(
                 (
                     int(random.binomial(n, risk)),

@@ -422,14 +422,14 @@ def with_judges_verdicts(incoming: Incoming, *, finished: bool) -> Incoming:
                 "finding; or say --finished if it has looked for all modes in each trace here"
             )
             refused[name, ref] = RowProblem(works[0].file, name, reason)
-    works_left = [one for one in incoming.work if (one.annotator, one.taxonomy) not in refused]
+    works_left = [item for item in incoming.work if (item.annotator, item.taxonomy) not in refused]
     return replace(
         incoming,
         work=tuple(
-            _finished_by_judge(one, looked_for[one.annotator, one.taxonomy], finished=finished)
-            if (one.annotator, one.taxonomy) in looked_for
-            else one
-            for one in works_left
+            _finished_by_judge(item, looked_for[item.annotator, item.taxonomy], finished=finished)
+            if (item.annotator, item.taxonomy) in looked_for
+            else item
+            for item in works_left
         ),
         problems=(*incoming.problems, *refused.values()),
         notes=(*incoming.notes, *notes),
@@ -441,8 +441,8 @@ def _finished_by_judge(work: IncomingWork, modes: Sequence[str], *, finished: bo
     is_listed = bool(work.verdicts) and not modes
     if work.finished_at is None and not finished and not is_listed:
         return work
-    known = {label.mode for label in work.labels} | work.verdicts.keys()
-    absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in known}
+    judged_modes = {label.mode for label in work.labels} | work.verdicts.keys()
+    absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
     return replace(work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or "")
 
 

@@ -361,21 +361,21 @@ def mode_tables(
     return tables
 
 
-def _share(hits: Weighed, others: Weighed, sides: tuple[Counts, Counts], mode: int) -> RateJson:
+def _share(hits: Weighed, misses: Weighed, sides: tuple[Counts, Counts], mode: int) -> RateJson:
     """Return a share of success among traces with, or without, a mode.
 
     Any unresolved trace may be one of them: the bounds take those that failed for all of them, or
     those that succeeded.
     """
     won, lost = sides
-    n = hits.n + others.n
+    n = hits.n + misses.n
     open_won = won.doubtful[mode] if won.doubtful else 0.0
     open_lost = lost.doubtful[mode] if lost.doubtful else 0.0
     if not open_won and not open_lost:
-        return rate(hits.n, n, effective_cases(hits, others))
-    total = hits.weight + others.weight
+        return rate(hits.n, n, effective_cases(hits, misses))
+    total = hits.weight + misses.weight
     low = hits.weight / (total + open_lost) if total + open_lost else 0.0
     high = (hits.weight + open_won) / (total + open_won) if total + open_won else 1.0
     doubt = Doubt(won.unresolved[mode] + lost.unresolved[mode], (low, high))
-    effective = effective_cases(hits, others) if n else (0.0, 0.0)
+    effective = effective_cases(hits, misses) if n else (0.0, 0.0)
     return rate(hits.n, n, effective, doubt)
