@@ -779,9 +779,9 @@ class _Group:
         notes = _notes(
             (
                 not self.compares and self.group["traces"],
-                "Failed and successful traces are not compared: the outcome of "
-                f"{known_outcomes:,} of {counted(self.group['traces'], 'trace')} is known, and it "
-                f"takes {LEAST_OUTCOMES}.",
+                f"Failed and successful traces are compared from {LEAST_OUTCOMES} known outcomes "
+                f"on; {known_outcomes:,} of {counted(self.group['traces'], 'trace')} "
+                f"{'has' if known_outcomes == 1 else 'have'} one.",
                 "few_outcomes",
             ),
             (

@@ -88,7 +88,7 @@ def test_how_often_each_mode_occurs_comes_first_however_few_outcomes_are_known(
             assert ("Modes in failed and successful traces" in shown) == compares, kind
             if compares:
                 assert first < shown.index("Modes in failed and successful traces"), kind
-            assert (f"outcome of {known} of 40 traces is known" in shown) == (known < 10), kind
+            assert (f"{known} of 40 traces have one" in shown) == (known < 10), kind
         row = next(line for line in text.splitlines() if line.startswith("1.1 "))
         assert re.search(r"25% \[14, 40\] +10  40", row)
         titles = [line for line in text.splitlines() if line.startswith("── ")]

@@ -137,7 +137,7 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
 async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await on.press("S")
-        assert "Outcomes unknown" in on.text
+        assert "0 of 1 outcome known · failed and successful ones compared from 10 on" in on.text
         assert "100%" in next(line for line in on.lines if "Step repetition" in line)
         assert "csv-wide" in screen(on).detail.text
         await on.press("2")
@@ -225,7 +225,7 @@ async def test_all_traces_come_first_then_the_groups_of_five_or_more(tmp_path: P
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
         assert "all traces (1 of 2)" in on.lines[0]
-        assert "Outcome known of 1 of 9 traces" in on.text
+        assert "1 of 9 outcomes known" in on.text
         row = next(line for line in on.lines if "Step repetition" in line)
         assert {"33%", "3", "9"} <= set(row.split())
         await on.press("right_square_bracket")

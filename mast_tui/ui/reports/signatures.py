@@ -272,14 +272,9 @@ class SignaturesScreen(ReportScreen):
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
             known_outcomes = table["failed"] + table["succeeded"]
-            outcomes = (
-                f"Outcome known of {known_outcomes} of {counted(table['traces'], 'trace')}"
-                if known_outcomes
-                else "Outcomes unknown"
-            )
             return (
-                f"{outcomes}, so shares are of all traces. From {LEAST_OUTCOMES} on failed and "
-                "successful ones are compared. See below how to add outcomes."
+                f"{known_outcomes} of {counted(table['traces'], 'outcome')} known · failed and "
+                f"successful ones compared from {LEAST_OUTCOMES} on"
             )
         told = [
             f"{value} {name}" + (f" ({more})" if more else "")
