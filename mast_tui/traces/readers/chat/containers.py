@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
-from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.chat.values import model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,

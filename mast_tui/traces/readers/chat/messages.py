@@ -15,16 +15,14 @@ from mast_tui.traces.index.document import StepList
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
-    BARE,
     Piece,
     Speaker,
     Turn,
-    is_message,
     noted,
     result_piece,
     speaker_of,
-    turn_of,
 )
+from mast_tui.traces.readers.chat.turns import BARE, is_message, turn_of
 from mast_tui.traces.readers.chat.values import start_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, identifier_in, name_in, object_in
 from mast_tui.traces.result_status import status_of_message
