@@ -39,14 +39,14 @@ _RESULTS: Final = name_set("tool_result tool-result tool_call_response server_to
 
 
 def content_pieces(
-    content: object, speaker: Speaker, at: str, *, without_thoughts: bool = False
+    content: object, speaker: Speaker, pointer: str, *, without_thoughts: bool = False
 ) -> Iterator[Piece]:
     """Yield the pieces of a message's content in the order of its parts.
 
     Args:
         content: A text, a part or a list of parts.
         speaker: Who speaks.
-        at: The pointer from the message to the list.
+        pointer: The pointer from the message to the list.
         without_thoughts: Leave thoughts out, because the message has them beside its content.
     """
     if not isinstance(content, list):
@@ -58,10 +58,10 @@ def content_pieces(
     texts: list[object] = []
     text_at = ""
     for number, part in enumerate(content):
-        pieces = part_pieces(part, f"{at}/{number}", speaker)
+        pieces = part_pieces(part, f"{pointer}/{number}", speaker)
         if pieces is None:
             if not texts:
-                text_at = f"{at}/{number}" if number else ""
+                text_at = f"{pointer}/{number}" if number else ""
             texts.append(part)
             continue
         if text := said_text(texts):
@@ -80,12 +80,12 @@ def holds_results(content: object) -> bool:
     )
 
 
-def part_pieces(part: object, at: str, speaker: Speaker) -> Sequence[Piece] | None:
+def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
     """Return the pieces of a part.
 
     Args:
         part: A part of a message's content.
-        at: The pointer from the message to it.
+        pointer: The pointer from the message to it.
         speaker: Who speaks.
 
     Returns:
@@ -96,12 +96,12 @@ def part_pieces(part: object, at: str, speaker: Speaker) -> Sequence[Piece] | No
     kind = kind_of(part)
     make = _maker_by_type(kind, part) if kind else _maker_by_key(part)
     if make is not None:
-        return make(part, at, speaker)
+        return make(part, pointer, speaker)
     if known_part_text(part) is not None:
         return None
     name = kind or next(iter(part), "")
     problem = f"unknown part type `{name}`" if name else "a part without content"
-    return [replace(noted(part, at, name=name or None), problem=problem)]
+    return [replace(noted(part, pointer, name=name or None), problem=problem)]
 
 
 def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
@@ -128,34 +128,34 @@ def _is_result(kind: str) -> bool:
     return kind in _RESULTS or kind.endswith("_tool_result")
 
 
-def _nothing(_part: Fields, _at: str, _speaker: Speaker) -> Sequence[Piece]:
+def _nothing(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     return ()
 
 
-def _note(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
-    return [noted(part, at, name=kind_of(part))]
+def _note(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [noted(part, pointer, name=kind_of(part))]
 
 
-def _thought(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
-    return [speaker.says(thought_text(part), at, kind=SpanKind.REASONING)]
+def _thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [speaker.says(thought_text(part), pointer, kind=SpanKind.REASONING)]
 
 
-def _call(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
-    return [call_piece(part, at, speaker.agent)]
+def _call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(part, pointer, speaker.agent)]
 
 
-def _result(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
-    return [result_piece(part, first_in(part, *_OUTPUTS), at)]
+def _result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [result_piece(part, first_in(part, *_OUTPUTS), pointer)]
 
 
-def _ui_tool(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
+def _ui_tool(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     """Return the call and the result that a part of Vercel's AI SDK holds in one."""
     invocation = fields_of(part.get("toolInvocation")) or part
     name = kind_of(part).removeprefix("tool-")
     arguments = first_in(invocation, "input", "args", "rawInput")
     call_id = as_text(invocation.get("toolCallId"))
     call = replace(
-        call_piece({**invocation, "arguments": arguments}, at, speaker.agent, name=name),
+        call_piece({**invocation, "arguments": arguments}, pointer, speaker.agent, name=name),
         call_id=call_id,
     )
     error = as_text(invocation.get("errorText"))
@@ -167,7 +167,7 @@ def _ui_tool(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
     result = result_piece(
         {},
         output if error is None else error,
-        f"{at}/output" if error is None else f"{at}/errorText",
+        f"{pointer}/output" if error is None else f"{pointer}/errorText",
         name=call.name,
         call_id=call_id,
         status=None if error is None else SpanStatus.ERROR,
@@ -175,16 +175,16 @@ def _ui_tool(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
     return [call, result]
 
 
-def _goose_request(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
+def _goose_request(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     request = fields_of(part.get("toolCall"))
     call = {**fields_of(request.get("value")), "id": part.get("id")}
-    piece = call_piece(call, at, speaker.agent)
+    piece = call_piece(call, pointer, speaker.agent)
     if error := as_text(request.get("error")):
         return [replace(piece, text=piece.text or error, status=SpanStatus.ERROR)]
     return [piece]
 
 
-def _goose_response(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
+def _goose_response(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     result = fields_of(part.get("toolResult"))
     value = result.get("value")
     content = value.get("content") if isinstance(value, Mapping) else value
@@ -193,36 +193,36 @@ def _goose_response(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]
         result_piece(
             part,
             first_in(result, "error") if content is None else content,
-            at,
+            pointer,
             call_id=as_text(part.get("id")),
             status=SpanStatus.ERROR if failed else SpanStatus.OK,
         )
     ]
 
 
-def _bedrock_call(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     use = fields_of(part.get("toolUse"))
-    return [call_piece({**use, "id": use.get("toolUseId")}, at, speaker.agent)]
+    return [call_piece({**use, "id": use.get("toolUseId")}, pointer, speaker.agent)]
 
 
-def _bedrock_result(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     result = fields_of(part.get("toolResult"))
     call_id = as_text(result.get("toolUseId"))
-    return [result_piece(result, result.get("content"), at, call_id=call_id)]
+    return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
 
 
-def _bedrock_thought(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
+def _bedrock_thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
-    said = "[redacted thinking]" if text is None else thought_text(text)
-    return [speaker.says(said, at, kind=SpanKind.REASONING)]
+    shown = "[redacted thinking]" if text is None else thought_text(text)
+    return [speaker.says(shown, pointer, kind=SpanKind.REASONING)]
 
 
-def _gemini_call(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
-    return [call_piece(first_in(part, "function_call", "functionCall"), at, speaker.agent)]
+def _gemini_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(first_in(part, "function_call", "functionCall"), pointer, speaker.agent)]
 
 
-def _gemini_result(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
+def _gemini_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     response = fields_of(first_in(part, "function_response", "functionResponse"))
     content = response.get("response")
     failed = isinstance(content, Mapping) and set(content) == {"error"}
@@ -230,24 +230,26 @@ def _gemini_result(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
         result_piece(
             response,
             content,
-            at,
+            pointer,
             call_id=as_text(response.get("id")),
             status=SpanStatus.ERROR if failed else None,
         )
     ]
 
 
-def _gemini_code(part: Fields, at: str, speaker: Speaker) -> Sequence[Piece]:
+def _gemini_code(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     code = fields_of(first_in(part, "executable_code", "executableCode"))
     call = {"arguments": code.get("code")}
-    return [call_piece(call, at, speaker.agent, name=_GOOGLE_CODE_TOOL)]
+    return [call_piece(call, pointer, speaker.agent, name=_GOOGLE_CODE_TOOL)]
 
 
-def _gemini_code_result(part: Fields, at: str, _speaker: Speaker) -> Sequence[Piece]:
+def _gemini_code_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     ran = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
     went_well = as_text(ran.get("outcome")) == "OUTCOME_OK"
     status = SpanStatus.OK if went_well else SpanStatus.ERROR
-    return [result_piece(ran, ran.get("output") or "", at, name=_GOOGLE_CODE_TOOL, status=status)]
+    return [
+        result_piece(ran, ran.get("output") or "", pointer, name=_GOOGLE_CODE_TOOL, status=status)
+    ]
 
 
 def _by_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:

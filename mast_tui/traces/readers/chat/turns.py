@@ -52,17 +52,17 @@ from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 BARE = frozenset({"role", "content"})
-"""Many messages have nothing else, so that nothing else need be looked for in them."""
+"""The fields of a plain message, in which nothing else has to be searched for."""
 
-_SAID_IN: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
+_CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
 
 
 def is_message(value: object) -> bool:
-    """Whether a JSON value has the shape of a chat message or a response item."""
+    """Tell whether a JSON value has the shape of a chat message or a response item."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("role"), str):
-        return any(field in value for field in _SAID_IN)
+        return any(field in value for field in _CONTENT_FIELDS)
     if isinstance(value.get("from"), str) and "value" in value:
         return True
     return (
@@ -75,30 +75,40 @@ def is_message(value: object) -> bool:
 
 
 def turn_of(message: Fields, by_name: bool = False) -> Turn:
-    """A message of any shape taken apart; what has none is kept as a log."""
-    start, tokens, model = None, None, None
+    """Take a message of any shape apart; one of an unknown shape becomes a log.
+
+    Args:
+        message: A JSON object.
+        by_name: Whether ``name`` says who speaks; see ``speaks_by_name``.
+    """
+    start = None
+    tokens = None
+    model = None
     if not message.keys() <= BARE:
-        start, tokens, model = start_of(message), usage_of(message), model_of(message)
-    found: Iterable[Piece]
+        start = start_of(message)
+        tokens = usage_of(message)
+        model = model_of(message)
+    pieces: Iterable[Piece]
     if isinstance(message.get("role"), str):
-        chat = not _is_parts_message(message)
-        found = _turn_pieces(message, by_name) if chat else _parts_pieces(message)
+        has_parts = _is_parts_message(message)
+        pieces = _parts_pieces(message) if has_parts else _turn_pieces(message, by_name)
     elif not _is_autogen(message) and (unwrapped := unwrap_langchain(message)) is not None:
         speaker, fields, inner = unwrapped
-        found = chat_pieces(fields, speaker, inner)
+        pieces = chat_pieces(fields, speaker, inner)
         start = start if start is not None else start_of(fields)
-        tokens, model = usage_of(fields), model_of(fields)
+        tokens = usage_of(fields)
+        model = model_of(fields)
     elif _is_item(message):
-        found = _item_pieces(message)
+        pieces = _item_pieces(message)
     elif _is_autogen(message):
-        found = _autogen_pieces(message)
+        pieces = _autogen_pieces(message)
     elif _is_parts_message(message):
-        found = _pydantic_pieces(message)
+        pieces = _pydantic_pieces(message)
     elif _is_adk_event(message):
-        found = _adk_pieces(message)
+        pieces = _adk_pieces(message)
     else:
-        found = _turn_pieces(message, by_name)
-    return Turn(tuple(found), start, tokens, model)
+        pieces = _turn_pieces(message, by_name)
+    return Turn(tuple(pieces), start, tokens, model)
 
 
 def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
@@ -107,7 +117,7 @@ def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
 
 
 def _is_session_line(value: Fields) -> bool:
-    """Whether an object is a line of a coding agent's own log rather than a message."""
+    """Tell whether an object is a line of a coding agent's own log rather than a message."""
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
@@ -118,10 +128,15 @@ _SHAREGPT_CALLS: Final = ("function_call", "tool_call")
 
 
 def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[Piece]:
-    """The thoughts, texts, calls and results of a chat message, in the order they are read in.
+    """Return the thoughts, texts, calls and results of a chat message in reading order.
 
-    ``inner`` is the pointer from the message to the object that holds its fields. A message that
-    says nothing is one empty piece.
+    Args:
+        message: The object that holds the fields of the message.
+        speaker: Who speaks.
+        inner: The pointer from the message to that object.
+
+    Returns:
+        The pieces; one empty piece for a message that says nothing.
     """
     content = (
         message.get("value") if isinstance(message.get("from"), str) else message.get("content")
@@ -137,8 +152,8 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
     audio = fields_of(message.get("audio"))
     for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken := as_text(text):
-            at = f"{inner}/{field}" if pieces else ""
-            pieces.append(speaker.says(spoken, at))
+            pointer = f"{inner}/{field}" if pieces else ""
+            pieces.append(speaker.says(spoken, pointer))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
             pieces.append(piece)
@@ -147,10 +162,10 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
 
 
 def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) -> Iterator[Piece]:
-    """What was thought and said, and the blocks of the content."""
+    """Yield the thoughts beside the content and the pieces of the content."""
     extras = fields_of(message.get("additional_kwargs"))
     thought = False
-    for holder, at in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+    for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
         for field in _REASONING_FIELDS:
             value = holder.get(field)
             if value is None or thought:
@@ -158,43 +173,43 @@ def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) 
             if isinstance(value, str | list | Mapping):
                 text = thought_text(value)
                 if thought := bool(text):
-                    at_field = f"{at}/{field}"
+                    at_field = f"{pointer}/{field}"
                     yield speaker.says(text, at_field, kind=SpanKind.REASONING)
     yield from content_pieces(content, speaker, f"{inner}/content", without_thoughts=thought)
 
 
 def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece]:
-    """The calls beside the content, in OpenAI's two spellings and LangChain's."""
+    """Yield the calls beside the content, in OpenAI's two spellings and LangChain's."""
     extras = fields_of(message.get("additional_kwargs"))
-    found = False
-    for holder, at in ((message, inner), (extras, f"{inner}/additional_kwargs")):
-        if found:
+    has_calls = False
+    for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
+        if has_calls:
             return  # what follows repeats the calls as the vendor spelt them
         calls = _listed(holder.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):
-            found = True
-            yield call_piece(call, f"{at}/tool_calls/{number}", speaker.agent)
+            has_calls = True
+            yield call_piece(call, f"{pointer}/tool_calls/{number}", speaker.agent)
         legacy = holder.get("function_call")
         if legacy is not None and isinstance(legacy, Mapping):
-            found = True
-            yield call_piece(legacy, f"{at}/function_call", speaker.agent)
-    if not found:
+            has_calls = True
+            yield call_piece(legacy, f"{pointer}/function_call", speaker.agent)
+    if not has_calls:
         for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
 
 
 def _listed(calls: object) -> object:
-    """Calls that a table keeps as a JSON text; anything else as it is."""
+    """Return the calls in a JSON text, as tables keep them; anything else as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
-        return [calls] if (found := json_in(calls)) is None else found
+        return [calls] if (pieces := json_in(calls)) is None else pieces
     return calls
 
 
 def _spoken_calls(content: object, inner: str) -> Iterator[Piece]:
-    """The calls that a turn consists of, written as JSON into its text."""
+    """Yield the calls that are written as JSON into the text of a turn."""
     value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
@@ -214,16 +229,16 @@ _ITEM_NOTES: Final = frozenset(
 )
 _OUTPUT_SUFFIX: Final = "_output"
 _ITEM_OUTPUTS: Final = ("output", "results", "outputs", "result")
-"""Where an item that is call and result in one keeps the result."""
+"""The fields with the result in an item that holds a call with its result."""
 
 _ITEM_ARGUMENTS: Final = ("arguments", "input", "action")
-_BESIDE_ARGUMENTS: Final = frozenset(
+_NO_ARGUMENTS: Final = frozenset(
     {"type", "id", "call_id", "name", "status", "error", "container_id", *_ITEM_OUTPUTS}
 )
 
 
 def _is_item(message: Fields) -> bool:
-    """Whether a JSON object is a response item other than a message."""
+    """Tell whether a JSON object is a response item other than a message."""
     kind = kind_of(message)
     if kind == "reasoning":
         return "summary" in message or "encrypted_content" in message
@@ -231,7 +246,7 @@ def _is_item(message: Fields) -> bool:
 
 
 def _item_pieces(item: Fields) -> Iterator[Piece]:
-    """The pieces of a response item: one, or two where it holds a call with its result."""
+    """Yield the piece of a response item, or two where it holds a call with its result."""
     kind = kind_of(item)
     if kind == "reasoning":
         yield THE_MODEL.says(_item_thought(item), kind=SpanKind.REASONING)
@@ -249,15 +264,16 @@ def _is_item_output(kind: str) -> bool:
 
 
 def _shell_status(output: object) -> SpanStatus | None:
-    """How the commands of a shell went that lists them with their exit codes; None if unknown."""
-    found = None
+    """Return how the listed commands of a shell went by their exit codes; None if none tells."""
+    overall = None
     for part in items_of(output):
         outcome = fields_of(fields_of(part).get("outcome"))
         status = status_of_code(outcome.get("exit_code"))
         if status is SpanStatus.ERROR or outcome.get("type") == "timeout":
             return SpanStatus.ERROR
-        found = found if status is SpanStatus.UNKNOWN else status
-    return found
+        if status is not SpanStatus.UNKNOWN:
+            overall = status
+    return overall
 
 
 def _item_thought(item: Fields) -> str:
@@ -270,9 +286,13 @@ def _item_thought(item: Fields) -> str:
 def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
     piece = call_piece(item, "", ASSISTANT, name=kind.removesuffix("_call"))
     if not any(item.get(field) is not None for field in _ITEM_ARGUMENTS):
-        rest = {name: value for name, value in item.items() if name not in _BESIDE_ARGUMENTS}
-        if rest:
-            piece = call_piece({**item, "arguments": rest}, "", ASSISTANT, name=piece.name)
+        remaining_fields = {
+            name: value for name, value in item.items() if name not in _NO_ARGUMENTS
+        }
+        if remaining_fields:
+            piece = call_piece(
+                {**item, "arguments": remaining_fields}, "", ASSISTANT, name=piece.name
+            )
     yield piece
     error = item.get("error")
     output = first_in(item, *_ITEM_OUTPUTS)
@@ -290,7 +310,7 @@ def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
 
 
 def _listed_output(output: object) -> object:
-    """The logs and texts of a tool that lists what it gave back."""
+    """Return the logs and texts that a tool lists as its output."""
     if isinstance(output, list):
         texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
@@ -301,17 +321,25 @@ _EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "t
 
 
 def _is_parts_message(message: Fields) -> bool:
-    """Whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``."""
+    """Tell whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
+
+    Beside typed parts, as Vercel's AI SDK writes them, ``content`` only repeats their texts.
+    """
     parts = message.get("parts")
     if not isinstance(parts, list):
         return False
     if message.get("kind") in ("request", "response"):
         return all(isinstance(part, Mapping) and "part_kind" in part for part in parts)
-    return isinstance(message.get("role"), str) and message.get("content") is None
+    if not isinstance(message.get("role"), str):
+        return False
+    content = message.get("content")
+    return content is None or (
+        isinstance(content, str) and bool(parts) and all(map(kind_of, parts))
+    )
 
 
 def _is_adk_event(message: Fields) -> bool:
-    """Whether a JSON object is an event of Google's ADK."""
+    """Tell whether a JSON object is an event of Google's ADK."""
     if name_in(message, "author") is None or "role" in message:
         return False
     content = message.get("content")
@@ -321,7 +349,7 @@ def _is_adk_event(message: Fields) -> bool:
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
-    """The pieces of an ADK event; none for a fragment of what a later event says in full."""
+    """Return the pieces of an ADK event; none for a part of a text that a later event has whole."""
     if event.get("partial") is True:
         return ()
     author = name_in(event, "author") or ASSISTANT
@@ -333,17 +361,19 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
         first_in(event, "error_message", "errorMessage"),
     )
     if error := ": ".join(content_text(text) for text in texts if text is not None):
-        at = "/error" if pieces else ""
-        failed = Piece(SpanKind.LOG, Role.LOG, author, error, at, status=SpanStatus.ERROR)
+        pointer = "/error" if pieces else ""
+        failed = Piece(SpanKind.LOG, Role.LOG, author, error, pointer, status=SpanStatus.ERROR)
         return [*pieces, failed]
     if not pieces and not content:
-        rest = {name: value for name, value in event.items() if value not in (None, {}, [])}
-        return [noted(rest)]
+        remaining_fields = {
+            name: value for name, value in event.items() if value not in (None, {}, [])
+        }
+        return [noted(remaining_fields)]
     return pieces or [speaker.says("")]
 
 
 def _parts_pieces(message: Fields) -> Sequence[Piece]:
-    """The pieces of a message with ``role`` and ``parts``."""
+    """Return the pieces of a message with ``role`` and ``parts``."""
     role = name_in(message, "role") or ASSISTANT
     name = name_in(message, "name")
     if role == "model":
@@ -355,7 +385,7 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
 
 
 def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
-    """The pieces of a request or a response of Pydantic AI."""
+    """Yield the pieces of a request or a response of Pydantic AI."""
     if instructions := as_text(message.get("instructions")):
         yield Piece(
             SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
@@ -364,32 +394,36 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
         yield _pydantic_part(fields_of(part), f"/parts/{number}" if number else "")
 
 
-def _pydantic_part(part: Fields, at: str) -> Piece:
+def _pydantic_part(part: Fields, pointer: str) -> Piece:
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
-            piece = Speaker("system", Role.SYSTEM).says(said_text(content), at)
+            piece = Speaker("system", Role.SYSTEM).says(said_text(content), pointer)
         case "user-prompt":
-            piece = Speaker("user", Role.USER).says(said_text(content), at)
+            piece = Speaker("user", Role.USER).says(said_text(content), pointer)
         case "text" | "file":
-            piece = THE_MODEL.says(said_text(content), at)
+            piece = THE_MODEL.says(said_text(content), pointer)
         case "thinking":
             hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
             text = content_text(content) or hidden
-            piece = THE_MODEL.says(text, at, kind=SpanKind.REASONING)
+            piece = THE_MODEL.says(text, pointer, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
-            piece = call_piece(part, at, ASSISTANT)
+            piece = call_piece(part, pointer, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
             failed = part.get("outcome") in ("failed", "denied")
-            piece = result_piece(part, content, at, status=SpanStatus.ERROR if failed else None)
+            piece = result_piece(
+                part, content, pointer, status=SpanStatus.ERROR if failed else None
+            )
         case "retry-prompt" if as_text(part.get("tool_name")):
             # What was wrong with the model's answer: a text, or a list of errors by field.
-            piece = result_piece(part, dump_text(content), at, status=SpanStatus.ERROR)
+            piece = result_piece(part, dump_text(content), pointer, status=SpanStatus.ERROR)
         case "retry-prompt":
             text = dump_text(content)
-            piece = Piece(SpanKind.MESSAGE, Role.USER, "user", text, at, status=SpanStatus.ERROR)
+            piece = Piece(
+                SpanKind.MESSAGE, Role.USER, "user", text, pointer, status=SpanStatus.ERROR
+            )
         case _:
-            piece = noted(part, at)
+            piece = noted(part, pointer)
     start = unix_seconds(part.get("timestamp"))
     return piece if start is None else replace(piece, start=start)
 
@@ -407,17 +441,21 @@ _LANGCHAIN_FIELDS: Final = ("content", "tool_calls")
 
 
 def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
-    """Who speaks, the object that holds the message's fields, and the pointer to that object.
+    """Return the speaker, the object with the fields of the message, and the pointer to it.
 
-    None for anything that is no message of LangChain's.
+    None for anything but a message of LangChain's.
     """
-    kind, fields, inner = kind_of(message), message, ""
+    kind = kind_of(message)
+    fields = message
+    inner = ""
     if message.get("lc") is not None and isinstance(message.get("kwargs"), Mapping):
         path = message.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
-        fields, inner = fields_of(message.get("kwargs")), "/kwargs"
+        fields = fields_of(message.get("kwargs"))
+        inner = "/kwargs"
     elif isinstance(message.get("data"), Mapping) and "content" not in message:
-        fields, inner = fields_of(message.get("data")), "/data"
+        fields = fields_of(message.get("data"))
+        inner = "/data"
     # AIMessageChunk is "ai"
     speaker = _LANGCHAIN_TYPES.get(kind.removesuffix("Chunk").removesuffix("Message").lower())
     if speaker is None or (isinstance(fields.get("role"), str) and not inner):
@@ -428,7 +466,7 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """The speaker under the name that the message gives; a tool's name is no speaker's."""
+    """Return the speaker under the name in the message; the name of a tool does not count."""
     name = name_in(fields, "name")
     if speaker.agent == "chat":
         name = name_in(fields, "name", "role")
@@ -445,7 +483,7 @@ _MODEL_MESSAGES: Final = {
     "AssistantMessage": Role.AGENT,
     "FunctionExecutionResultMessage": Role.TOOL,
 }
-"""What an agent keeps as its model's context, in saved states."""
+"""The messages of a model's context in an agent's saved state."""
 
 _AUTOGEN_NOTES: Final = name_set("""
     MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent SelectorEvent
@@ -454,14 +492,14 @@ _AUTOGEN_NOTES: Final = name_set("""
 _AUTOGEN_KINDS: Final = re.compile(r"(?:Message|Event)(?:\[[^\[\]]*\])?\Z")
 _NOT_AUTOGEN: Final = frozenset({"action", "observation", "args", "extras", "sessionId", "payload"})
 _WITHOUT_SOURCE: Final = ("ToolCallRequestEvent", "ToolCallExecutionEvent")
-"""What is told apart by its name alone, and saved without its source in places."""
+"""Events that some versions save without their source."""
 
 _RESULT_MARKS: Final = frozenset({"call_id", "name", "is_error"})
 _AUTOGEN_CODE_TOOL: Final = "code"
 
 
 def _is_autogen(message: Fields) -> bool:
-    """Whether a JSON object is a message or an event of AutoGen's."""
+    """Tell whether a JSON object is a message or an event of AutoGen's."""
     kind = kind_of(message)
     if kind in _MODEL_MESSAGES or kind in _WITHOUT_SOURCE:
         return "content" in message
@@ -473,7 +511,7 @@ def _is_autogen(message: Fields) -> bool:
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:
-    """The pieces of a message or an event."""
+    """Yield the pieces of a message or an event."""
     kind = kind_of(message)
     content = message.get("content")
     agent = name_in(message, "source") or _MODEL_MESSAGES.get(kind, Role.AGENT).value
@@ -486,9 +524,14 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     if kind in _AUTOGEN_NOTES:
         yield noted(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
-        ran, name = fields_of(message.get("result")), _AUTOGEN_CODE_TOOL
-        status = status_of_code(ran.get("exit_code"))
-        yield result_piece(message, ran.get("output"), "", name=name, status=status)
+        result = fields_of(message.get("result"))
+        yield result_piece(
+            message,
+            result.get("output"),
+            "",
+            name=_AUTOGEN_CODE_TOOL,
+            status=status_of_code(result.get("exit_code")),
+        )
     elif isinstance(content, list) and content and all(map(_is_autogen_call, content)):
         for number, call in enumerate(content):
             yield call_piece(call, f"/content/{number}", agent)

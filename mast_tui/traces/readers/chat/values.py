@@ -168,8 +168,12 @@ def known_part_text(part: Fields) -> str | None:
             return dump_text(part["data"])
         case "text" | "input_text" | "output_text":
             return content_text(part) if "content" in part or "value" in part else ""
-    if part.keys() == {"json"}:
-        return dump_text(part["json"])
+    if len(part) == 1 and (medium := next(iter(part))) in _FILE_KINDS:
+        held = fields_of(part[medium])  # as Bedrock writes it
+        return f"[{medium} {name_in(held, 'name', 'format') or ''}".rstrip() + "]"
+    for field in ("json", "data"):
+        if part.keys() <= {field, "mediaType", "metadata"} and field in part:
+            return dump_text(part[field])
     if any(isinstance(part.get(field), str) for field in ("content", "thinking", "value")):
         return content_text(part)
     return f"[{kind}]" if isinstance(kind, str) and ("image" in kind or "audio" in kind) else None
