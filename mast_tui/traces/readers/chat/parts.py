@@ -266,7 +266,7 @@ _TYPED: Final = _by_name(
         "toolRequest frontendToolRequest": _goose_request,
         "toolResponse": _goose_response,
         "tool-invocation": _ui_tool,
-        "step-start step-finish": _nothing,
+        "step-start step-finish token_budget": _nothing,
         "toolConfirmationRequest actionRequired systemNotification compaction": _note,
     }
 )

@@ -115,7 +115,7 @@ def result_piece(
 
 def _result_status(result: Fields, content: object) -> SpanStatus:
     """Whether a tool result went well: only what its source says outright."""
-    if (flag := flag_in(result, "is_error", "isError")) is not None:
+    if (flag := flag_in(result, "is_error", "isError", "error")) is not None:
         return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
     if status in ("error", "failed", "failure"):

@@ -156,7 +156,8 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
             pieces.append(speaker.says(spoken, pointer))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
-            pieces.append(piece)
+            by_user = speaker.role is Role.USER  # as in simulations where users have tools
+            pieces.append(replace(piece, role=Role.USER) if by_user else piece)
     nothing = "[audio]" if audio else ""
     return pieces or [speaker.says(nothing, kind=speaker.kind)]
 
