@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, objects_in
