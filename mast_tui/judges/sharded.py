@@ -329,7 +329,8 @@ def _shard(units: Sequence[Unit], whose: str, states: dict[Path, object]) -> Sha
         folder = unit.path.parent
         if folder not in states:
             states[folder] = _state(folder / FILE_NAME)
-        told.append([*_parts(unit), unit.named, states[folder]])
+        state = [*_parts(unit), unit.named, states[folder]]
+        told.append(state if unit.records is None else [*state, sorted(unit.records)])
     return Shard(sha256(json.dumps(told).encode()).hexdigest()[:24], tuple(units))
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.file_places import place_in_file
+from mast_tui.traces.io.named_paths import only_records
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
@@ -50,7 +51,13 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
                 words = "no such file or folder; name a trace or a folder of them"
                 yield NotSearched(path, words)
             else:
-                yield FileToSearch(path, members, named=step.named, size=_size_of(step.path))
+                yield FileToSearch(
+                    path,
+                    members,
+                    named=step.named,
+                    size=_size_of(step.path),
+                    records=step.records,
+                )
         elif isinstance(step, FileReport) and step.failed is not None:
             yield NotSearched(str(step.path), step.failed)
 
@@ -86,6 +93,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
             report = read_file(path, named=file.named)
         else:
             report = read_run(path, [*map(trace_path, file.members)], named=file.named)
+        if file.records is not None:
+            report = only_records(report, file.records)
         if report.failed is not None:
             yield [NotSearched(file.path, report.failed)]
         for trace in report.traces:

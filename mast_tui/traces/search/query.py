@@ -95,20 +95,30 @@ class NotSearched(NamedTuple):
 
 
 class FileToSearch(NamedTuple):
-    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents, and
-    ``size`` is how many bytes it has itself."""
+    """A file, or a folder that holds one run.
+
+    ``members`` are the files of its sub-agents, ``size`` is how many bytes it has itself, and
+    ``records`` are the numbers of the traces that are searched; None for all.
+    """
 
     path: str
     members: tuple[str, ...] = ()
     named: bool = False
     size: int = 0
+    records: frozenset[int] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process reads the file, and needs the user and query of its URL.
         addresses = (ADDRESSES.whole(self.path), tuple(map(ADDRESSES.whole, self.members)))
-        return _sent_file, (*addresses, self.named, self.size)
+        return _sent_file, (*addresses, self.named, self.size, self.records)
 
 
-def _sent_file(address: str, members: tuple[str, ...], named: bool, size: int) -> FileToSearch:
+def _sent_file(
+    address: str,
+    members: tuple[str, ...],
+    named: bool,
+    size: int,
+    records: frozenset[int] | None,
+) -> FileToSearch:
     public = ADDRESSES.public
-    return FileToSearch(public(address), tuple(map(public, members)), named=named, size=size)
+    return FileToSearch(public(address), tuple(map(public, members)), named, size, records)
