@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.consistency import Beside, beside_figures, samples_figures
+from mast_tui.exam.consistency import Beside, beside_figures, samples_figures
 from mast_tui.figures.jackknife import share_of_traces
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.figures.exam import (
+from mast_tui.exam.figures import (
     Answers,
     Decisive,
     Marks,

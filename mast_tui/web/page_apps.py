@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import orjson
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from mast_tui.cli.web.app_process import DRAWING, MESSAGE, AppProcess
+from mast_tui.web.app_process import DRAWING, MESSAGE, AppProcess
 
 RUNNING_APPS: Final = 50
 """The most apps at once, kept ones included; each needs some 100 MB."""

@@ -15,13 +15,13 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import load_chosen_taxonomy
-from mast_tui.cli.web.address import HERE, checked_url
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
+from mast_tui.web.address import HERE, checked_url
 
 if TYPE_CHECKING:
-    from mast_tui.cli.web.server import Server
+    from mast_tui.web.server import Server
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16
@@ -93,7 +93,7 @@ def _server_class() -> type[Server]:
         MastError: The extra is not installed.
     """
     try:
-        server: type[Server] = import_module("mast_tui.cli.web.server").Server
+        server: type[Server] = import_module("mast_tui.web.server").Server
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("mast_tui"):
             raise

@@ -23,22 +23,22 @@ import textual_serve
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mast_tui.cli.web.address import HERE
-from mast_tui.cli.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
-from mast_tui.cli.web.page_apps import (
-    KEPT_SECONDS,
-    RUNNING_APPS,
-    PageApps,
-    PageKey,
-    limited_size,
-)
-from mast_tui.cli.web.team_sign_in import SignedIn, TeamSignIn, Visitor
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.session import outside_words, unlike_others
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
+from mast_tui.web.address import HERE
+from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
+from mast_tui.web.page_apps import (
+    KEPT_SECONDS,
+    RUNNING_APPS,
+    PageApps,
+    PageKey,
+    limited_size,
+)
+from mast_tui.web.team_sign_in import SignedIn, TeamSignIn, Visitor
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import (
     default_workspace_path,

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree.input import judge_named
 from mast_tui.cli.shared.common import problem_lines
+from mast_tui.exam.figures import (
+    Answers,
+    Decisive,
+    Marks,
+    Place,
+    Question,
+    StepScorer,
+    contains_digits,
+)
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
@@ -21,15 +30,6 @@ from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
-from mast_tui.figures.exam import (
-    Answers,
-    Decisive,
-    Marks,
-    Place,
-    Question,
-    StepScorer,
-    contains_digits,
-)
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, QuoteCounts, Severity, VerdictValue

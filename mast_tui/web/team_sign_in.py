@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
-from mast_tui.cli.web.guess_limit import WrongSecret
 from mast_tui.errors import MastError, ServerAway, WorkspaceError
 from mast_tui.labels import checked_person
 from mast_tui.session import outside_words
+from mast_tui.web.guess_limit import WrongSecret
 from mast_tui.workspace import Workspace
 
 _LONGEST_PASSWORD: Final = 1024

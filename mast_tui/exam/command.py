@@ -11,19 +11,6 @@ import click
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.exam_consistency import consistency_document, judged_by, judges_named
-from mast_tui.cli.exam_input import (
-    PUBLISHED_SCORERS,
-    SETS,
-    Candidate,
-    ExamSet,
-    annotator_named,
-    candidate_from_workspace,
-    rules_candidate,
-    set_from_files,
-    set_from_table,
-    set_from_workspace,
-)
 from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
@@ -36,8 +23,8 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.figures.bootstrap import bootstrap_json
-from mast_tui.figures.exam import (
+from mast_tui.exam.consistency import consistency_document, judged_by, judges_named
+from mast_tui.exam.figures import (
     Answers,
     baselines,
     decisive_cases,
@@ -45,11 +32,24 @@ from mast_tui.figures.exam import (
     level_figures,
     places_figures,
 )
+from mast_tui.exam.input import (
+    PUBLISHED_SCORERS,
+    SETS,
+    Candidate,
+    ExamSet,
+    annotator_named,
+    candidate_from_workspace,
+    rules_candidate,
+    set_from_files,
+    set_from_table,
+    set_from_workspace,
+)
+from mast_tui.exam.report import consistency_report, exam_report
+from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.reports.exam import consistency_report, exam_report
 from mast_tui.session import sight_values
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
