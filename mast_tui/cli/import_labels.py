@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,6 @@ import click
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
+_SHARDS: Final = "mast_tui.scale.importing"
+"""The module that imports shards, which the core imports by name alone."""
 
 _READERS: Final[Mapping[str, Callable[[Sequence[Path], str | None], Incoming]]] = {
     "mast-human": read_mast_human,
@@ -167,11 +169,16 @@ def import_command(
         return take_back(place, undo, common.annotator, as_json)
     if not files:
         raise click.UsageError("name the files to import, or say --list or --undo")
-    if file_format is None and len(files) == 1 and are_shards(files[0]):
-        if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
-            raise click.UsageError("shards bring their own names and taxonomy")
-        with WorkerPool(wanted_workers) as pool:
-            return import_shards(files[0], where, sample, seed, common, pool, as_json=as_json)
+    if file_format is None and len(files) == 1:
+        shards: Any = import_module(_SHARDS)
+        if shards.are_shards(files[0]):
+            if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
+                raise click.UsageError("shards bring their own names and taxonomy")
+            with WorkerPool(wanted_workers) as pool:
+                imported = shards.import_shards(
+                    files[0], where, sample, seed, common, pool, as_json=as_json
+                )
+                return int(imported)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -30,7 +32,6 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render import rendered
 from mast_tui.session import sight_values
-from mast_tui.shards.folder import ShardFolder
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from mast_tui.passes import Which
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+_SHARDS: Final = "mast_tui.scale.figures"
+"""The module behind ``--shards``, which the core imports by name alone."""
 
 
 @click.command()
@@ -157,6 +161,9 @@ def agree_command(
     measured = [judge_named(place, one) for one in judges]
     if len(set(measured)) < len(measured):
         raise click.UsageError(f"--judge names {measured[0]!r} twice")
+    count_beyond = None
+    if shards is not None:
+        count_beyond = partial(import_module(_SHARDS).judged_beyond, shards)
     wanted = Wanted(
         annotators=names,
         judge=measured[0] if measured else None,
@@ -170,7 +177,7 @@ def agree_command(
         traces=viewer.traces,
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
-        shards=None if shards is None else ShardFolder(shards),
+        count_beyond=count_beyond,
     )
     sight = sight_values(viewer, viewer.hidden)
     if mode is not None:

@@ -12,9 +12,8 @@ import click
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.compare import judges_compared
-from mast_tui.figures.judge.input import judge_input_from_workspace
+from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.shards import judged_beyond
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
@@ -22,7 +21,7 @@ from mast_tui.figures.spans.report import span_report
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind
-from mast_tui.shards.tables import trace_key
+from mast_tui.workspace import TraceRecord
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Report, StudyInput
@@ -32,9 +31,11 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
-    from mast_tui.shards.folder import ShardFolder
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+CountBeyond = Callable[[str, Sequence[TraceRecord]], JudgedBeyond]
+"""Counts a judge's verdicts on traces that are not among those given."""
 
 
 def _everywhere(_trace_id: str) -> bool:
@@ -50,7 +51,7 @@ class Wanted:
     much of the gold counts. With ``places`` what people and judges marked is compared too.
     ``traces`` are those that may be seen, ``blind`` is whether they are shown to somebody who
     labels blind, and ``may_see_judges`` tells of which traces this person may know what judges
-    say. ``shards`` hold what the judge said of more traces than are in the workspace.
+    say. ``count_beyond`` counts what the judge said of other traces than those of the workspace.
     """
 
     annotators: Sequence[str] | None = None
@@ -65,7 +66,7 @@ class Wanted:
     traces: Container[str] | None = None
     blind: bool = False
     may_see_judges: Callable[[str], bool] = _everywhere
-    shards: ShardFolder | None = None
+    count_beyond: CountBeyond | None = None
 
 
 @uncollected()
@@ -128,10 +129,10 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         traces=wanted.traces,
         settled_only=wanted.gold == "settled",
     )
-    if wanted.shards is not None:
-        here = {trace for trace, _ in found.verdicts}
-        known = (trace_key(one) for one in workspace.traces() if one.trace_id in here)
-        found = replace(found, beyond=judged_beyond(wanted.shards, found.judge, known))
+    if wanted.count_beyond is not None:
+        judged = {trace for trace, _ in found.verdicts}
+        known = [record for record in workspace.traces() if record.trace_id in judged]
+        found = replace(found, beyond=wanted.count_beyond(found.judge, known))
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
@@ -14,7 +15,6 @@ from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report.files import Files, print_text
-from mast_tui.cli.report.shards import refuse_others, report_shards
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+_SHARDS: Final = "mast_tui.scale.report"
+"""The module of the report on shards, which the core imports by name alone."""
 
 
 @click.command()
@@ -182,8 +185,11 @@ def report_command(
     if gold is not None and labels != "gold":
         raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
     if shards is not None:
-        refuse_others(context)
-        report_shards(shards, by, rules, failed_below, common, wanted_workers, as_json=as_json)
+        report: Any = import_module(_SHARDS)
+        report.refuse_others(context)
+        report.report_shards(
+            shards, by, rules, failed_below, common, wanted_workers, as_json=as_json
+        )
         return
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")

@@ -17,10 +17,10 @@ from mast_tui.judges.llm.run.judging import Reading
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.shared_allowance import SharedAllowanceAddress, SharedBudget
-from mast_tui.judges.sharded import UnitJudged, judged_as
-from mast_tui.shards.folder import ShardFolder
-from mast_tui.shards.tables import Judged
+from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.judging import UnitJudged, judged_as
+from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
+from mast_tui.scale.tables import Judged
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace

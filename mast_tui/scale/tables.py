@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any, Final
 
 from mast_tui.labels import Evidence, Finding, Match
-from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, events_file, traces_file
+from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, events_file, traces_file
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.model import Outcome, TraceIdentity

@@ -13,14 +13,14 @@ from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
-from mast_tui.figures.shards import shard_report
 from mast_tui.safe_text import one_line
-from mast_tui.shards.folder import ShardFolder
+from mast_tui.scale.figures import shard_report
+from mast_tui.scale.folder import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.figures.intervals import RateJson
-    from mast_tui.figures.shards import ShardGroupJson, ShardReport
     from mast_tui.figures.signatures.model import Rules
+    from mast_tui.scale.figures import ShardGroupJson, ShardReport
 
 TAKEN: Final = frozenset(
     {"shards", "by", "failed_below", "alpha", "margin", "least", "annotator", "blind", "assisted"}

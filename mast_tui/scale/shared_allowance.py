@@ -24,7 +24,7 @@ from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.shards.folder import ShardFolder
+from mast_tui.scale.folder import ShardFolder
 from mast_tui.workspace import Usage
 
 SPENT: Final = "spent.json"

@@ -19,8 +19,8 @@ from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
-from mast_tui.shards.folder import Manifest, ShardFolder
-from mast_tui.shards.tables import Judged, write_shard
+from mast_tui.scale.folder import Manifest, ShardFolder
+from mast_tui.scale.tables import Judged, write_shard
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace

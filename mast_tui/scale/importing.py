@@ -20,8 +20,8 @@ from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Look, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
-from mast_tui.shards.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.shards.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
+from mast_tui.scale.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
+from mast_tui.scale.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:

@@ -15,18 +15,20 @@ from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, 
 from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
-from mast_tui.shards.folder import Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.shards.tables import (
+from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, traces_file
+from mast_tui.scale.tables import (
     ABSENT,
     BINS,
     PRESENT,
     UNSURE,
     onset_column,
     pyarrow,
+    trace_key,
     verdict_column,
 )
 from mast_tui.taxonomy.model import Group
 from mast_tui.traces.model import Outcome
+from mast_tui.workspace import TraceRecord
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version")
 """What can tell groups of traces in shards apart."""
@@ -163,17 +165,18 @@ def shard_report(
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(folder: ShardFolder, judge: str, known: Iterable[int]) -> JudgedBeyond:
-    """Count what a judge said of the traces of shards that are not in a workspace.
+def judged_beyond(place: str, judge: str, known: Iterable[TraceRecord]) -> JudgedBeyond:
+    """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
-        folder: Where the shards are.
+        place: The folder or URL of the shards.
         judge: The judge.
-        known: The keys of the traces that are in the workspace with its word.
+        known: The traces that the workspace has with verdicts of the judge.
 
     Raises:
-        ShardsError: They cannot be read, or are another's word.
+        ShardsError: They cannot be read, or another judge wrote them.
     """
+    folder = ShardFolder(place)
     manifest = folder.manifest()
     if manifest.judge != judge:
         raise ShardsError(f"{folder.place}: holds the word of {manifest.judge}, not of {judge}")
@@ -181,7 +184,7 @@ def judged_beyond(folder: ShardFolder, judge: str, known: Iterable[int]) -> Judg
     files = [traces_file(name) for name in manifest.shards if name in done]
     if not files:
         return JudgedBeyond()
-    seen = set(known)
+    seen = set(map(trace_key, known))
     repeated = _repeated([t["key"].to_numpy().copy() for t in _tables(folder, files, ["key"])])
     looked_at = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
     traces, counts = 0, dict.fromkeys(manifest.looks_at, (0, 0, 0))
