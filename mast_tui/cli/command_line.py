@@ -65,7 +65,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
         ),
-        "team": Command("cli.team", "Say who works in a workspace on a server, and as what."),
+        "team": Command("team.command", "Say who works in a workspace on a server, and as what."),
         "config": Command(
             "cli.config", "Print every setting with its value, and where the file lies."
         ),

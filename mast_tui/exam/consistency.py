@@ -169,84 +169,113 @@ class Judged:
         return int(self.settings.get("samples", "1"))
 
 
-def judges_named(place: Workspace, texts: Iterable[str]) -> list[str]:
-    """All judges with these names, or whose names begin so; those that ran first come first.
+def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
+    """Return the judges with these names, or whose names begin so, in the order of their runs.
+
+    Args:
+        workspace: The workspace.
+        texts: Names, or beginnings of names.
 
     Raises:
-        ClickException: None begins so.
+        ClickException: No judge has such a name.
     """
-    judges = [one.name for one in place.annotators() if one.kind is AnnotatorKind.JUDGE]
+    judges = [
+        annotator.name
+        for annotator in workspace.annotators()
+        if annotator.kind is AnnotatorKind.JUDGE
+    ]
     named: set[str] = set()
     for text in texts:
-        found = [one for one in judges if one == text] or [
-            one for one in judges if one.startswith((text, f"judge:{text}"))
+        matches = [judge for judge in judges if judge == text] or [
+            judge for judge in judges if judge.startswith((text, f"judge:{text}"))
         ]
-        if not found:
+        if not matches:
             raise click.ClickException(
                 f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
             )
-        named.update(found)
-    begun = {name: number for number, name in enumerate(run.judge for run in place.runs())}
+        named.update(matches)
+    begun = {name: number for number, name in enumerate(run.judge for run in workspace.runs())}
     return sorted(named, key=lambda name: (begun.get(name, -1), name))
 
 
 def judged_by(
-    place: Workspace, taxonomy: Taxonomy, name: str, may_see: Callable[[str], bool]
+    workspace: Workspace, taxonomy: Taxonomy, name: str, may_see: Callable[[str], bool]
 ) -> Judged:
-    """Gather what a judge says under a taxonomy of the traces that may be seen."""
+    """Return what a judge says of the traces that may be seen.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels and verdicts.
+        name: The judge's name.
+        may_see: Whether a trace, by its id, may be seen.
+    """
     ref = taxonomy.ref
-    traces = [one.trace_id for one in place.judgements(annotator=name, taxonomy=ref)]
-    labels: dict[str, list[Label]] = {one: [] for one in sorted(traces) if may_see(one)}
-    for label in place.labels(annotator=name, taxonomy=ref):
+    traces = [
+        judgement.trace_id for judgement in workspace.judgements(annotator=name, taxonomy=ref)
+    ]
+    labels: dict[str, list[Label]] = {trace: [] for trace in sorted(traces) if may_see(trace)}
+    for label in workspace.labels(annotator=name, taxonomy=ref):
         if label.trace_id in labels:
             labels[label.trace_id].append(label)
     verdicts = {
-        (one.trace_id, one.mode): one.value
-        for one in place.verdicts(annotator=name, taxonomy=ref)
-        if one.trace_id in labels
+        (verdict.trace_id, verdict.mode): verdict.value
+        for verdict in workspace.verdicts(annotator=name, taxonomy=ref)
+        if verdict.trace_id in labels
     }
-    side = side_of((label for found in labels.values() for label in found), verdicts)
-    return Judged(name, labels, side, _settings(place.runs(), name))
+    side = side_of((label for of_trace in labels.values() for label in of_trace), verdicts)
+    return Judged(name, labels, side, _settings(workspace.runs(), name))
 
 
 def _settings(runs: Sequence[Run], name: str) -> dict[str, str]:
-    told = [run.settings for run in runs if run.judge == name and run.settings is not None]
-    if not told:
+    """Return the settings of the last run of a judge that asked a model."""
+    recorded = [run.settings for run in runs if run.judge == name and run.settings is not None]
+    if not recorded:
         return {}
-    examples = {"examples shown": str(len(told[-1].examples))} if told[-1].examples else {}
-    return {"model": told[-1].model, **dict(told[-1].parameters), **examples}
+    last = recorded[-1]
+    examples = {"examples shown": str(len(last.examples))} if last.examples else {}
+    return {"model": last.model, **dict(last.parameters), **examples}
 
 
 def consistency_document(
-    place: Workspace, taxonomy: Taxonomy, judges: Sequence[Judged], rounds: int, seed: int
+    workspace: Workspace, taxonomy: Taxonomy, judges: Sequence[Judged], rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Tell how steady judges are, as ``--json`` prints it; the others stand beside the first."""
-    order_of = SpanOrders(place)
+    """Return the consistency of judges, as ``--json`` prints it.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels and verdicts.
+        judges: The judges; the others are compared with the first.
+        rounds: How many resamples of the traces; 0 leaves out the intervals.
+        seed: The seed of the resamples.
+    """
+    order_of = SpanOrders(workspace)
     first = judges[0]
     return {
         "exam": None,
         "taxonomy": taxonomy.ref,
         "version": __version__,
         "bootstrap": bootstrap_json(rounds, seed),
-        "judges": {one.name: _alone(one, rounds, seed) for one in judges},
+        "judges": {judge.name: _alone(judge, rounds, seed) for judge in judges},
         "beside": {
             "first": first.name,
             "others": {
-                one.name: {
-                    "differs": _differs(first.settings, one.settings),
+                judge.name: {
+                    "differs": _differs(first.settings, judge.settings),
                     **beside_figures(
-                        _traces_beside(first, one, taxonomy, order_of), rounds=rounds, seed=seed
+                        _compared_traces(first, judge, taxonomy, order_of), rounds=rounds, seed=seed
                     ),
                 }
-                for one in judges[1:]
+                for judge in judges[1:]
             },
         },
     }
 
 
 def _alone(judge: Judged, rounds: int, seed: int) -> dict[str, Any]:
-    quotes = [QuoteCounts.of(one.evidence for one in found) for found in judge.labels.values()]
-    shares = [[one.confidence or 0.0 for one in found] for found in judge.labels.values()]
+    quotes = [
+        QuoteCounts.of(label.evidence for label in labels) for labels in judge.labels.values()
+    ]
+    shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
     return {
         "traces": len(judge.labels),
         "settings": dict(judge.settings),
@@ -254,13 +283,13 @@ def _alone(judge: Judged, rounds: int, seed: int) -> dict[str, Any]:
         if judge.samples > 1
         else None,
         "quotes_found": share_of_traces(
-            [(one.found, one.all) for one in quotes], rounds=rounds, seed=seed
+            [(counts.found, counts.all) for counts in quotes], rounds=rounds, seed=seed
         ),
     }
 
 
 def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """What was set otherwise, by name: first, then other."""
+    """Return the settings that differ, by name: the first judge's value, then the other's."""
     names = sorted(first.keys() | other.keys())
     return {
         name: [first.get(name), other.get(name)]
@@ -269,15 +298,15 @@ def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, li
     }
 
 
-def _traces_beside(
+def _compared_traces(
     first: Judged, other: Judged, taxonomy: Taxonomy, order_of: OrderOf
 ) -> list[Beside]:
     modes = [mode.slug for mode in taxonomy.modes]
-    found = []
+    compared = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):
         total = compare(first.side, other.side, [trace_id], modes, order_of).total
-        steps = [_decisive(one.labels[trace_id]) for one in (first, other)]
-        found.append(
+        steps = [_decisive(judge.labels[trace_id]) for judge in (first, other)]
+        compared.append(
             Beside(
                 total.both,
                 total.first,
@@ -288,9 +317,9 @@ def _traces_beside(
                 bool(steps[0] & steps[1]) if any(steps) else None,
             )
         )
-    return found
+    return compared
 
 
 def _decisive(labels: Iterable[Label]) -> set[str | None]:
-    """The spans at which the run was decided, as the judge says."""
-    return {one.target.first for one in labels if one.decisive}
+    """Return the spans at which the run was decided, as the judge says."""
+    return {label.target.first for label in labels if label.decisive}

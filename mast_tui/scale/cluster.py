@@ -121,10 +121,10 @@ def _version() -> str:
     return __version__
 
 
-def _check_versions(told: Mapping[str, str]) -> None:
-    others = {worker: version for worker, version in told.items() if version != __version__}
-    for worker, version in others.items():
-        raise NoWorkers(
-            f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what they "
-            "find could differ; install the same version there"
-        )
+def _check_versions(versions: Mapping[str, str]) -> None:
+    for worker, version in versions.items():
+        if version != __version__:
+            raise NoWorkers(
+                f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what "
+                "they find could differ; install the same version there"
+            )

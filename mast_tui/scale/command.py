@@ -71,16 +71,16 @@ def show_progress(pool: WorkerPool, run: ShardRun) -> None:
     pool.tell(run.known + run.written, run.shards)
 
 
-def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Taxonomy) -> int:
+def print_shards(command: JudgeCommand, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
     """Print what came of a run into shards, and return the exit code.
 
     Args:
         command: The options of the command, with who asks.
         run: What came of it.
-        place: Where the shards are.
+        folder: The folder or URL of the shards.
         taxonomy: That of the modes.
     """
-    document = _shards_document(run, place, taxonomy)
+    document = _shards_document(run, folder, taxonomy)
     if judges_hidden(command.common, taxonomy):
         document = without_findings(document)
     if command.as_json:
@@ -91,12 +91,12 @@ def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Tax
     return failed_files(document)
 
 
-def _shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
+def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document:
     """Return what came of a run into shards; all but ``shards`` counts what this run wrote."""
     return {
         "judge": run.judge,
         "taxonomy": taxonomy.ref,
-        "out": place,
+        "out": folder,
         "shards": {"all": run.shards, "written": run.written, "known": run.known},
         "traces": {"judged": run.traces},
         "suggestions": run.by_mode.total(),

@@ -165,18 +165,18 @@ def shard_report(
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(place: str, judge: str, known: Iterable[TraceRecord]) -> JudgedBeyond:
+def judged_beyond(address: str, judge: str, known: Iterable[TraceRecord]) -> JudgedBeyond:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
-        place: The folder or URL of the shards.
+        address: The folder or URL of the shards.
         judge: The judge.
         known: The traces that the workspace has with verdicts of the judge.
 
     Raises:
         ShardsError: They cannot be read, or another judge wrote them.
     """
-    folder = ShardFolder(place)
+    folder = ShardFolder(address)
     manifest = folder.manifest()
     if manifest.judge != judge:
         raise ShardsError(f"{folder.place}: holds the word of {manifest.judge}, not of {judge}")

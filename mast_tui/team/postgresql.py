@@ -41,7 +41,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mast_tui.errors import PasswordNeeded, ServerAway, WorkspaceError
-from mast_tui.workspace import team
+from mast_tui.team import rights
 from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import (
     BUSY,
@@ -199,7 +199,7 @@ class Server(Database):
             self._writer = self._writers.connect()
             try:
                 self._prepare(create=create)
-                self.member = team.member(self._writer)
+                self.member = rights.member(self._writer)
                 self._set_up_member()
             except BaseException:
                 self._writer.close()
@@ -215,7 +215,7 @@ class Server(Database):
             options |= READS_REGISTERS
         if not member.sees_all:
             options |= OWN_ONLY
-            driver_of(self._writer).execute(team.AT_CONNECT, prepare=False)
+            driver_of(self._writer).execute(rights.AT_CONNECT, prepare=False)
         self._readers.update_execution_options(**options)
         self._writers.update_execution_options(**options)
         self._writer.execution_options(**options)
@@ -537,7 +537,7 @@ class Server(Database):
                 )
             connection.execute(_AT_CONNECT, prepare=False)
             if self.member is not None and not self.member.sees_all:
-                connection.execute(team.AT_CONNECT, prepare=False)
+                connection.execute(rights.AT_CONNECT, prepare=False)
             if not reads_only:
                 own = connection.info.backend_pid
 
@@ -596,12 +596,12 @@ class Server(Database):
         if version < SCHEMA_VERSION:
             self._check_owner()
             with self._preparing():
-                there = team.lift(self._writer)
+                there = rights.lift(self._writer)
                 # Another program may have been quicker while this one waited for its turn.
                 migrate(self._writer, self._checked_version())
                 self._writer.exec_driver_sql(_TURNS)
                 if there:
-                    team.keep(self._writer)
+                    rights.keep(self._writer)
                 self._writer.exec_driver_sql(
                     f"UPDATE public.workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )
@@ -671,7 +671,7 @@ class Server(Database):
 
     def team(self) -> tuple[Member, ...]:
         with self.reading() as connection:
-            return team.members(connection)
+            return rights.members(connection)
 
     def check_team_is_theirs(self) -> None:
         if self.member is not None:
@@ -679,15 +679,15 @@ class Server(Database):
 
     def add_member(self, new: Member) -> str | None:
         with self.writing(whole=True) as connection:
-            return team.add(connection, new)
+            return rights.add(connection, new)
 
     def remove_member(self, name: str) -> bool:
         with self.writing(whole=True) as connection:
-            return team.remove(connection, name)
+            return rights.remove(connection, name)
 
     def shows_who_is_connected(self) -> bool:
         with self.reading() as connection:
-            return team.shows_who_is_connected(connection)
+            return rights.shows_who_is_connected(connection)
 
     # In words
 

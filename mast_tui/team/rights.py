@@ -284,7 +284,7 @@ def _script() -> Iterator[str]:
     yield _SEES_JUDGES + _EVENTS_BESIDE + _LAST_EVENT
     for table in _hidden():
         yield from _view(table)
-    yield files("mast_tui.workspace").joinpath("team_functions.sql").read_text("utf-8")
+    yield files("mast_tui.team").joinpath("team_functions.sql").read_text("utf-8")
     for table, register in _REGISTERS.items():
         yield _put_function(table, register)
 
