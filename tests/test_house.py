@@ -227,7 +227,7 @@ LATER: Final = (
     "tomllib",
     "mast_tui.labels",
     "mast_tui.taxonomy.loader",
-    "mast_tui.traces.scan.scan_diff",
+    "mast_tui.ui.services.folder_scan",
     "mast_tui.traces.readers.claude_code.reader",
     "mast_tui.traces.readers.codex.exec",
     "mast_tui.traces.readers.otel.reader",

@@ -53,11 +53,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "taxonomy": Command(
             "cli.taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
         ),
-        "agree": Command(
-            "cli.agree.command", "Show how far annotators agree, and how good a judge is."
-        ),
+        "agree": Command("cli.agree", "Show how far annotators agree, and how good a judge is."),
         "report": Command(
-            "cli.report.command", "Show how and why runs fail: which modes, how sure, and where."
+            "cli.report", "Show how and why runs fail: which modes, how sure, and where."
         ),
         "export": Command(
             "cli.export", "Export labels: the gold with its sources and figures, or anybody's."

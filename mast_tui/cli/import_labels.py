@@ -33,22 +33,21 @@ from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.exchange.import_batch import with_judges_verdicts
+from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
-from mast_tui.exchange.importers.label_studio_import import read_label_studio
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
+from mast_tui.exchange.label_studio import read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
-from mast_tui.exchange.span_checks import with_checked_spans
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
-from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import known_person
 

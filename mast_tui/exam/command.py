@@ -11,7 +11,6 @@ import click
 from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import (
@@ -22,6 +21,7 @@ from mast_tui.cli.shared.common import (
     print_json,
     say,
 )
+from mast_tui.cli.shared.report_files import Files, print_text
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judged_by, judges_named
 from mast_tui.exam.figures import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication import words_by_trace
-from mast_tui.cli.agree.input import judge_named
+from mast_tui.cli.agree import judge_named
 from mast_tui.cli.shared.common import problem_lines
 from mast_tui.exam.figures import (
     Answers,

@@ -1,4 +1,4 @@
-"""``mast-tui web``: the app in a browser."""
+"""``mast-tui web``: the app in a browser, and the address at which it is served."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
@@ -18,10 +19,25 @@ from mast_tui.cli.shared.common import load_chosen_taxonomy
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
-from mast_tui.web.address import HERE, checked_url
 
 if TYPE_CHECKING:
     from mast_tui.web.server import Server
+
+HERE: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
+"""This machine's own names for itself."""
+
+
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of the address that visitors type.
+
+    Raises:
+        MastError: It is no address, or has more than scheme and host.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
+        raise MastError(f"--url {url}: wants an address such as https://labels.example.org")
+    return parts
+
 
 TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
 _SHORTEST_TOKEN: Final = 16

@@ -29,7 +29,7 @@ from mast_tui.labels import checked_person
 from mast_tui.session import outside_words, unlike_others
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
-from mast_tui.web.address import HERE
+from mast_tui.web.command import HERE
 from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
 from mast_tui.web.page_apps import (
     KEPT_SECONDS,

@@ -17,7 +17,7 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web import page_apps
-from mast_tui.web.address import checked_url
+from mast_tui.web.command import checked_url
 from mast_tui.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
 from mast_tui.web.server import Server
 from mast_tui.workspace import Workspace

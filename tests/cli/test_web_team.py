@@ -18,7 +18,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
-from mast_tui.web.address import checked_url
+from mast_tui.web.command import checked_url
 from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
 from mast_tui.web.server import Server
 from mast_tui.web.team_sign_in import TeamSignIn

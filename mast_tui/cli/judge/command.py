@@ -14,8 +14,7 @@ from click.core import ParameterSource
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.files import looks_under, traces_under
-from mast_tui.cli.judge.options import JudgeCommand, model_options
+from mast_tui.cli.judge.options import JudgeCommand, looks_under, model_options, traces_under
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, run_document
 from mast_tui.cli.shared import options

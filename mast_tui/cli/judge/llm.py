@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.judge.files import traces_under
-from mast_tui.cli.judge.options import JudgeCommand
+from mast_tui.cli.judge.options import JudgeCommand, traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
 from mast_tui.cli.judge.summary import (

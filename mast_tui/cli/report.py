@@ -14,10 +14,10 @@ from click.core import ParameterSource
 from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report.files import Files, print_text
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.report_files import Files, print_text
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
