@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.reports.exam import exam_report
+from mast_tui.exam.report import exam_report
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text

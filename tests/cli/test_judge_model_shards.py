@@ -13,7 +13,7 @@ import pytest
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
-from mast_tui.judges.llm.run.shared_allowance import (
+from mast_tui.scale.shared_allowance import (
     SharedAllowance,
     SharedAllowanceAddress,
     SharedBudget,

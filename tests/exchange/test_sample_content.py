@@ -12,13 +12,13 @@ from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
-from mast_tui.exchange.exporters.label_studio_export import label_studio_tasks
 from mast_tui.exchange.exporters.native_ids import NativeTrace
 from mast_tui.exchange.exporters.score_bodies import score_text
 from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.selection import gold_entries, gold_work, pseudonymous
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace

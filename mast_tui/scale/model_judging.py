@@ -1,0 +1,162 @@
+"""A model that judges into shards, by many processes: its answers are kept beside what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import orjson
+
+from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
+from mast_tui.judges.llm.request import ModelClient, Reply
+from mast_tui.judges.llm.run.judging import Reading
+from mast_tui.judges.llm.run.request_loop import AnswerRoom
+from mast_tui.judges.llm.run.running import connect_to_server
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.judging import UnitJudged, judged_as
+from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
+from mast_tui.scale.tables import Judged
+from mast_tui.traces.io.remote import bring
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.scan.scanning import Scan, Unit
+from mast_tui.workspace import TraceRecord, Usage
+
+ANSWERS: Final = "answers"
+"""The folder among the shards with a file for each answer, by what was asked."""
+
+
+@dataclass(frozen=True)
+class JudgeUnitsByModel:
+    """Has a model judge the traces of files; it can be sent to other processes.
+
+    Attributes:
+        setup: Which model, how it is asked, and how many requests this process has under way.
+        folder: Where answers are kept.
+        door: Where what may be spent is checked out; None where nothing bounds it.
+    """
+
+    setup: Setup
+    folder: ShardFolder
+    door: SharedAllowanceAddress | None = None
+
+    def __call__(self, units: Sequence[Unit]) -> list[UnitJudged]:
+        """What was said of the traces of each unit."""
+        bring(path for unit in units for path in unit.files)
+        return asyncio.run(self._all(units))
+
+    async def _all(self, units: Sequence[Unit]) -> list[UnitJudged]:
+        setup = self.setup
+        if setup.redaction.rules:  # which other processes are sent without the key
+            secret = os.environ.get(setup.key_variable, "").strip()
+            setup = replace(setup, redaction=setup.redaction.with_secret(secret))
+        budget: Budget = Budget()
+        try:
+            if self.door is not None:
+                budget = SharedBudget(self.door, setup.allowance, setup.prices)
+            way = connect_to_server(setup, Usage(), budget=budget)
+            async with way as asks:
+                found = await _Judging(setup, self.folder, asks).all(units)
+        except RunStops as error:
+            found = [UnitJudged(stopped=str(error))]
+        finally:
+            if isinstance(budget, SharedBudget):
+                budget.close()
+        return [replace(found[0], usage=budget.used), *found[1:]] if found else []
+
+
+class _Judging:
+    """Traces on their way through a model, some at a time."""
+
+    def __init__(self, setup: Setup, folder: ShardFolder, asks: ModelClient) -> None:
+        self._setup = setup
+        self._asks = asks
+        self._answers = ShardAnswers(folder)
+        self._room = AnswerRoom(setup.parameters.answer_tokens)
+        self._turns = asyncio.Semaphore(setup.concurrency)
+
+    async def all(self, units: Iterable[Unit]) -> list[UnitJudged]:
+        """Judge all traces of units; one that nobody answers about leaves its unit to be done."""
+        walk = Scan(())
+        begun: list[tuple[list[asyncio.Task[UnitJudged]], list[FileReport]]] = []
+        for unit in units:
+            tasks: list[asyncio.Task[UnitJudged]] = []
+            reports = []
+            for report in map(walk.with_outcomes, walk.read(unit)):
+                for trace in report.traces:
+                    await self._turns.acquire()  # no more are open than are asked about
+                    tasks.append(asyncio.create_task(self._one(trace)))
+                reports.append(report._replace(traces=()))
+            begun.append((tasks, reports))
+        found = []
+        for tasks, reports in begun:
+            said = [await task for task in tasks]
+            judged = tuple(one for each in said for one in each.judged)
+            unanswered = tuple(one for each in said for one in each.unanswered)
+            stopped = next(filter(None, (each.stopped for each in said)), None)
+            found.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
+        return found
+
+    async def _one(self, trace: Trace) -> UnitJudged:
+        """What came of a trace alone."""
+        try:
+            reading = await asyncio.to_thread(self._reading, trace)
+            result = await reading.over(self._asks, self._answers, self._room, None)
+            return UnitJudged((await asyncio.to_thread(judged_as, trace, result.judgement),))
+        except RunStops as error:
+            return UnitJudged(stopped=str(error))
+        except Unanswered as error:
+            return UnitJudged(unanswered=((str(trace.path), str(error)),))
+        except (TraceFails, OSError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            return UnitJudged((Judged(TraceRecord.of(trace), problem=why),))
+        finally:
+            self._turns.release()
+
+    def _reading(self, trace: Trace) -> Reading:
+        setup = self._setup
+        read_fully(trace)
+        return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
+
+
+class ShardAnswers:
+    """The answers, each a file of its own, which any process finds by what was asked."""
+
+    def __init__(self, folder: ShardFolder) -> None:
+        self._folder = folder
+
+    async def known(self, key: str) -> Reply | None:
+        """Find the answer that was kept under this key; none where its file is damaged."""
+        data = await asyncio.to_thread(self._folder.read, _file(key))
+        try:
+            return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
+        except ValueError:
+            return None
+
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
+        """Store a usable answer; it is on disk when this returns.
+
+        Args:
+            key: The key of the request.
+            reply: The answer.
+            usable: Whether it need not be asked for again; other answers are not stored.
+            sent: An estimate of the request's tokens, which shards do not record.
+        """
+        if usable:
+            data = orjson.dumps(asdict(reply))
+            await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
+
+    async def reject(self, key: str) -> None:
+        """Leave the answer: it is read anew before it counts, and asked for again."""
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Leave what was judged before: answers do not tell in which units they count."""
+
+
+def _file(key: str) -> str:
+    return f"{ANSWERS}/{key}.json"
