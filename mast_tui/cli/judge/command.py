@@ -43,7 +43,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     "--rules",
     "rule_names",
     metavar="all|NAME,…",
-    help="Which rules run. Default: those that have earned it; docs/rules.md has them all.",
+    help="Which rules run. Default: two of them; docs/rules.md lists all.",
 )
 @click.option(
     "--again",
