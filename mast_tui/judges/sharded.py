@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import takewhile
@@ -20,7 +20,7 @@ from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.shards.folder import Manifest, ShardFolder
-from mast_tui.shards.tables import Judged, write_shard
+from mast_tui.shards.tables import Judged, RequestSize, write_shard
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace
@@ -58,7 +58,8 @@ class UnitJudged:
     """What came of a unit: what was said of its traces, and its reports, without traces.
 
     ``unanswered`` are paths of which nothing was said for a reason that may pass; ``stopped`` says
-    why nothing more can be said of any. ``usage`` is what asking a model took.
+    why nothing more can be said of any. ``usage`` is what asking a model took, ``requests`` are
+    those on whose answers the judgements rest.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -66,6 +67,7 @@ class UnitJudged:
     unanswered: tuple[tuple[str, str], ...] = ()
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
+    requests: frozenset[RequestSize] = frozenset()
 
 
 Judging = Callable[[Sequence[Unit]], Sequence[UnitJudged]]
@@ -97,6 +99,14 @@ class ShardTotals:
         self.skipped += other.skipped
         self.stopped = self.stopped or other.stopped
         self.usage += other.usage
+
+    def drop(self, other: ShardTotals) -> None:
+        """Take out what came of a shard that is judged again; what was paid stays."""
+        self.written -= other.written
+        self.traces -= other.traces
+        self.by_mode.subtract(other.by_mode)
+        self.failed = [one for one in self.failed if one not in other.failed]
+        self.skipped = [one for one in self.skipped if one not in other.skipped]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,7 +188,9 @@ class WriteShards:
         """
         judged: dict[int, Judged] = {}
         told = ShardTotals(written=1)
+        requests: set[RequestSize] = set()
         for unit in found:
+            requests |= unit.requests
             if unit.stopped is not None or unit.unanswered:
                 told.written = 0
             told.stopped = told.stopped or unit.stopped
@@ -190,7 +202,7 @@ class WriteShards:
                     told.failed.append((str(one.record.path), one.problem))
             _note_unread(unit.reports, told)
         if told.written:
-            write_shard(self.folder, shard.name, [*judged.values()], self.manifest)
+            write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
             told.traces = len(judged)
             told.by_mode.update(
                 finding.mode
@@ -220,10 +232,12 @@ def judge_into_shards(
     *,
     files: int | None = None,
     tell: Callable[[ShardRun], object] = lambda _: None,
+    outdated: Callable[[Iterable[str]], Collection[str]] = lambda _: (),
 ) -> ShardRun:
     """Let a judge look at all traces under paths, and write what it finds as shards.
 
-    A shard that is written is not written again: after a death the same call goes on.
+    A shard that is written is not written again, unless it is outdated: after a death the same
+    call goes on.
 
     Args:
         judge: Its name.
@@ -235,6 +249,7 @@ def judge_into_shards(
         workers: Who reads and judges; None for this process alone.
         files: How many files a shard has on average; None leaves it to their number.
         tell: Told of the run as far as it has come.
+        outdated: Returns those of some written shards that have to be judged again.
 
     Raises:
         WorkspaceError: The judge knows no mode of the taxonomy.
@@ -255,19 +270,40 @@ def judge_into_shards(
     _note_unread(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
+    results: dict[str, ShardTotals] = {}
+    judged_again: set[str] = set()
     left = [shard for shard in shards if shard.name not in done]
+    while True:
+        for shard, totals in _written(write, left, workers, run):
+            results[shard.name] = totals
+            run.take(totals)
+            tell(run)
+        again = outdated(folder.done(manifest) - judged_again)
+        for name in again:
+            folder.withdraw(name)
+            if name in results:
+                run.drop(results.pop(name))
+            else:
+                run.known -= 1
+        if run.stopped is not None or not again:
+            return run
+        judged_again.update(again)
+        left = [shard for shard in shards if shard.name in again]
+
+
+def _written(
+    write: WriteShards, shards: Sequence[Shard], workers: Workers | None, run: ShardRun
+) -> Iterator[tuple[Shard, ShardTotals]]:
+    """Write shards until the run stops; last those with a file that ends every process."""
     lost: list[Shard] = []
-    begun = takewhile(lambda _: run.stopped is None, left)
-    for shard, written in zip(left, each(write, begun, workers), strict=False):
-        if isinstance(written, LostItem):
+    begun = takewhile(lambda _: run.stopped is None, shards)
+    for shard, totals in zip(shards, each(write, begun, workers), strict=False):
+        if isinstance(totals, LostItem):
             lost.append(shard)
         else:
-            run.take(written)
-            tell(run)
+            yield shard, totals
     for shard in lost:
-        run.take(_one_by_one(write, shard, workers))
-        tell(run)
-    return run
+        yield shard, _one_by_one(write, shard, workers)
 
 
 def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:

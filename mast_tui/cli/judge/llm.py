@@ -42,7 +42,7 @@ from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
-from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel
+from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel, outdated_shards
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import (
     Connect,
@@ -193,6 +193,7 @@ def shards_by_model(
             workers,
             files=files,
             tell=pool.on_shard,
+            outdated=partial(outdated_shards, folder),
         )
         if books is not None and (books.spent or done.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
