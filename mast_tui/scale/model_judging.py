@@ -66,16 +66,16 @@ class JudgeUnitsByModel:
             way = connect_to_server(setup, Usage(), budget=budget)
             async with way as asks:
                 answers = ShardAnswers(self.folder)
-                found = await _Judging(setup, answers, asks).all(units)
+                judged_units = await _Judging(setup, answers, asks).all(units)
                 requests = frozenset(answers.requests)
         except RunStops as error:
-            found = [UnitJudged(stopped=str(error))]
+            judged_units = [UnitJudged(stopped=str(error))]
         finally:
             if isinstance(budget, SharedBudget):
                 budget.close()
-        if not found:
+        if not judged_units:
             return []
-        return [replace(found[0], usage=budget.used, requests=requests), *found[1:]]
+        return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
 
 
 class _Judging:
@@ -101,14 +101,14 @@ class _Judging:
                     tasks.append(asyncio.create_task(self._one(trace)))
                 reports.append(report._replace(traces=()))
             begun.append((tasks, reports))
-        found = []
+        judged_units = []
         for tasks, reports in begun:
-            said = [await task for task in tasks]
-            judged = tuple(one for each in said for one in each.judged)
-            unanswered = tuple(one for each in said for one in each.unanswered)
-            stopped = next(filter(None, (each.stopped for each in said)), None)
-            found.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
-        return found
+            results = [await task for task in tasks]
+            judged = tuple(judged_trace for each in results for judged_trace in each.judged)
+            unanswered = tuple(judged_trace for each in results for judged_trace in each.unanswered)
+            stopped = next(filter(None, (each.stopped for each in results)), None)
+            judged_units.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
+        return judged_units
 
     async def _one(self, trace: Trace) -> UnitJudged:
         """What came of a trace alone."""
