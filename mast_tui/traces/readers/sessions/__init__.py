@@ -5,7 +5,9 @@ tied, and how one is taken apart into the pieces of ``chat.pieces``. Add one to 
 ``FORMATS``.
 """
 
+from mast_tui.traces.readers.sessions.documents import ANTIGRAVITY, CLINE, GEMINI, OPENCODE
 from mast_tui.traces.readers.sessions.engine import SessionReader
+from mast_tui.traces.readers.sessions.events import COPILOT, DROID_STREAM, KIMI, MCP
 from mast_tui.traces.readers.sessions.messages import CLAUDE_WEB, CURSOR, GOOSE, GROK, STRANDS
 from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 
@@ -20,6 +22,14 @@ FORMATS = tuple(
         CURSOR,
         GROK,
         CLAUDE_WEB,
+        KIMI,
+        COPILOT,
+        DROID_STREAM,
+        MCP,
+        GEMINI,
+        OPENCODE,
+        CLINE,
+        ANTIGRAVITY,
     )
 )
 """A reader for each format, in the order in which they are tried."""

@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mast_tui.traces.index.document import StepList
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Tokens, Trace, TraceMeta
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    Role,
+    SpanKind,
+    Tokens,
+    Trace,
+    TraceMeta,
+)
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Turn
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
@@ -28,7 +36,7 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
 )
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.times import unix_seconds
+from mast_tui.traces.readers.sessions.pieces import words_of_user
 
 _LOOKED_AT: Final = 40
 _TEXT_BEFORE: Final = 4096
@@ -57,7 +65,6 @@ class Session:
         id: The session's own id.
         model: The first model that is named.
         version: The version of the agent's program.
-        task: The task, where it is more than the first words of the user.
         tokens: The tokens of the whole session, for sessions that count no model call by itself.
     """
 
@@ -65,7 +72,6 @@ class Session:
     id: str | None = None
     model: str | None = None
     version: str | None = None
-    task: str | None = None
     tokens: Tokens | None = None
 
 
@@ -100,7 +106,7 @@ class SessionFormat:
         translator: Makes the function that takes the records of a session apart.
         order: Selects the records that count.
         lists: The fields of a document that may hold the records.
-        keys: The fields with the id of a record, by which its spans are known.
+        keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
         session_fields: The dotted paths to the session that a record belongs to, for files that
             may hold records of several.
@@ -113,7 +119,7 @@ class SessionFormat:
     translator: Callable[[Session], Translate]
     order: Order = in_file_order
     lists: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ("id",)
+    keys: str = "id"
     facts: Mapping[str, str] = field(default_factory=dict)
     session_fields: str = ""
 
@@ -174,7 +180,7 @@ class SessionReader:
         problems: list[Problem] = []
         kept = self._format.order(records, problems)
         session = Session([record.value for record in kept])
-        for value in (header, *(record.value for record in records)):
+        for value in (header, *session.values, *(record.value for record in records)):
             self._take_facts(session, value)
         translate = self._format.translator(session)
         steps = StepList()
@@ -182,13 +188,13 @@ class SessionReader:
         for record in kept:
             turn = translate(record.value)
             if turn is not None:
-                key = identifier_in(record.value, *self._format.keys) or record.place
+                key = text_at(record.value, self._format.keys) or record.place
                 mapper.add_turn(turn, key, record.place)
         if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
         content = source.data if number is None else canonical_bytes([one.value for one in records])
         meta = TraceMeta(
-            task=task_of(session.task, steps=steps.steps),
+            task=task_of(_first_words(steps.steps), steps=steps.steps),
             system=self._format.system,
             model=session.model or mapper.model,
             version=session.version,
@@ -207,7 +213,9 @@ class SessionReader:
     def _take_facts(self, session: Session, value: Fields) -> None:
         for name, paths in self._format.facts.items():
             if getattr(session, name) is None:
-                setattr(session, name, text_at(value, paths))
+                fact = text_at(value, paths)
+                if name != "version" or not (fact or "").isdecimal():  # that of the file's layout
+                    setattr(session, name, fact)
 
     def _records(
         self, source: Source, problems: list[Problem]
@@ -227,6 +235,9 @@ class SessionReader:
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         document = source.json
+        if source.damage:
+            glued = [record.value for record in records_by_line(source, problems)]
+            document = glued if len(glued) > 1 else document
         if document is None:
             document = _document_after_text(source, problems)
         if isinstance(document, list):
@@ -259,7 +270,7 @@ class SessionReader:
 
 
 def text_at(value: Fields, paths: str) -> str | None:
-    """Return the first text that is at one of the dotted paths.
+    """Return the first text or number that is at one of the dotted paths, as one line.
 
     Args:
         value: A record.
@@ -273,7 +284,7 @@ def text_at(value: Fields, paths: str) -> str | None:
         fields = value
         for name in outer:
             fields = fields_of(fields.get(name))
-        text = as_text(fields.get(last))
+        text = identifier_in(fields, last)
         if text is not None:
             return short_name(text)
     return None
@@ -345,13 +356,14 @@ def holds_message(record: Fields) -> bool:
     return isinstance(role, str) and role != "system"
 
 
-def record_time(record: Fields) -> float | None:
-    """Return the time of a record in Unix seconds."""
-    for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
-        time = unix_seconds(record.get(name))
-        if time is not None:
-            return time
-    return None
+def _first_words(steps: Sequence[Step]) -> str | None:
+    """Return what the user typed first, without what the program added to it."""
+    said = (
+        words_of_user(step.text)
+        for step in steps
+        if step.role is Role.USER and step.kind is SpanKind.MESSAGE
+    )
+    return next(filter(None, said), None)
 
 
 def _listed(

@@ -22,13 +22,13 @@ from mast_tui.traces.readers.sessions.engine import (
     Session,
     SessionFormat,
     Translate,
-    record_time,
     stateless,
 )
 from mast_tui.traces.readers.sessions.pieces import (
     is_empty,
     message_turn,
     note_of,
+    record_time,
     spoken_by,
     turn,
     unknown_record,
@@ -59,7 +59,7 @@ STRANDS: Final = SessionFormat(
     recognises=_is_strands,
     translator=stateless(_strands_turn),
     lists=("messages",),
-    keys=(),
+    keys="",
     facts={"id": "session_id"},
 )
 
@@ -289,6 +289,6 @@ CLAUDE_WEB: Final = SessionFormat(
     recognises=_is_claude_web,
     translator=stateless(_claude_turn),
     lists=("loglines", "messages"),
-    keys=("uuid",),
+    keys="uuid",
     facts={"id": "session_id id", "version": "version"},
 )

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_count, as_text, dump_text, tokens_of
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, Turn, noted
+from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, noted
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, kind_of, names
-from mast_tui.traces.readers.sessions.engine import record_time
+from mast_tui.traces.times import unix_seconds
 
+SYSTEM: Final = Speaker("system", Role.SYSTEM)
+USER: Final = Speaker("user", Role.USER)
+
+_QUOTED: Final = re.compile(
+    r"<(?P<tag>USER_REQUEST|user_query)>(?P<words>.*?)</(?P=tag)>", re.DOTALL
+)
+_ADDED: Final = re.compile(
+    r"<(?P<tag>system-reminder|system-notification|USER_SETTINGS_CHANGE|ADDITIONAL_METADATA"
+    r"|user_info|attached_files|git_status|git-context|environment_context)>.*?</(?P=tag)>",
+    re.DOTALL,
+)
 _ENVELOPE: Final = frozenset(
     names("id parentId parentUuid uuid timestamp time ts type sessionId session_id agentId")
 )
@@ -105,6 +117,28 @@ def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool 
         rest = {field: value for field, value in record.items() if field not in _ENVELOPE}
         text = dump_text(rest) if rest else kind_of(record)
     return turn(record, log(text, name or kind_of(record) or None, failed=failed))
+
+
+def prompt(text: str) -> Piece:
+    """Return the message of a user; of the system where the program wrote all of it."""
+    return (USER if words_of_user(text) else SYSTEM).says(text)
+
+
+def words_of_user(text: str) -> str:
+    """Return the words of the user without what the program added to them in tags."""
+    quoted = _QUOTED.search(text)
+    if quoted is not None:
+        return quoted["words"].strip()
+    return _ADDED.sub("", text).strip()
+
+
+def record_time(record: Fields) -> float | None:
+    """Return the time of a record in Unix seconds."""
+    for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
+        time = unix_seconds(record.get(name))
+        if time is not None:
+            return time
+    return None
 
 
 def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Piece, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
 from mast_tui.traces.model import Role, SpanStatus
-from mast_tui.traces.readers.chat.pieces import Speaker, Turn, call_piece, result_piece
+from mast_tui.traces.readers.chat.pieces import Turn, call_piece, result_piece
 from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -23,9 +23,11 @@ from mast_tui.traces.readers.sessions.engine import (
     stateless,
 )
 from mast_tui.traces.readers.sessions.pieces import (
+    SYSTEM,
     log,
     message_turn,
     note_of,
+    prompt,
     spoken_by,
     turn,
     unknown_record,
@@ -33,8 +35,6 @@ from mast_tui.traces.readers.sessions.pieces import (
     with_status,
 )
 from mast_tui.traces.result_status import status_of_code
-
-SYSTEM: Final = Speaker("system", Role.SYSTEM)
 
 _PI_SETTINGS: Final = name_set("""
     session model_change thinking_level_change label custom session_info leaf mode_change
@@ -103,14 +103,11 @@ PI: Final = SessionFormat(
 )
 
 
-_HARNESS: Final = ("<system-reminder>", "<system-notification>")
-
-
 def _is_droid(records: Sequence[Fields]) -> bool:
     for record in records:
         kind = kind_of(record)
-        if kind == "session_start":
-            return "id" in record
+        if kind in ("session", "session_start"):
+            return kind == "session_start" and "id" in record
         message = fields_of(record.get("message"))
         if kind == "message" and "id" in record and isinstance(message.get("role"), str):
             return True
@@ -124,22 +121,13 @@ def _droid_turn(record: Fields) -> Turn | None:
     if kind != "message":
         return unknown_record(record)
     message = fields_of(record.get("message"))
-    content = message.get("content")
-    reminders = []
-    if message.get("role") == "user" and isinstance(content, list):
-        reminders = [part for part in content if _is_reminder(part)]
-        content = [part for part in content if not _is_reminder(part)]
-    spoken = message_turn(record, {**message, "content": content})
-    if spoken is None or not reminders:
+    spoken = message_turn(record, message)
+    if spoken is None or message.get("role") != "user":
         return spoken
-    said = (SYSTEM.says(content_text(part)) for part in reminders)
-    return replace(spoken, pieces=(*said, *spoken.pieces))
-
-
-def _is_reminder(part: object) -> bool:
-    """Tell whether a part of a user's message holds nothing but words of the program."""
-    text = content_text(fields_of(part).get("text")).strip()
-    return any(text.startswith(tag) and text.endswith(f"</{tag[1:]}") for tag in _HARNESS)
+    content = message.get("content")
+    if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
+        return spoken
+    return replace(spoken, pieces=tuple(prompt(content_text([part])) for part in content))
 
 
 DROID: Final = SessionFormat(
@@ -222,6 +210,6 @@ QWEN: Final = SessionFormat(
     recognises=lambda records: any(map(_is_qwen_record, records)),
     translator=stateless(_qwen_turn),
     order=along_last_branch("uuid", "parentUuid"),
-    keys=("uuid",),
+    keys="uuid",
     facts={"id": "sessionId", "model": "model", "version": "version"},
 )
