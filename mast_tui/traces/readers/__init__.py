@@ -42,6 +42,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
     for module in _BINARY if binary else _MODULES:
         yield _reader(module)
     if not binary:
+        yield from import_module(f"{__name__}.sessions").FORMATS
         yield from import_module(f"{__name__}.exports").FORMATS
         yield from import_module(f"{__name__}.frameworks").FRAMEWORKS
 

@@ -183,8 +183,21 @@ class MessageMapper:
             return
         turn = self._updates.turn(message) or turn_of(message, self._by_name)
         self._last = None
+        self.add_turn(turn, key)
+
+    def add_turn(self, turn: Turn, key: str, place: str | None = None) -> None:
+        """Add the spans of a message that was taken apart.
+
+        Args:
+            turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
+                the message before.
+            key: The key of the message.
+            place: Where the message is in its source; None where the key says so.
+        """
+        if turn.pieces:
+            self._last = None
         for piece in turn.pieces:
-            self._add(piece, key, turn.start)
+            self._add(piece, key, turn.start, place)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
@@ -216,7 +229,9 @@ class MessageMapper:
         )
         return True
 
-    def _add(self, piece: Piece, key: str, start: float | None) -> None:
+    def _add(
+        self, piece: Piece, key: str, start: float | None, place: str | None = None
+    ) -> None:
         if piece.standing:
             if piece.text == self._standing:
                 return
@@ -226,7 +241,7 @@ class MessageMapper:
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
-        self.put(piece, key, start=start, call=call)
+        self.put(piece, key, place=place, start=start, call=call)
 
     def put(
         self,
