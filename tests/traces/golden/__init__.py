@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mast_tui.traces.library import read_file, read_fully
+from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import FileReport, Problem, Span, Trace
 from tests.traces.checks import CORPUS, SAMPLES
 
@@ -117,7 +117,7 @@ def describe_format(name: str, scratch: Path) -> list[str]:
 
 
 def describe_file(name: str, path: Path) -> list[str]:
-    """Describe what reading gives for a file or a folder.
+    """Describe what reading gives for a file, or for each file in a folder.
 
     Args:
         name: The name in the description.
@@ -126,26 +126,42 @@ def describe_file(name: str, path: Path) -> list[str]:
     Returns:
         Lines of text without the place where the file is.
     """
-    report = _read(path)
+    if not path.is_dir():
+        return _describe_report(name, path.parent, _read(path))
+    lines = []
+    for report in scan([path]):
+        _read_traces(report)
+        inside = report.path.relative_to(path).as_posix()
+        lines += _describe_report(f"{name}/{inside}", path, report)
+    return lines
+
+
+def _describe_report(name: str, folder: Path, report: FileReport) -> list[str]:
     state = {"reader": report.format, "skipped": report.skipped, "failed": report.failed}
-    lines = [_line("file", name, state)]
-    lines += [
-        _line("problem", problem.place, {"message": problem.message}) for problem in _own(report)
-    ]
+    words = {
+        field: value and value.replace(str(folder), "FOLDER") for field, value in state.items()
+    }
+    lines = [_line("file", name, words)]
+    lines += [_describe_problem(problem, folder) for problem in _own(report)]
     for trace in report.traces:
-        lines += _describe_trace(trace)
-    return _without_folder(lines, path)
+        lines += _describe_trace(trace, folder)
+    return lines
 
 
-def _without_folder(lines: Iterable[str], path: Path) -> list[str]:
-    return [line.replace(str(path.parent), "FOLDER") for line in lines]
+def _describe_problem(problem: Problem, folder: Path) -> str:
+    message = problem.message.replace(str(folder), "FOLDER")
+    return _line("problem", problem.place, {"message": message})
 
 
 def _read(path: Path) -> FileReport:
     report = read_file(path, named=True)
+    _read_traces(report)
+    return report
+
+
+def _read_traces(report: FileReport) -> None:
     for trace in report.traces:
         read_fully(trace)
-    return report
 
 
 def _own(report: FileReport) -> list[Problem]:
@@ -154,7 +170,7 @@ def _own(report: FileReport) -> list[Problem]:
     return [problem for problem in report.problems if problem not in of_traces]
 
 
-def _describe_trace(trace: Trace) -> list[str]:
+def _describe_trace(trace: Trace, folder: Path) -> list[str]:
     identity = trace.identity._asdict()
     meta = trace.meta._asdict()
     meta["answer_key"] = [list(entry) for entry in meta["answer_key"].entries()]
@@ -162,9 +178,7 @@ def _describe_trace(trace: Trace) -> list[str]:
         _line("trace", identity.pop("trace_id"), {**identity, "record": trace.record}),
         _line("meta", "", meta),
     ]
-    lines += [
-        _line("problem", problem.place, {"message": problem.message}) for problem in trace.problems
-    ]
+    lines += [_describe_problem(problem, folder) for problem in trace.problems]
     spans = [_describe_span(trace.span(index), trace.text(index)) for index in range(len(trace))]
     if len(spans) <= _SPANS_IN_FULL:
         return lines + spans
@@ -290,7 +304,7 @@ def digest_rows(name: str, path: Path) -> list[list[str]]:
         return [[name, report.format or "", "", "0", problems, digest]]
     rows = []
     for trace in report.traces:
-        digest = _digest(_without_folder(_describe_trace(trace), path))
+        digest = _digest(_describe_trace(trace, path.parent))
         count = str(len(trace))
         problems = str(len(trace.problems) + len(_own(report)))
         rows.append([name, report.format or "", trace.identity.trace_id, count, problems, digest])
