@@ -26,10 +26,7 @@ INPUTS: Final = FOLDER / "inputs"
 EXPECTED: Final = FOLDER / "expected"
 DIGESTS: Final = FOLDER / "expected" / "outside.csv"
 
-OUTSIDE: Final[Mapping[str, Path]] = {
-    "corpus": CORPUS,
-    "inputs": CORPUS.parent / "findings" / "inputs",
-}
+OUTSIDE: Final[Mapping[str, Path]] = {"corpus": CORPUS}
 """Folders of real traces that are not in the repository, by the name that they are recorded by."""
 
 _SPANS_IN_FULL: Final = 400
