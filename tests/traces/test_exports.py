@@ -351,6 +351,11 @@ def read_export(path: Path) -> Trace:
         pytest.param(CREWAI, CREWAI_SPANS, id="crewai"),
         pytest.param(CHATGPT, CHATGPT_SPANS, id="chatgpt"),
         pytest.param([CHATGPT], CHATGPT_SPANS, id="chatgpt-list"),
+        pytest.param(
+            {name: value for name, value in CHATGPT.items() if name != "current_node"},
+            CHATGPT_SPANS,
+            id="chatgpt-without-current-node",
+        ),
         pytest.param([CLAUDE_AI], CLAUDE_AI_SPANS, id="claude-ai"),
         pytest.param(SEMANTIC_KERNEL, SEMANTIC_KERNEL_SPANS, id="semantic-kernel"),
     ],

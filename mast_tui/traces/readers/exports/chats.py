@@ -49,12 +49,20 @@ def _left_out(count: int) -> list[str]:
 
 
 def _chatgpt_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the conversations of a ChatGPT export, each along the branch of ``current_node``."""
+    """Return the conversations of a ChatGPT export, each along the branch of ``current_node``.
+
+    Some programs leave ``current_node`` out: then the branch is that of the last node.
+    """
     return [
         _chatgpt_run(conversation, pointer)
         for pointer, conversation in objects_in(document)
-        if isinstance(conversation.get("mapping"), Mapping) and "current_node" in conversation
+        if any(map(_is_chatgpt_node, fields_of(conversation.get("mapping")).values()))
     ]
+
+
+def _is_chatgpt_node(node: object) -> bool:
+    message = fields_of(fields_of(node).get("message"))
+    return "author" in message and "content" in message
 
 
 def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
@@ -119,7 +127,7 @@ def _chatgpt_text(content: Fields) -> str:
 
 
 CHATGPT: Final = ExportFormat(
-    name="chatgpt-export", marks=(b'"mapping"', b'"current_node"'), runs=_chatgpt_runs
+    name="chatgpt-export", marks=(b'"mapping"', b'"author"'), runs=_chatgpt_runs
 )
 
 
