@@ -40,7 +40,7 @@ def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is looked at or noted by the clock: only keys ask to write."""
     monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "PLACE_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
 
 
 @contextmanager
