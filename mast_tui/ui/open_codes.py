@@ -163,7 +163,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     def on_mount(self) -> None:
         """Gather as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def on_screen_resume(self) -> None:
         """Something may have been written in the trace from which one comes back."""

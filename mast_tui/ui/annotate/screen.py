@@ -341,7 +341,7 @@ class Arrival:
         if trace is None or self._wanted is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
-        key = self._screen.context.guarded(partial(workspace.workspace.get_setting, name))
+        key = self._screen.context.workspace.guarded(partial(workspace.workspace.get_setting, name))
         if key is not None:
             self.go_to(TraceLocation(trace.identity.trace_id, key=key))
 
@@ -382,7 +382,7 @@ class Arrival:
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._screen.context.writes.do(
-            partial(self._screen.context.guarded, write), HeldKeys.NOTHING
+            partial(self._screen.context.workspace.guarded, write), HeldKeys.NOTHING
         )
 
 
@@ -738,11 +738,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Who works, how, and how far the queue is done."""
         session = self.session
         if session is None or self.context.opened is None:
-            return (self.context.waiting_words(),)
+            return (self.context.workspace.waiting_words(),)
         sight = sight_words(blind=session.blind)
         if session.finished:
             sight += " ✓"
-        words = [*self.context.unsent_words(), one_line(session.annotator), sight]
+        words = [*self.context.workspace.unsent_words(), one_line(session.annotator), sight]
         if len(self.context.catalog.traces) > 1:
             words.append(self.context.trace_queue.finished_words())
         return tuple(words)
@@ -1253,7 +1253,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.app.pop_screen()
             return
         if self.trace is None:  # the one file that was named: nobody waits for it any more
-            self.context.stop_reading()
+            self.context.traces.prefetch.stop()
         self.context.go(ShowLibrary())
 
     # Keys: how the window is divided

@@ -387,7 +387,7 @@ class ComparisonScreen(OpensTraces):
         """Compare as soon as the workspace is open."""
         self.show_words("Comparing …")
         self.show_title()
-        self.mast.when_ready(self._compare)
+        self.mast.workspace.when_ready(self._compare)
 
     def show_title(self) -> None:
         """What is compared, and who works."""
@@ -543,7 +543,7 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
-            self.mast.when_ready(self._compare)
+            self.mast.workspace.when_ready(self._compare)
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:

@@ -526,7 +526,7 @@ class RunsScreen(TableScreen):
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self.read_runs)
+        self.mast.workspace.when_ready(self.read_runs)
 
     def on_screen_resume(self) -> None:
         """Suggestions may have been answered in the trace from which one comes back."""

@@ -113,7 +113,7 @@ class LibraryScreen(ListScreen):
             later.display = False
         self._about.can_focus = False
         self.refresh_rows()
-        self.mast.when_ready(lambda _: self._labels_changed())
+        self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
         """Labels may have changed, and more be known of a trace that was open."""
@@ -167,7 +167,7 @@ class LibraryScreen(ListScreen):
         app = self.mast
         opened = app.opened
         if opened is not None and self.is_mounted:
-            view = app.guarded(opened.library_view)
+            view = app.workspace.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
             app.trace_queue.count_finished()
@@ -179,7 +179,7 @@ class LibraryScreen(ListScreen):
         opened = self.mast.opened
         self._listing.narrow(read.trace_ids, in_order=read.in_order)
         if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
-            view = self.mast.guarded(opened.library_view)
+            view = self.mast.workspace.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
         if asked:

@@ -264,7 +264,7 @@ class GuidelinesScreen(OpensTraces):
         """Read the page as soon as the workspace is open."""
         self.show_words("Reading what was agreed …")
         self.show_title()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def show_title(self) -> None:
         """Which mode, and who reads."""
@@ -364,7 +364,7 @@ class GuidelinesScreen(OpensTraces):
         self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
         self.hints.clear()
         self.show_title()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def action_open(self) -> None:
         """Go to the decided case under the cursor."""
@@ -485,7 +485,7 @@ class GuidelinesScreen(OpensTraces):
             return
         self.hints.say(words)
         self.show_title()  # where it waits for a server
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
 
 def _counts(page: ModePage) -> str:
