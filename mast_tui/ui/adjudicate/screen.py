@@ -40,11 +40,11 @@ from mast_tui.ui.adjudicate.items import (
     read_cases,
 )
 from mast_tui.ui.adjudicate.queue import Queue
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN

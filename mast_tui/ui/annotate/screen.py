@@ -40,6 +40,7 @@ from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
     Judged,
     ShowGuidelines,
@@ -48,7 +49,6 @@ from mast_tui.ui.context import (
     TraceLocation,
     context_of,
 )
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.view_settings import (
     LEAST_SHARE,
     MOST_SHARE,

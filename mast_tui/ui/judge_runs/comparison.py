@@ -33,11 +33,11 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.screens.table_screen import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title

@@ -17,6 +17,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
+from mast_tui.ui.base_screen import ListScreen
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.library.contents import Contents, HitList
@@ -30,7 +31,6 @@ from mast_tui.ui.library.queues import (
 )
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
-from mast_tui.ui.screens.base_screen import ListScreen
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView

@@ -29,9 +29,9 @@ from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
-from mast_tui.ui.screens.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
+from mast_tui.ui.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.wording import counted, plain_title

@@ -30,10 +30,10 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.table_screen import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
+from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar

@@ -27,10 +27,10 @@ from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
+from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace

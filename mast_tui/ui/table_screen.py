@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import Column, ColumnTable
