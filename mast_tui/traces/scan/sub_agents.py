@@ -15,6 +15,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.remote import RemotePath
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Thread
+from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 
 _LOOKED_AT: Final = 64 * 1024
 _MOST_BESIDE: Final = 500
@@ -114,6 +115,8 @@ def _claude_thread(head: bytes) -> Thread | None:
         session = as_text(record.get("sessionId")) if isinstance(record, Mapping) else None
         if session is None or "uuid" not in record:
             continue
+        if is_gemini_shaped(record):
+            return None  # of another program, whose ids mean nothing beside those of Claude Code
         agent = as_text(record.get("agentId"))
         if agent is not None and record.get("isSidechain") is True:
             return Thread(agent, session)

@@ -229,9 +229,7 @@ class MessageMapper:
         )
         return True
 
-    def _add(
-        self, piece: Piece, key: str, start: float | None, place: str | None = None
-    ) -> None:
+    def _add(self, piece: Piece, key: str, start: float | None, place: str | None = None) -> None:
         if piece.standing:
             if piece.text == self._standing:
                 return

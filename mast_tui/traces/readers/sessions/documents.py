@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -172,9 +172,8 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
     return [asked, replace(result, start=record_time(call))]
 
 
-def _turn_of(record: Fields, pieces: object) -> Turn:
-    kept = [piece for piece in pieces if not is_empty(piece)]
-    return turn(record, *kept)
+def _turn_of(record: Fields, pieces: Iterable[Piece]) -> Turn:
+    return turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 GEMINI: Final = SessionFormat(

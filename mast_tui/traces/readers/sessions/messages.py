@@ -49,7 +49,15 @@ def _strands_turn(record: Fields) -> Turn | None:
         return unknown_record(record) if kind_of(record) else None
     usage = fields_of(message.get("metadata")).get("usage")
     tokens = usage_tokens(usage, "inputTokens cacheReadInputTokens", "outputTokens")
-    return message_turn(record, message, tokens=tokens)
+    spoken = message_turn(record, message, tokens=tokens)
+    agent = name_in(record, "agent")
+    if spoken is None or agent is None:
+        return spoken
+    return replace(spoken, pieces=tuple(_by_agent(piece, agent) for piece in spoken.pieces))
+
+
+def _by_agent(piece: Piece, agent: str) -> Piece:
+    return replace(piece, agent=agent) if piece.role is Role.AGENT else piece
 
 
 STRANDS: Final = SessionFormat(
@@ -93,8 +101,9 @@ def _goose_translator(session: Session) -> Translate:
             texts = bits.pop(name, None)
             if texts is None:
                 return None
-            message = {**fields_of(record.get("message")), "content": "".join(texts)}
-            return message_turn(record, message)
+            return message_turn(
+                record, {**fields_of(record.get("message")), "content": "".join(texts)}
+            )
         kind = kind_of(record)
         if kind == "complete" or "working_dir" in record:
             session.tokens = _goose_tokens(record) or session.tokens

@@ -55,7 +55,8 @@ def _is_pi(records: Sequence[Fields]) -> bool:
     return False
 
 
-def _pi_turn(record: Fields) -> Turn | None:
+def pi_turn(record: Fields) -> Turn | None:
+    """Take a record of Pi apart; None for changed settings."""
     kind = kind_of(record)
     if kind in _PI_SETTINGS:
         return None
@@ -96,7 +97,7 @@ PI: Final = SessionFormat(
     system="pi",
     marks=(b'"session"', b'"message"'),
     recognises=_is_pi,
-    translator=stateless(_pi_turn),
+    translator=stateless(pi_turn),
     order=along_last_branch("id", "parentId"),
     lists=("entries",),
     facts={"id": "session:id", "model": "model_change:modelId message.model"},
