@@ -62,6 +62,7 @@ class Session:
     """One session while it is translated, with the facts that its records state.
 
     Attributes:
+        header: The fields beside the list of records, in a document.
         values: The records that count, in reading order.
         id: The session's own id.
         model: The first model that is named.
@@ -69,6 +70,7 @@ class Session:
         tokens: The tokens of the whole session, for sessions that count no model call by itself.
     """
 
+    header: Fields
     values: Sequence[Fields]
     id: str | None = None
     model: str | None = None
@@ -191,7 +193,7 @@ class SessionReader:
         """
         problems: list[Problem] = []
         kept = self._format.order(records, problems)
-        session = Session([record.value for record in kept])
+        session = Session(header, [record.value for record in kept])
         for value in (header, *session.values, *(record.value for record in records)):
             self._take_facts(session, value)
         translate = self._format.translator(session)

@@ -23,6 +23,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionFormat,
     Translate,
     stateless,
+    text_at,
 )
 from mast_tui.traces.readers.sessions.pieces import (
     is_empty,
@@ -79,10 +80,12 @@ def _is_goose(records: Sequence[Fields]) -> bool:
     for record in records:
         if "working_dir" in record and "role" not in record:
             return True
-        message = fields_of(record.get("message")) or record
-        parts = map(kind_of, items_of(message.get("content")))
-        if isinstance(message.get("role"), str) and any(part in _GOOSE_PARTS for part in parts):
-            return "created" in message or kind_of(record) == "message"
+        streamed = fields_of(record.get("message"))
+        if kind_of(record) == "message" and "created" in streamed and "id" not in record:
+            return True
+        parts = map(kind_of, items_of((streamed or record).get("content")))
+        if any(part in _GOOSE_PARTS for part in parts):
+            return "created" in record or kind_of(record) == "message"
     return False
 
 
@@ -113,7 +116,8 @@ def _goose_translator(session: Session) -> Translate:
         message = record.get("message")
         return message_turn(record, message if isinstance(message, Mapping) else record)
 
-    session.tokens = next(filter(None, map(_goose_tokens, session.values)), None)
+    session.id = text_at(session.header, "id")
+    session.tokens = next(filter(None, map(_goose_tokens, (session.header, *session.values))), None)
     return translate
 
 
@@ -137,7 +141,7 @@ def _goose_tokens(record: Fields) -> Tokens | None:
 GOOSE: Final = SessionFormat(
     name="goose",
     system="goose",
-    marks=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"'),
+    marks=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
     recognises=_is_goose,
     translator=_goose_translator,
     lists=("conversation", "messages"),
