@@ -1,5 +1,4 @@
-"""Errors that are told to people rather than fixed by programmers: their base, and those that many
-floors tell apart."""
+"""The errors that are shown to users, not fixed by programmers: their base, and the common ones."""
 
 from __future__ import annotations
 
@@ -34,6 +33,10 @@ class ServerAway(WorkspaceError):
 
 class WorkspaceGone(WorkspaceError):
     """The file that is open is not the one at its path any more: deleted, moved or replaced."""
+
+
+class AdjudicationError(MastError):
+    """Something cannot be adjudicated; the message says what and what to do."""
 
 
 class SessionError(MastError):

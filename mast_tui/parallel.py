@@ -3,8 +3,7 @@
 ``map(work, batches)`` is all there is: what is done must follow from its batch alone, as a batch is
 done again where the process that had it was killed. Processes of this machine have a pipe each:
 ``concurrent.futures`` gives up all that is under way when one of them is killed, and hangs where
-that one had half written an answer. Those of a cluster are Dask's, which the extra ``cluster``
-brings.
+that one had half written an answer. Those of a cluster are in ``scale/cluster.py``.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -24,9 +22,7 @@ from queue import SimpleQueue
 from subprocess import DEVNULL, Popen
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
-from mast_tui import __version__
 from mast_tui.errors import MastError
 
 if TYPE_CHECKING:
@@ -38,21 +34,18 @@ Work = Callable[[Sequence[Item]], Iterable[Result]]
 """Takes a batch, and gives the results of its items in their order. What an iterator gives for a
 batch of one item is told while it goes on, by processes of this machine."""
 
+_CLUSTER: Final = "mast_tui.scale.cluster"
+"""The module of a cluster's workers, which is imported by name alone."""
+
 AHEAD: Final = 4
 """So many batches for each worker are under way, waiting, or done before their turn."""
 
-_AT_ONCE: Final = 2
-"""A process of this machine has the next batch at hand before it has done the first."""
+QUEUED: Final = 2
+"""So many batches a worker has at hand: the next one before it has done the first."""
 
 _LOSSES: Final = 3
 """An item is given up that has ended so many processes alone; some may have been killed by somebody
 who was not after it."""
-
-_PATIENCE: Final = 30
-"""Seconds for which a cluster is waited for."""
-
-_LEAVING: Final = 2
-"""Seconds for which a cluster that may be gone is told that nobody needs it any more."""
 
 
 class NoWorkers(MastError):
@@ -70,7 +63,7 @@ LOST: Final = LostItem("each process that had it was ended; is there enough memo
 
 
 @dataclass(slots=True, eq=False)
-class _Task:
+class WorkerTask:
     """A batch, how often it was lost, and of its results those that were not given out yet."""
 
     batch: Sequence[Any]
@@ -96,7 +89,7 @@ class Answer(NamedTuple):
     over: bool = True
 
 
-_Heard = tuple[_Task, Answer | LostItem | None]
+Heard = tuple[WorkerTask, Answer | LostItem | None]
 """What came of a batch: ``LOST`` where its process was ended, None where it was not begun by
 then."""
 
@@ -121,11 +114,11 @@ class Workers(AbstractContextManager["Workers"], ABC):
         """How many more batches they take now."""
 
     @abstractmethod
-    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         """Have a batch done."""
 
     @abstractmethod
-    def _hear(self, patience: float | None) -> Sequence[_Heard]:
+    def _hear(self, patience: float | None) -> Sequence[Heard]:
         """Wait until something has come of a batch, for so many seconds at most.
 
         Raises:
@@ -163,15 +156,15 @@ class Workers(AbstractContextManager["Workers"], ABC):
             Exception: What ``work`` raises.
         """
         source = iter(batches)
-        tasks: deque[_Task] = deque()
-        waiting: deque[_Task] = deque()
+        tasks: deque[WorkerTask] = deque()
+        waiting: deque[WorkerTask] = deque()
         while True:
             while self._room() > 0:
                 if not waiting:
                     batch = next(source, None) if len(tasks) < ahead * self.count else None
                     if batch is None:
                         break
-                    tasks.append(_Task(batch))
+                    tasks.append(WorkerTask(batch))
                     waiting.append(tasks[-1])
                 self._give(work, waiting.popleft())
             if not tasks:
@@ -215,12 +208,12 @@ def each(
     yield from (found for found in workers.map(work, batches) if found is not None)
 
 
-def _again(task: _Task, tasks: deque[_Task]) -> list[_Task]:
+def _again(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerTask]:
     """What has to be done of a batch that was lost, the last first: its items one by one."""
     if len(task.batch) > 1:
         place = tasks.index(task)
         del tasks[place]
-        alone = [_Task([item]) for item in reversed(task.batch)]
+        alone = [WorkerTask([item]) for item in reversed(task.batch)]
         for one in alone:
             tasks.insert(place, one)
         return alone
@@ -243,7 +236,8 @@ def workers_of(wanted: str) -> Workers:
         NoWorkers: There are none of that kind.
     """
     if "://" in wanted:
-        return Cluster(wanted)
+        cluster: Workers = import_module(_CLUSTER).Cluster(wanted)
+        return cluster
     if wanted == "auto":
         return LocalProcesses(cores())
     if wanted.isascii() and wanted.isdecimal() and int(wanted) > 0:
@@ -286,10 +280,10 @@ class _Process:
             process_group=0,  # whoever has begun it ends it
         )
         other.close()
-        self.tasks: deque[_Task] = deque()
+        self.tasks: deque[WorkerTask] = deque()
         self._work: object = None
 
-    def give(self, work: Work[Any, Any], task: _Task) -> None:
+    def give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         """Have it do a batch once it has done those before."""
         new = self._work is not work
         self._work = work
@@ -375,18 +369,18 @@ class LocalProcesses(Workers):
         self._processes: list[_Process] = []
 
     def _room(self) -> int:
-        return _AT_ONCE * self.count - sum(len(one.tasks) for one in self._processes)
+        return QUEUED * self.count - sum(len(one.tasks) for one in self._processes)
 
-    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         if len(self._processes) < self.count and all(one.tasks for one in self._processes):
             self._processes.append(_Process(self._aside))
         min(self._processes, key=lambda one: len(one.tasks)).give(work, task)
 
-    def _hear(self, patience: float | None) -> Sequence[_Heard]:
+    def _hear(self, patience: float | None) -> Sequence[Heard]:
         from multiprocessing.connection import wait  # start-up, as above
 
         ready = wait([one.connection for one in self._processes], patience)
-        heard: list[_Heard] = []
+        heard: list[Heard] = []
         for process in [one for one in self._processes if one.connection in ready]:
             try:
                 answer, error = process.connection.recv()
@@ -407,104 +401,3 @@ class LocalProcesses(Workers):
         """End the processes, whatever they are at."""
         while self._processes:
             self._processes.pop().kill()
-
-
-class Cluster(Workers):
-    """The workers of a Dask scheduler; one that is killed is Dask's to replace."""
-
-    elsewhere = True
-
-    def __init__(self, address: str) -> None:
-        """Find the scheduler, and at least one worker.
-
-        Args:
-            address: Such as ``tcp://localhost:8786``.
-
-        Raises:
-            NoWorkers: Dask is not installed, nobody answers, or the workers lack this version of
-                the package.
-        """
-        try:
-            self._dask = import_module("distributed")
-        except ImportError:
-            raise NoWorkers(
-                f"{address}: a cluster needs an extra: pip install 'mast-tui[cluster]'"
-            ) from None
-        try:
-            self._client = self._dask.Client(address, timeout=_PATIENCE)
-        except (OSError, ValueError) as error:
-            raise NoWorkers(
-                f"{address}: no Dask scheduler answers there ({error}); 'dask scheduler' begins one"
-            ) from None
-        try:
-            self._client.wait_for_workers(1, timeout=_PATIENCE)
-            _check_versions(self._client.run(_version))
-        except TimeoutError:
-            self._client.close()
-            raise NoWorkers(
-                f"{address}: this scheduler has no workers; 'dask worker {address}' begins one"
-            ) from None
-        except Exception:
-            self._client.close()
-            raise
-        self.host = import_module("distributed.utils").get_ip(urlsplit(address).hostname)
-        self.count = sum(self._client.nthreads().values())
-        self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
-        self._under_way: dict[Any, _Task] = {}
-
-    def _room(self) -> int:
-        return _AT_ONCE * self.count - len(self._under_way)
-
-    def _give(self, work: Work[Any, Any], task: _Task) -> None:
-        future = self._client.submit(_all_of, work, task.batch, pure=False)
-        self._under_way[future] = task
-
-    def _hear(self, patience: float | None) -> Sequence[_Heard]:
-        try:
-            done, _ = self._dask.wait(
-                [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
-            )
-        except TimeoutError:
-            return []
-        except CancelledError:
-            raise self._gone() from None
-        heard: list[_Heard] = []
-        for future in done:
-            task = self._under_way.pop(future)
-            if future.status not in ("finished", "error"):
-                raise self._gone()
-            error = future.exception()
-            if error is None:
-                heard.append((task, Answer(future.result())))
-            elif isinstance(error, self._dask.KilledWorker):
-                heard.append((task, LOST))
-            else:
-                raise error
-        return heard
-
-    def _gone(self) -> NoWorkers:
-        return NoWorkers(
-            f"the Dask scheduler at {self._client.scheduler.addr} is gone; once there is one "
-            "again, the same command goes on"
-        )
-
-    def close(self) -> None:
-        """Have Dask forget what is under way, and leave."""
-        self._client.close(timeout=_LEAVING)  # what is under way is nobody's then, and forgotten
-
-
-def _all_of(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:
-    return [*work(batch)]
-
-
-def _version() -> str:
-    return __version__
-
-
-def _check_versions(told: Mapping[str, str]) -> None:
-    others = {worker: version for worker, version in told.items() if version != __version__}
-    for worker, version in others.items():
-        raise NoWorkers(
-            f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what they "
-            "find could differ; install the same version there"
-        )

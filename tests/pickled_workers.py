@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from mast_tui.parallel import LOST, Answer, LostItem, Work, Workers, _Task
+from mast_tui.parallel import LOST, Answer, LostItem, Work, Workers, WorkerTask
 
 
 class PickledWorkers(Workers):
@@ -18,15 +18,15 @@ class PickledWorkers(Workers):
         self.batches = 0
         self._lost = frozenset(lost)
         self._late = set(late)
-        self._given: tuple[Work[Any, Any], _Task] | None = None
+        self._given: tuple[Work[Any, Any], WorkerTask] | None = None
 
     def _room(self) -> int:
         return int(self._given is None)
 
-    def _give(self, work: Work[Any, Any], task: _Task) -> None:
+    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
         self._given = work, task
 
-    def _hear(self, _patience: float | None) -> list[tuple[_Task, Answer | LostItem | None]]:
+    def _hear(self, _patience: float | None) -> list[tuple[WorkerTask, Answer | LostItem | None]]:
         assert self._given is not None
         if self.batches in self._late:
             self._late.remove(self.batches)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mast_tui import parallel
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
-from mast_tui.shards.folder import ShardFolder
+from mast_tui.scale import cluster as cluster_module
+from mast_tui.scale.folder import ShardFolder
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import ModelServer, answer
 from tests.test_parallel import batches, broken, squares
@@ -65,7 +65,7 @@ def test_a_model_judges_there_within_one_allowance(
 def test_a_worker_with_another_version_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "_version", lambda: "0.0.1")
+    monkeypatch.setattr(cluster_module, "_version", lambda: "0.0.1")
     with pytest.raises(NoWorkers, match=r"0\.0\.1.*install the same version"):
         workers_of(cluster.scheduler_address)
 
@@ -89,7 +89,7 @@ def test_a_cluster_that_goes_away_ends_the_run() -> None:
 
 
 def test_nobody_at_an_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_PATIENCE", 0.2)
+    monkeypatch.setattr(cluster_module, "_PATIENCE", 0.2)
     with pytest.raises(NoWorkers, match="no Dask scheduler answers"):
         workers_of("tcp://127.0.0.1:9")
 
@@ -98,6 +98,6 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     def missing(_name: str) -> object:
         raise ImportError
 
-    monkeypatch.setattr(parallel, "import_module", missing)
+    monkeypatch.setattr(cluster_module, "import_module", missing)
     with pytest.raises(NoWorkers, match=r"pip install 'mast-tui\[cluster\]'"):
         workers_of("tcp://127.0.0.1:8786")

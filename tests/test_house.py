@@ -178,7 +178,7 @@ def test_screens_and_judging_processes_import_nothing_heavy() -> None:
         "import mast_tui.cli, mast_tui.cli.start, mast_tui.ui.app\n"
         "import mast_tui.ui.annotate.screen, mast_tui.ui.library.screen\n"
         f"screens = [name for name in {HEAVY!r} if name in sys.modules]\n"
-        "import mast_tui.judges.rules, mast_tui.judges.sharded\n"
+        "import mast_tui.judges.rules, mast_tui.scale.judging\n"
         "judging = [name for name in ('sqlalchemy', 'numpy') if name in sys.modules]\n"
         "import mast_tui.cli.judge.command\n"
         "print(json.dumps([screens, judging, 'openai' in sys.modules]))"
@@ -227,7 +227,7 @@ LATER: Final = (
     "tomllib",
     "mast_tui.labels",
     "mast_tui.taxonomy.loader",
-    "mast_tui.traces.scan.scan_diff",
+    "mast_tui.ui.services.folder_scan",
     "mast_tui.traces.readers.claude_code.reader",
     "mast_tui.traces.readers.codex.exec",
     "mast_tui.traces.readers.otel.reader",

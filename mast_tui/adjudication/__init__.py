@@ -18,7 +18,6 @@ from mast_tui.adjudication.decisions import (
     settles_conflict,
     targets_taken,
 )
-from mast_tui.adjudication.errors import AdjudicationError
 from mast_tui.adjudication.guidelines import (
     Case,
     GuidelineBook,
@@ -44,6 +43,7 @@ from mast_tui.adjudication.trace_files import (
     keep_missing_indices,
     traces_from_files,
 )
+from mast_tui.errors import AdjudicationError
 
 __all__ = [
     "Access",

@@ -6,9 +6,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mast_tui.adjudication.decisions import settles_conflict
-from mast_tui.adjudication.errors import AdjudicationError
-from mast_tui.adjudication.history import history_of
+from mast_tui.adjudication.decisions import history_of, settles_conflict
+from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import Target
 from mast_tui.session.visibility import visible_traces_for_agreement

@@ -9,7 +9,7 @@ from hashlib import sha256
 from string import ascii_uppercase
 
 from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
-from mast_tui.gold.unordered import unordered_labels
+from mast_tui.gold.overlaps import unordered_labels
 from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy

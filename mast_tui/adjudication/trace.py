@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.decisions import said_now
-from mast_tui.adjudication.errors import AdjudicationError
-from mast_tui.adjudication.history import history_of
+from mast_tui.adjudication.decisions import history_of, said_now
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
 from mast_tui.gold.overlaps import item_id

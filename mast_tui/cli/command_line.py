@@ -9,7 +9,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """The module of a command under ``mast_tui.cli``, and its line on the help page."""
+    """A command: its module in the package ``mast_tui``, and its line on the help page.
+
+    The side products (``exam``, ``scale``, ``team``, ``web``) are imported by these names alone.
+    """
 
     module: str
     help: str
@@ -17,51 +20,55 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
-        "inspect": Command("inspect", "Show what was recognised in files and folders."),
+        "inspect": Command("cli.inspect", "Show what was recognised in files and folders."),
         "read": Command(
-            "read", "Read and label a trace line by line, for screen readers and braille."
+            "cli.read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
-        "search": Command("search", "Find text in all traces of files and folders."),
-        "compare": Command("compare", "Put two runs side by side, and say where they part."),
-        "convert": Command("convert", "Write traces as JSON lines, one trace a line."),
-        "judge": Command("judge.command", "Let a judge suggest failure modes in traces."),
+        "search": Command("cli.search", "Find text in all traces of files and folders."),
+        "compare": Command("cli.compare", "Put two runs side by side, and say where they part."),
+        "convert": Command("cli.convert", "Write traces as JSON lines, one trace a line."),
+        "judge": Command("cli.judge.command", "Let a judge suggest failure modes in traces."),
         "lint": Command(
-            "lint.command", "Fail where a judge finds failure modes in traces: for CI and hooks."
+            "cli.lint.command",
+            "Fail where a judge finds failure modes in traces: for CI and hooks.",
         ),
         "watch": Command(
-            "lint.watch", "Follow running sessions and say so the moment a rule finds something."
+            "cli.lint.watch",
+            "Follow running sessions and say so the moment a rule finds something.",
         ),
         "exam": Command(
-            "exam", "Hold judges against a labelled set, each by the set's own scoring."
+            "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
         ),
         "import": Command(
-            "import_labels",
+            "cli.import_labels",
             "Import labels from elsewhere, list what was imported, or take it back.",
         ),
         "status": Command(
-            "status", "Show per annotator what is finished, open and left to adjudicate."
+            "cli.status", "Show per annotator what is finished, open and left to adjudicate."
         ),
         "study": Command(
-            "study", "Set up a study: who labels which traces, in which order, and how."
+            "cli.study", "Set up a study: who labels which traces, in which order, and how."
         ),
         "taxonomy": Command(
-            "taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
+            "cli.taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
         ),
-        "agree": Command(
-            "agree.command", "Show how far annotators agree, and how good a judge is."
-        ),
+        "agree": Command("cli.agree", "Show how far annotators agree, and how good a judge is."),
         "report": Command(
-            "report.command", "Show how and why runs fail: which modes, how sure, and where."
+            "cli.report", "Show how and why runs fail: which modes, how sure, and where."
         ),
         "export": Command(
-            "export", "Export labels: the gold with its sources and figures, or anybody's."
+            "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
         ),
-        "workspace": Command("workspace", "Copy and check the workspace, or make one on a server."),
-        "team": Command("team", "Say who works in a workspace on a server, and as what."),
-        "config": Command("config", "Print every setting with its value, and where the file lies."),
+        "workspace": Command(
+            "cli.workspace", "Copy and check the workspace, or make one on a server."
+        ),
+        "team": Command("team.command", "Say who works in a workspace on a server, and as what."),
+        "config": Command(
+            "cli.config", "Print every setting with its value, and where the file lies."
+        ),
         "doctor": Command(
-            "doctor", "Say what works on this machine, what does not, and what to do."
+            "cli.doctor", "Say what works on this machine, what does not, and what to do."
         ),
     }
 )

@@ -27,8 +27,8 @@ def load_command(name: str) -> click.Command:
 
 
 def _imported(module: str, name: str) -> click.Command:
-    """The command that a module has under ``NAME_command``; ``app`` opens the app."""
-    command: click.Command = getattr(import_module(f"mast_tui.cli.{module}"), f"{name}_command")
+    """Return the command ``NAME_command`` of a module; ``app`` opens the app."""
+    command: click.Command = getattr(import_module(f"mast_tui.{module}"), f"{name}_command")
     return command
 
 
@@ -41,7 +41,9 @@ def run(words: Words) -> int:
     name = "mast-tui" if words.command is None else f"mast-tui {words.command}"
     args = [*words.options, *words.rest]
     try:
-        command = _imported("app", "app") if words.command is None else load_command(words.command)
+        command = (
+            _imported("cli.app", "app") if words.command is None else load_command(words.command)
+        )
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
@@ -88,6 +90,6 @@ def complete(instruction: str) -> int:
         instruction: What it asks, as click has it: ``bash_source`` for the script that makes it
             ask, ``bash_complete`` for what may come next; ``zsh`` and ``fish`` likewise.
     """
-    options = [one for one in _imported("app", "app").params if isinstance(one, click.Option)]
+    options = [one for one in _imported("cli.app", "app").params if isinstance(one, click.Option)]
     line = _WholeCommandLine("mast-tui", params=options)
     return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

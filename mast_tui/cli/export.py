@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mast_tui.cli.agree.command import split_names
+from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by

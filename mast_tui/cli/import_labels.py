@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,6 @@ import click
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.import_shards import are_shards, import_shards
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
@@ -33,22 +33,21 @@ from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import IMPORT_FORMATS
 from mast_tui.exchange.import_batch import with_judges_verdicts
+from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
-from mast_tui.exchange.importers.label_studio_import import read_label_studio
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
+from mast_tui.exchange.label_studio import read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.selection import GOLD
-from mast_tui.exchange.span_checks import with_checked_spans
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
-from mast_tui.exchange.unknown_names import unknown_people, without_unknown
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import known_person
 
@@ -60,6 +59,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
+_SHARDS: Final = "mast_tui.scale.importing"
+"""The module that imports shards, which the core imports by name alone."""
 
 _READERS: Final[Mapping[str, Callable[[Sequence[Path], str | None], Incoming]]] = {
     "mast-human": read_mast_human,
@@ -167,11 +168,16 @@ def import_command(
         return take_back(place, undo, common.annotator, as_json)
     if not files:
         raise click.UsageError("name the files to import, or say --list or --undo")
-    if file_format is None and len(files) == 1 and are_shards(files[0]):
-        if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
-            raise click.UsageError("shards bring their own names and taxonomy")
-        with WorkerPool(wanted_workers) as pool:
-            return import_shards(files[0], where, sample, seed, common, pool, as_json=as_json)
+    if file_format is None and len(files) == 1:
+        shards: Any = import_module(_SHARDS)
+        if shards.are_shards(files[0]):
+            if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
+                raise click.UsageError("shards bring their own names and taxonomy")
+            with WorkerPool(wanted_workers) as pool:
+                imported = shards.import_shards(
+                    files[0], where, sample, seed, common, pool, as_json=as_json
+                )
+                return int(imported)
     if where or sample is not None:
         raise click.UsageError(
             f"--where and --sample are for shards, and there are none in {files[0]}"

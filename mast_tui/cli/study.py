@@ -1,7 +1,9 @@
-"""``mast-tui study``: who labels what, and how."""
+"""``mast-tui study``: who labels what, and how; also as a table ``trace_id,annotator,lot``."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.agree.input import Wanted, judge_input, judge_named
+from mast_tui.cli.agree import Wanted, judge_input, judge_named
 from mast_tui.cli.command_line import CommonOptions, split_options
 from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
@@ -24,7 +26,8 @@ from mast_tui.cli.study_shown import (
     queue_command,
     show_command,
 )
-from mast_tui.exchange.assignments import assignments_csv, read_assignments
+from mast_tui.exchange.csv_files import read_rows
+from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
 from mast_tui.session import (
@@ -39,7 +42,7 @@ from mast_tui.session import (
     with_worth,
     without_annotator,
 )
-from mast_tui.study import OpenModes, Study, assigned
+from mast_tui.study import OpenModes, Study, annotators_of, assigned
 from mast_tui.traces.library import scan
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.paths import suggested_name
@@ -47,6 +50,62 @@ from mast_tui.workspace.paths import suggested_name
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+
+_COLUMNS: Final = ("trace_id", "annotator", "lot")
+
+
+def assignments_csv(study: Study, annotator: str | None = None) -> str:
+    """Write who labels which traces, a row for each trace and annotator.
+
+    Args:
+        study: The study.
+        annotator: Whose rows alone; None for everybody's.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for lot, batch in enumerate(study.batches, start=1):
+        for trace_id in batch:
+            for name in annotators_of(study, trace_id):
+                if annotator in (None, name):
+                    writer.writerow((trace_id, name, lot))
+    return text.getvalue()
+
+
+def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
+    """Read who is to label which traces.
+
+    Args:
+        path: A table with the columns ``trace_id`` and ``annotator``; ``lot`` is not looked at.
+        study: What it is for.
+
+    Returns:
+        The annotators by trace id, of the traces that the table names.
+
+    Raises:
+        ExchangeError: The table is broken, or names a trace or a person that the study lacks.
+    """
+    there = frozenset(study.traces)
+    found: dict[str, dict[str, None]] = {}
+    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
+        trace_id, name = row.cells["trace_id"].strip(), row.cells["annotator"].strip()
+        why = None
+        if trace_id not in there:
+            why = f"trace {trace_id!r} is not in the study; mast-tui study add takes it in"
+        elif name not in study.annotators:
+            why = (
+                f"{name!r} is no annotator of the study; mast-tui study join lets somebody join, "
+                f"there are {', '.join(study.annotators)}"
+            )
+        elif name in found.get(trace_id, {}):
+            why = f"{name} is to label trace {trace_id!r} twice"
+        if why is not None:
+            raise ExchangeError(str(row.problem(why)))
+        found.setdefault(trace_id, {})[name] = None
+    if not found:
+        raise ExchangeError(f"{path}: no row says who labels what")
+    return {trace_id: tuple(sorted(names)) for trace_id, names in found.items()}
+
 
 _SHARE: Final = click.FloatRange(0, 1)
 _PATHS: Final = options.paths(exist=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report.command import signature_input
+from mast_tui.cli.report import signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table

@@ -13,7 +13,6 @@ from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.retests import Retests, retest_progress
 from mast_tui.session.session import Session, known_trace
-from mast_tui.session.study_conditions import withheld_by_study
 from mast_tui.session.study_setup import (
     check_changes,
     given_back,
@@ -49,6 +48,7 @@ from mast_tui.session.visibility import (
     resolve_sight,
     said_by,
     visible_traces_for_agreement,
+    withheld_by_study,
     within_sight,
 )
 

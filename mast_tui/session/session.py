@@ -23,11 +23,10 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.session.messages import Change, Words
-from mast_tui.session.pass_state import Action, Passes
+from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
 from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import ReadModel, Suggestion
-from mast_tui.session.reading import SHORT_RUN
-from mast_tui.session.study_conditions import StudyConditions, conditions_for
+from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace

@@ -19,8 +19,8 @@ from mast_tui.labels import (
     check_unlike,
     checked_person,
 )
-from mast_tui.session.study_conditions import blind_by_study
 from mast_tui.session.visibility import (
+    blind_by_study,
     library_view,
     record_reveal,
     resolve_sight,

@@ -1,11 +1,12 @@
-"""Traces under paths: files and folders, runs of several files, ids that are unique."""
+"""Traces under paths: files and folders, runs of several files, unique ids, and files that grow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.io.named_paths import RecordPath, only_records
 from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.file_reader import read_run
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
     from mast_tui.traces.scan.library_cache import LibraryCache
     from mast_tui.traces.scan.scanning import Scan
+
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at the file."""
+
+REST: Final = 5
+"""How many times as long as it takes to look, and to take in what has come, passes before the next
+look."""
+
+MOST_REST: Final = 30.0
+"""Seconds that pass at most."""
+
+
+def rest_after(seconds: float) -> float:
+    """How many seconds to rest after a look that took so many."""
+    return min(MOST_REST, REST * seconds)
 
 
 def samples_folder() -> Path:
@@ -44,6 +60,8 @@ def read_file(path: Path, named: bool) -> FileReport:
         report = _walk().one_run(path)
     else:
         report = read_run(path, members_beside(path), named=named)
+        if isinstance(path, RecordPath) and path.record is not None:
+            report = only_records(report, (path.record,))
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)

@@ -400,14 +400,14 @@ NOT_LATEST: Final = "another program was first"
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
-"""The option of an annotator's connections: the tables are views (``workspace.team``)."""
+"""The option of an annotator's connections: the tables are views (``team.rights``)."""
 
 READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
 """The option of connections of members who are no lead: traces and taxonomies that are there stay
 as they are."""
 
 WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
-"""The option of connections of all members: they write by the functions of ``workspace.team``."""
+"""The option of connections of all members: they write by the functions of ``team.rights``."""
 
 
 def sees_own_only(connection: Connection) -> bool:

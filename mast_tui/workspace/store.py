@@ -91,7 +91,7 @@ def writing(
 def _server(url: str, *, create: bool, password: str | None) -> Database:
     # Its driver is an extra, which who works with files does without.
     try:
-        module = import_module("mast_tui.workspace.postgresql")
+        module = import_module("mast_tui.team.postgresql")
     except ImportError as error:
         raise WorkspaceError(
             f"a workspace on a server needs psycopg, which is not here ({error}); install it with: "

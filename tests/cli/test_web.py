@@ -13,13 +13,13 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
-from mast_tui.cli.web import page_apps
-from mast_tui.cli.web.address import checked_url
-from mast_tui.cli.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
-from mast_tui.cli.web.server import Server
 from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
+from mast_tui.web import page_apps
+from mast_tui.web.command import checked_url
+from mast_tui.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
+from mast_tui.web.server import Server
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
@@ -174,7 +174,7 @@ async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Pa
 def test_what_the_command_needs_is_told_where_it_is_missing(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("mast_tui.cli.web")]:
+    for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     done = cli("web", "--help")
@@ -356,7 +356,7 @@ async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(STUBBORN_APP)
     source = (
-        "import sys; from mast_tui.cli.web.server import Server\n"
+        "import sys; from mast_tui.web.server import Server\n"
         "server = Server((sys.executable, 'app.py'), (), token=None, url=None, annotator='carol',"
         f" workspace='labels.db', taxonomy={MAST.ref!r})\n"
         "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"

@@ -15,13 +15,13 @@ import pytest
 from aiohttp import WSServerHandshakeError
 from aiohttp.test_utils import TestClient, TestServer
 
-from mast_tui.cli.web.address import checked_url
-from mast_tui.cli.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
-from mast_tui.cli.web.server import Server
-from mast_tui.cli.web.team_sign_in import TeamSignIn
 from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
+from mast_tui.web.command import checked_url
+from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
+from mast_tui.web.server import Server
+from mast_tui.web.team_sign_in import TeamSignIn
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role, TraceRecord
 from tests.cli.conftest import Cli

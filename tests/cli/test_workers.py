@@ -109,7 +109,7 @@ def told_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, list
 def test_shards_are_added_up_and_imported_the_same(
     cli: Cli, samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.figures.shards._FILES", 1)
+    monkeypatch.setattr("mast_tui.scale.figures._FILES", 1)
     shutil.copytree(samples, samples / "copies")
     judged = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
     assert cli(*judged, "--workers", "2").code == 1, "two files are broken"

@@ -15,16 +15,15 @@ from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import COLUMNS, LongWork, read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.exporters.label_studio_export import label_studio_tasks
 from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.label_studio_import import read_label_studio
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.exchange.label_studio import label_studio_tasks, read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast

@@ -13,16 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.label_studio_export import (
+from mast_tui.exchange.exporters.trace_texts import SpanText
+from mast_tui.exchange.import_batch import Incoming, label_id
+from mast_tui.exchange.label_studio import (
     MODES,
+    code_points,
     label_config,
     label_name,
     label_studio_tasks,
+    read_label_studio,
+    region_of,
+    target_of,
+    utf16_length,
 )
-from mast_tui.exchange.exporters.trace_texts import SpanText
-from mast_tui.exchange.import_batch import Incoming, label_id
-from mast_tui.exchange.importers.label_studio_import import read_label_studio
-from mast_tui.exchange.label_studio_places import code_points, region_of, target_of, utf16_length
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, VerdictValue
 from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
 

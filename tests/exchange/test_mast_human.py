@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from tests.exchange.corpus import corpus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_tui.gold import Decision, Order, Side
-from mast_tui.gold.unordered import unordered_labels
+from mast_tui.gold.overlaps import unordered_labels
 from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
 from tests.gold.build import MODE, MODES, OTHER, at, label, order, quote, side
 

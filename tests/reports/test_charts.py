@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.cli.shared.report_files import ImageError, check_format, image_of
 from mast_tui.figures.signatures.groups import ModesPerTraceJson
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import Report
 from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
 from mast_tui.reports.model import Chart
-from mast_tui.reports.render.images import ImageError, check_format, image_of
 from mast_tui.reports.render.svg import (
     MARK,
     WIDTH,

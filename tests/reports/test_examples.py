@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.report.command import signature_input
+from mast_tui.cli.report import signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.figures.signatures.model import OVERALL

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mast_tui.reports.render.images import image_of
+from mast_tui.cli.shared.report_files import image_of
 from mast_tui.reports.render.svg import MARK, inline_svg, standalone_svg
 from tests.reports import sample
 

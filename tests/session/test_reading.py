@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.session import Session
-from mast_tui.session.reading import SHORT_RUN, ReadSpans
+from mast_tui.session.pass_state import SHORT_RUN, ReadSpans
 from mast_tui.traces.model import Span
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SpansRead

@@ -19,8 +19,15 @@ from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.search import file_search, search_processes
-from mast_tui.traces.search.file_search import excerpt, files_to_search, search_file
-from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
+from mast_tui.traces.search.file_search import (
+    FileToSearch,
+    Hit,
+    NotSearched,
+    Query,
+    excerpt,
+    files_to_search,
+    search_file,
+)
 from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
 from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers

@@ -9,8 +9,8 @@ import pytest
 from mast_tui.traces.library import read_again, read_fully
 from mast_tui.traces.model import FileReport, Outcome, Trace
 from mast_tui.traces.scan.library_cache import LibraryCache
-from mast_tui.traces.scan.scan_diff import Differences
 from mast_tui.traces.scan.scanning import Scan
+from mast_tui.ui.services.folder_scan import Differences
 from tests.traces.checks import check_sound, write_json
 from tests.traces.rollouts import message, meta, write
 from tests.traces.test_runs import MAIN, family, keys_of

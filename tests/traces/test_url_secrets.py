@@ -8,11 +8,11 @@ import pickle
 import pytest
 
 from mast_tui.errors import MastError
+from mast_tui.team.postgresql import parameters_of
 from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.io.url_secrets import AddressBook
-from mast_tui.traces.search.query import FileToSearch
-from mast_tui.workspace.postgresql import parameters_of
+from mast_tui.traces.search.file_search import FileToSearch
 
 
 def test_a_broken_address_of_a_workspace_says_what_to_write() -> None:

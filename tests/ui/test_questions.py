@@ -10,8 +10,8 @@ import pytest
 from textual.screen import ModalScreen
 
 from mast_tui.labels import Severity
-from mast_tui.ui.actions.action import moves as moves_of
 from mast_tui.ui.actions.registry import ACTIONS, Where
+from mast_tui.ui.actions.tables import moves as moves_of
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen

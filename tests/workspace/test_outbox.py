@@ -17,7 +17,8 @@ from mast_tui.errors import ChangedMeanwhile, ServerAway
 from mast_tui.gold.choice import NOBODY, UNSURE
 from mast_tui.labels import PassKind, Target, VerdictValue
 from mast_tui.session import Session
-from mast_tui.workspace import TraceRecord, Workspace, postgresql
+from mast_tui.team import postgresql
+from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.events.chain import edited_histories
 from mast_tui.workspace.events.types import PassStarted, SpansRead
 from mast_tui.workspace.records import Role

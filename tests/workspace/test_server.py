@@ -21,11 +21,11 @@ from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import PasswordNeeded
 from mast_tui.labels import Target
+from mast_tui.team import postgresql
 from mast_tui.workspace import (
     Workspace,
     WorkspaceError,
     migration,
-    postgresql,
     presence,
     schema,
 )

@@ -26,6 +26,7 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_sight, working_person
 from mast_tui.session.open_codes import OpenCode, give_tag
 from mast_tui.study import Study
+from mast_tui.team import postgresql
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
@@ -34,7 +35,6 @@ from mast_tui.workspace import (
     WorkspaceError,
     migration,
     opening,
-    postgresql,
     schema,
     store_judgement,
 )

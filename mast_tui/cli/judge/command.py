@@ -14,19 +14,16 @@ from click.core import ParameterSource
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.files import looks_under, traces_under
-from mast_tui.cli.judge.options import JudgeCommand, model_options
+from mast_tui.cli.judge.options import JudgeCommand, looks_under, model_options, traces_under
 from mast_tui.cli.judge.progress import show_trace
-from mast_tui.cli.judge.summary import failed_files, print_run, print_shards, run_document
+from mast_tui.cli.judge.summary import failed_files, print_run, run_document
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say, working_taxonomy
+from mast_tui.cli.shared.common import open_workspace, say, working_taxonomy
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
-from mast_tui.judges.sharded import JudgeUnits, judge_into_shards
 from mast_tui.judges.twins import TwinsJudge
-from mast_tui.shards.folder import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.judges.protocol import Judge
@@ -34,6 +31,10 @@ if TYPE_CHECKING:
 
 _BY_MODEL: Final = "mast_tui.cli.judge.llm"
 """Imported where a model is asked: its client takes as long as all else that a command needs."""
+
+_INTO_SHARDS: Final = "mast_tui.scale.command"
+_INTO_SHARDS_BY_MODEL: Final = "mast_tui.scale.model_command"
+"""The modules behind ``--out``, which the core imports by name alone."""
 
 
 @click.command()
@@ -43,7 +44,7 @@ _BY_MODEL: Final = "mast_tui.cli.judge.llm"
     "--rules",
     "rule_names",
     metavar="all|NAME,…",
-    help="Which rules run. Default: those that have earned it; docs/rules.md has them all.",
+    help="Which rules run. Default: two of them; docs/rules.md lists all.",
 )
 @click.option(
     "--again",
@@ -99,11 +100,11 @@ def judge_command(
         raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
     command = JudgeCommand(paths, again, quiet, as_json, common)
     if judge_name == "llm":
-        llm: Any = import_module(_BY_MODEL)
         if out is None:
-            return int(llm.judge_with_model(command, asked))
+            return int(import_module(_BY_MODEL).judge_with_model(command, asked))
+        shards: Any = import_module(_INTO_SHARDS_BY_MODEL)
         with WorkerPool(wanted_workers, quiet=quiet) as pool:
-            return int(llm.shards_by_model(command, asked, ShardFolder(out), shard_files, pool))
+            return int(shards.judge_with_model(command, asked, out, shard_files, pool))
     _refuse_model_options(context, judge_name, asked)
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
@@ -115,19 +116,8 @@ def judge_command(
         judge = RulesJudge(rules)
         if out is None:
             return _into_workspace(command, judge, judge.covered_by, pool)
-        folder, chosen = ShardFolder(out), load_chosen_taxonomy(common.taxonomy)
-        done = judge_into_shards(
-            judge.name,
-            judge.looks_at,
-            JudgeUnits(judge),
-            chosen,
-            paths,
-            folder,
-            pool.workers,
-            files=shard_files,
-            tell=pool.on_shard,
-        )
-        return print_shards(command, done, folder.place, chosen)
+        shards = import_module(_INTO_SHARDS)
+        return int(shards.judge_with_rules(command, judge, out, shard_files, pool))
 
 
 def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) -> None:

@@ -10,11 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import click
-
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.judge.files import traces_under
-from mast_tui.cli.judge.options import JudgeCommand
+from mast_tui.cli.judge.options import JudgeCommand, traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
 from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
 from mast_tui.cli.judge.summary import (
@@ -24,7 +21,6 @@ from mast_tui.cli.judge.summary import (
     model_document,
     print_estimate,
     print_run,
-    print_shards,
     say_estimate,
 )
 from mast_tui.cli.shared.asking import asked_by
@@ -35,14 +31,12 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
-from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
-from mast_tui.judges.llm.run.model_shards import JudgeUnitsByModel
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import (
     Connect,
@@ -52,10 +46,7 @@ from mast_tui.judges.llm.run.running import (
     run_model_judge,
 )
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.shared_allowance import SPENT, shared
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
-from mast_tui.judges.sharded import judge_into_shards
-from mast_tui.shards.folder import ShardFolder
 from mast_tui.traces.model import FileReport
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import find_workspace, is_url
@@ -63,9 +54,6 @@ from mast_tui.workspace.registers.hold_out import set_aside
 
 BY_SIGNAL: Final = 128
 """Added to a signal's number where one ended the run."""
-
-_NEEDS_WORKSPACE: Final = ("hold_out", "record", "replay", "batch", "write_batch", "read_batch")
-"""Options that do not go together with ``--out``."""
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -91,7 +79,7 @@ def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
         setup = replace(setup, taxonomy=working_taxonomy(place, command.common.taxonomy))
     setup = with_examples(setup, request, place)
     if request.dry_run:
-        return _dry_run(command, setup, place)
+        return dry_run(command, setup, place)
     assert place is not None
     with ExitStack() as files:
         run = _ModelRun(command, setup, place)
@@ -131,7 +119,14 @@ def _estimate(
         )
 
 
-def _dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> int:
+def dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> int:
+    """Print what a run would send and cost, and return the exit code.
+
+    Args:
+        command: The options of the command.
+        setup: The model, and how it is asked.
+        place: The workspace, which has earlier answers; None where there is none.
+    """
     reports: list[FileReport] = []
     estimate = _estimate(command, setup, place, reports)
     document = estimate_document(estimate, setup, what_is_sent(setup), reports)
@@ -141,62 +136,6 @@ def _dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> in
         print_estimate(document, estimate, setup)
     failed_files(document)
     return 0
-
-
-def shards_by_model(
-    command: JudgeCommand,
-    asked: Mapping[str, Any],
-    folder: ShardFolder,
-    files: int | None,
-    pool: WorkerPool,
-) -> int:
-    """Have a model judge into shards, which need no workspace; the exit code.
-
-    Args:
-        command: What was asked for.
-        asked: The options of the model, by name.
-        folder: Where the shards are written, with the answers beside them.
-        files: How many files a shard has on average; None leaves it to their number.
-        pool: Who asks, and hears how far that is.
-
-    Raises:
-        click.UsageError: An option needs a workspace, or carries requests in another way.
-    """
-    request = SetupRequest.of(asked)
-    for name in _NEEDS_WORKSPACE:
-        if getattr(request, name):
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go together with --out")
-    if request.few_shot == "gold":
-        raise click.UsageError("--few-shot gold needs a workspace; with --out take built-in")
-    setup = made_setup(request, load_chosen_taxonomy(command.common.taxonomy))
-    setup = with_examples(setup, request, None)
-    check_address(setup.base_url, allow_http=setup.allow_http)
-    if request.dry_run:
-        return _dry_run(command, setup, None)
-    find_key(setup.base_url, setup.key_variable)
-    if not setup.stays_here:
-        say(what_is_sent(setup))
-    workers = pool.workers
-    at_once = setup.concurrency // (1 if workers is None else workers.count)
-    with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
-        done = judge_into_shards(
-            setup.judge,
-            setup.prompt.modes,
-            JudgeUnitsByModel(
-                replace(setup, concurrency=max(1, at_once)),
-                folder,
-                None if books is None else books.door,
-            ),
-            setup.taxonomy,
-            command.paths,
-            folder,
-            workers,
-            files=files,
-            tell=pool.on_shard,
-        )
-        if books is not None and (books.spent or done.stopped is None):
-            folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
-    return print_shards(command, done, folder.place, setup.taxonomy)
 
 
 class _ModelRun:

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.cli.judge.progress import money, tokens
-from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.counts import counted
 from mast_tui.judges.runner import Progress, RunSummary, Step
 
 if TYPE_CHECKING:
-    from mast_tui.cli.judge.options import JudgeCommand
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.judges.sharded import ShardRun
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Usage
@@ -41,27 +38,9 @@ def run_document(
         "run": summary.run_id,
         "traces": {step.value: summary.steps[step] for step in Step},
         "suggestions": summary.by_mode.total(),
-        "modes": _by_code(summary.by_mode, taxonomy),
+        "modes": by_code(summary.by_mode, taxonomy),
         "failed": _failed(summary.failed, reports),
         "skipped": _skipped(reports),
-    }
-
-
-def _shards_document(run: ShardRun, place: str, taxonomy: Taxonomy) -> Document:
-    """What came of a run into shards; all but ``shards`` counts what this run wrote."""
-    return {
-        "judge": run.judge,
-        "taxonomy": taxonomy.ref,
-        "out": place,
-        "shards": {"all": run.shards, "written": run.written, "known": run.known},
-        "traces": {"judged": run.traces},
-        "suggestions": run.by_mode.total(),
-        "modes": _by_code(run.by_mode, taxonomy),
-        "requests": run.usage.requests,
-        "tokens": _tokens(run.usage),
-        "stopped": run.stopped,
-        "failed": _reasons(run.failed),
-        "skipped": _reasons(run.skipped),
     }
 
 
@@ -87,7 +66,7 @@ def model_document(
     share = quotes.found / quotes.all if quotes.all else None
     return document | {
         "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
-        "tokens": _tokens(used),
+        "tokens": tokens_document(used),
         "cost": None
         if prices is None
         else prices.cost(used.tokens_in, used.tokens_out, used.tokens_cached),
@@ -105,10 +84,10 @@ def model_document(
     }
 
 
-def _without_findings(document: Document) -> Document:
-    """Take out of a summary what tells of the suggestions; these fields are null then.
+def without_findings(document: Document) -> Document:
+    """Return a summary without what shows the suggestions; these fields are null then.
 
-    Remarks are among them, as what was mended or left out tells that something was found.
+    Remarks are among them, as what was mended or left out shows that something was found.
     """
     hidden = ("suggestions", "modes", "quotes", "remarks")
     return document | {name: None for name in hidden if name in document}
@@ -141,16 +120,23 @@ def estimate_document(
     }
 
 
-def _by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
+def by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
+    """Return counts by the codes of modes, in the taxonomy's order.
+
+    Args:
+        by_mode: The counts by slug.
+        taxonomy: That of the modes.
+    """
     return {mode.code: by_mode[mode.slug] for mode in taxonomy.modes if mode.slug in by_mode}
 
 
-def _tokens(used: Usage) -> Document:
+def tokens_document(used: Usage) -> Document:
+    """Return the tokens that were used."""
     return {"in": used.tokens_in, "out": used.tokens_out, "cached": used.tokens_cached}
 
 
 def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
-    return _reasons(
+    return reasons(
         (
             *((report.path, report.failed) for report in reports),
             *((one.path, one.problem) for one in progress),
@@ -159,11 +145,12 @@ def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list
 
 
 def _skipped(reports: Iterable[FileReport]) -> list[Document]:
-    return _reasons((report.path, report.skipped) for report in reports)
+    return reasons((report.path, report.skipped) for report in reports)
 
 
-def _reasons(told: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
-    return [{"path": str(path), "reason": reason} for path, reason in told if reason is not None]
+def reasons(files: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
+    """Return the files that have a reason, with it."""
+    return [{"path": str(path), "reason": reason} for path, reason in files if reason is not None]
 
 
 def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: bool) -> Document:
@@ -179,58 +166,42 @@ def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: 
         What was told.
     """
     if hidden:
-        document = _without_findings(document)
+        document = without_findings(document)
     if as_json:
         print_json(document)
     else:
         _print_counts(document)
         if "quotes" in document:
             _print_use(document)
-        _print_modes(document, taxonomy)
+        print_modes(document, taxonomy)
     return document
 
 
-def print_shards(command: JudgeCommand, run: ShardRun, place: str, taxonomy: Taxonomy) -> int:
-    """Tell what came of a run into shards; the exit code.
+def _print_counts(document: Document) -> None:
+    """Print how many traces were judged, and how many suggestions there are of them."""
+    counts = document["traces"]
+    left = f", {counts['left']} left" if counts.get("left") else ""
+    print_line(
+        f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
+        f"{counts['known']} known, {counts['failed']} failed{left}; "
+        f"{words_of_suggestions(document)}"
+    )
+
+
+def words_of_suggestions(document: Document) -> str:
+    """Return how many suggestions there are, or that they are hidden."""
+    if document["suggestions"] is None:
+        return "what was found is hidden while you work blind or without suggestions"
+    return counted(document["suggestions"], "suggestion")
+
+
+def print_modes(document: Document, taxonomy: Taxonomy) -> None:
+    """Print how many suggestions there are of each mode.
 
     Args:
-        command: What was asked for, and who asks.
-        run: What came of it.
-        place: Where the shards are.
+        document: What came of a run.
         taxonomy: That of the modes.
     """
-    hidden = judges_hidden(command.common, taxonomy)
-    document = _shards_document(run, place, taxonomy)
-    return failed_files(print_run(document, taxonomy, hidden=hidden, as_json=command.as_json))
-
-
-def _print_counts(document: Document) -> None:
-    """How many traces, or shards, and how many suggestions there are of them."""
-    counts, found, shards = document["traces"], document["suggestions"], document.get("shards")
-    words = counted(found or 0, "suggestion")
-    if found is None:
-        words = "what was found is hidden while you work blind or without suggestions"
-    if shards is None:
-        left = f", {counts['left']} left" if counts.get("left") else ""
-        print_line(
-            f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
-            f"{counts['known']} known, {counts['failed']} failed{left}; {words}"
-        )
-        return
-    print_line(
-        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
-        f"{document['out']}, {shards['known']} were there; "
-        f"{counted(counts['judged'], 'trace')} judged{';' if found is None else ','} {words}"
-    )
-    if document["requests"]:
-        used = document["tokens"]
-        print_line(
-            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
-            f"{tokens(used['out'])} out"
-        )
-
-
-def _print_modes(document: Document, taxonomy: Taxonomy) -> None:
     rows = [
         (mode.code, mode.name, str(document["modes"][mode.code]))
         for mode in taxonomy.modes
@@ -298,7 +269,17 @@ def _print_batch(batch: Document) -> None:
 
 
 def failed_files(document: Document) -> int:
-    """Name on stderr what failed; the exit code."""
+    """Report on stderr each failure, and that there was no trace at all.
+
+    Args:
+        document: What came of a run.
+
+    Returns:
+        The exit code: 1 where anything failed or no trace was found.
+    """
+    if not (_any_trace(document) or document["failed"]):
+        say("mast-tui judge: no traces under the paths; `mast-tui inspect PATH` says why")
+        return 1
     for failure in document["failed"]:
         say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
     if document.get("stopped"):
@@ -307,6 +288,12 @@ def failed_files(document: Document) -> int:
     batch = document.get("batch")
     left = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or stopped or left else 0
+
+
+def _any_trace(document: Document) -> bool:
+    """Tell whether a run met a trace, a shard that was there before, or a batch."""
+    shards = document.get("shards") or {}
+    return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
 
 def say_estimate(estimate: Estimate, setup: Setup) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mast_tui.cli.agree.input import judge_named
+from mast_tui.cli.agree import judge_named
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, judged_now, placed
 from mast_tui.cli.lint.formats import FORMATS

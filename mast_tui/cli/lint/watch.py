@@ -32,9 +32,8 @@ from mast_tui.cli.shared.common import load_chosen_taxonomy, say
 from mast_tui.counts import counted
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.safe_text import one_line
-from mast_tui.traces.following import LOOK_EVERY, rest_after
 from mast_tui.traces.io.regular_files import is_folder
-from mast_tui.traces.library import scan
+from mast_tui.traces.library import LOOK_EVERY, rest_after, scan
 from mast_tui.traces.scan.folder import entries_under
 from mast_tui.traces.scan.sub_agents import may_hold_thread, members_beside, thread_of
 

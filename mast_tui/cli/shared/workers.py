@@ -17,7 +17,6 @@ from mast_tui.parallel import workers_of
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from mast_tui.judges.sharded import ShardRun
     from mast_tui.parallel import Workers
 
 
@@ -92,10 +91,15 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             facts = self._pace(self._clock() - self._began)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
-    def on_shard(self, run: ShardRun) -> None:
-        """A shard is written."""
-        self._traces, self._failed = run.traces, len(run.failed)
-        self.tell(run.known + run.written, run.shards)
+    def count(self, traces: int, failed: int) -> None:
+        """Set how many traces are through in all, and how many of them failed.
+
+        Args:
+            traces: All that are through.
+            failed: Those that could not be read or judged.
+        """
+        self._traces = traces
+        self._failed = failed
 
     def _pace(self, seconds: float) -> str:
         pace = f"{self._traces / seconds:,.0f} a second" if seconds > 0 else ""

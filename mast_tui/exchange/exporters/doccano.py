@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.label_studio_export import label_name
 from mast_tui.exchange.exporters.trace_texts import SpanText, TextsOf
+from mast_tui.exchange.label_studio import label_name
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.records import TraceRecord

@@ -18,18 +18,18 @@ from mast_tui.exchange.exporters.datasheet_file import NAME, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
-from mast_tui.exchange.exporters.label_studio_export import (
-    CONFIG_MARK,
-    META,
-    label_config,
-    label_studio_tasks,
-)
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.score_bodies import TOOLS, score_text
 from mast_tui.exchange.exporters.scores import scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS, VERDICT_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.exchange.label_studio import (
+    CONFIG_MARK,
+    META,
+    label_config,
+    label_studio_tasks,
+)
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
     GOLD,

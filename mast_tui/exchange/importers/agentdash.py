@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
-from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast

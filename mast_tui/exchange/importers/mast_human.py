@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft
-from mast_tui.exchange.mast_names import mast_binding
+from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_each, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
 from mast_tui.taxonomy.loader import from_dict, load_mast

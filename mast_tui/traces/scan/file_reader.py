@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.file_kinds import kind_by_name
 from mast_tui.traces.io.json_values import why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.python_literals import python_literal
@@ -17,6 +16,7 @@ from mast_tui.traces.model import FileReport, Problem, Thread
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
+from mast_tui.traces.scan.folder import kind_by_name
 
 if TYPE_CHECKING:
     from mast_tui.traces.index.store import CachedDocument

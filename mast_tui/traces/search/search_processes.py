@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
-from mast_tui.traces.search.file_search import Findings, files_to_search, search_file
-from mast_tui.traces.search.query import FileToSearch, Hit, NotSearched, Query
+from mast_tui.traces.search.file_search import (
+    FileToSearch,
+    Findings,
+    Hit,
+    NotSearched,
+    Query,
+    files_to_search,
+    search_file,
+)
 
 _MOST_AT_ONCE: Final = 8
 _BYTES_AT_ONCE: Final = 8 << 20

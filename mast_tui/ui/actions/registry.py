@@ -8,8 +8,6 @@ from typing import Final
 
 from textual.binding import Binding, BindingType
 
-from mast_tui.ui.actions.action import Action as Action
-from mast_tui.ui.actions.action import Where as Where
 from mast_tui.ui.actions.tables import (
     ADJUDICATE,
     AGREEMENT,
@@ -27,6 +25,8 @@ from mast_tui.ui.actions.tables import (
     SIGNATURES,
     STUDY,
 )
+from mast_tui.ui.actions.tables import Action as Action
+from mast_tui.ui.actions.tables import Where as Where
 
 Keymap = Mapping[str, tuple[str, ...]]
 """Keys that a person has set, by action id."""

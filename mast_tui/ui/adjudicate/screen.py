@@ -26,8 +26,8 @@ from mast_tui.gold.choice import NOBODY, UNSURE, Choice
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, RowState
 from mast_tui.ui.adjudicate.evidence import Evidence
 from mast_tui.ui.adjudicate.items import (

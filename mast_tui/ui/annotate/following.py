@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from textual.worker import Worker, get_current_worker
 
 from mast_tui.safe_text import one_line
-from mast_tui.traces.following import rest_after
-from mast_tui.traces.library import read_anew
+from mast_tui.traces.library import read_anew, rest_after
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.ui.trace_view.background_index import READ_BYTES
 from mast_tui.ui.wording import counted

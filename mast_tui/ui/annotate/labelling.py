@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
-from mast_tui.ui.actions.action import Where, moves
+from mast_tui.ui.actions.tables import Where, moves
 from mast_tui.ui.annotate.marking import LABELS, Marking
 from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions

@@ -25,7 +25,7 @@ from mast_tui.errors import ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.following import LOOK_EVERY
+from mast_tui.traces.library import LOOK_EVERY
 from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying

@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
-from mast_tui.ui.actions.action import moves
 from mast_tui.ui.actions.registry import Where, key_while_typing
+from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.library.contents import Contents, HitList

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mast_tui.cli.report.command import report_of, signature_input
+from mast_tui.cli.report import report_of, signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.figures.signatures.groups import SHAPES, shapes

@@ -65,36 +65,37 @@ class StreamUpdates:
         update = object_in(content)
         if update is None:
             return None
-        found, tokens, model = self._pieces(update, name)
-        if found and found[0].kind is not SpanKind.TOOL_CALL:
-            found[0] = replace(found[0], at="")  # labels may point to the message as a whole
-        return Turn(tuple(found), start_of(message), tokens, model)
+        pieces, tokens, model = self._pieces(update, name)
+        if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
+            pieces[0] = replace(pieces[0], at="")  # labels may point to the message as a whole
+        return Turn(tuple(pieces), start_of(message), tokens, model)
 
     def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None
         for node, added in update.items():
             messages = fields_of(added).get("messages")
-            at = f"/content/{node}"
+            pointer = f"/content/{node}"
             if not isinstance(messages, list):
-                found.append(noted(added, at, name=node))
+                pieces.append(noted(added, pointer, name=node))
                 continue
             agent = outer if node in _NODES else node
             for number, message in enumerate(messages):
-                place = f"{at}/messages/{number}"
+                place = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
-                    found.append(noted(message, place))
+                    pieces.append(noted(message, place))
                     continue
                 turn = turn_of(message)
                 tokens, model = turn.tokens or tokens, turn.model or model
-                found += self._new(message, turn, agent, place)
-        return found, tokens, model
+                pieces += self._new(message, turn, agent, place)
+        return pieces, tokens, model
 
     def _new(self, message: Fields, turn: Turn, agent: str, place: str) -> Iterator[Piece]:
         """The pieces of a message that was not passed on before, by whoever wrote it."""
-        own = identifier_in(message, "id") or identifier_in(fields_of(message.get("kwargs")), "id")
-        if own is not None and self._is_known(f"message {own}"):
+        kwargs = fields_of(message.get("kwargs"))
+        message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
+        if message_id is not None and self._is_known(f"message {message_id}"):
             return
         for piece in turn.pieces:
             if piece.call_id is not None and self._is_known(f"{piece.kind} {piece.call_id}"):

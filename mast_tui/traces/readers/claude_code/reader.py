@@ -76,6 +76,7 @@ class ClaudeCodeReader:
             _texts_of,
             native="/".join(filter(None, names)),
             model=session.model,
+            version=session.version,
             problems=session.problems,
             spawned=maker.spawned,
         )
@@ -103,6 +104,7 @@ class _Session:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.model: str | None = None
+        self.version: str | None = None
         self.thread: Thread | None = None
         self._records: list[Facts] = []
         self._lines: set[int] = set()
@@ -127,6 +129,7 @@ class _Session:
         if facts.uuid is not None or facts.parts:
             self._records.append(facts)
         self.model = self.model or facts.model
+        self.version = self.version or as_text(record.get("version"))
 
     def spans(self, path: Path) -> SpanMaker:
         """The spans of every record that counts, in reading order."""

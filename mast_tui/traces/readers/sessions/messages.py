@@ -113,8 +113,8 @@ def _goose_translator(session: Session) -> Translate:
             return None
         if kind in ("error", "notification"):
             return note_of(record, "error", "message", failed=kind == "error")
-        message = record.get("message")
-        return message_turn(record, message if isinstance(message, Mapping) else record)
+        inner = record.get("message")
+        return message_turn(record, inner if isinstance(inner, Mapping) else record)
 
     session.id = text_at(session.header, "id")
     session.tokens = next(filter(None, map(_goose_tokens, (session.header, *session.values))), None)

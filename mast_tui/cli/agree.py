@@ -1,0 +1,511 @@
+"""``mast-tui agree``: how far annotators agree, and how good a judge is."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mast_tui.adjudication import SpanOrders, words_by_trace
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import (
+    kept_taxonomy,
+    open_workspace,
+    print_json,
+    print_line,
+    print_table,
+    say,
+)
+from mast_tui.cli.shared.report_files import print_text
+from mast_tui.counts import counted
+from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
+from mast_tui.figures.agreement.report import agreement_report as agreement_figures
+from mast_tui.figures.judge.compare import judges_compared
+from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.spans.input import SpanInput
+from mast_tui.figures.spans.report import span_report
+from mast_tui.gc_tuning import uncollected
+from mast_tui.gold import no_orders
+from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.reports.agreement import agreement_report
+from mast_tui.reports.render import rendered
+from mast_tui.session import sight_values
+from mast_tui.workspace import TraceRecord
+from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+
+if TYPE_CHECKING:
+    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.judge.input import JudgeInput
+    from mast_tui.figures.judge.report import JudgeReport
+    from mast_tui.figures.spans.report import SpanReport
+    from mast_tui.gold import GoldKind
+    from mast_tui.labels import Pass
+    from mast_tui.passes import Which
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+CountBeyond = Callable[[str, Sequence[TraceRecord]], JudgedBeyond]
+"""Counts a judge's verdicts on traces that are not among those given."""
+
+
+def _everywhere(_trace_id: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for.
+
+    Without ``annotators`` all people are compared; ``judge`` is a judge's whole name, and
+    ``other_judge`` that of one to compare it with. ``against`` is ``gold`` or a name, ``gold`` how
+    much of the gold counts. With ``places`` what people and judges marked is compared too.
+    ``traces`` are those that may be seen, ``blind`` is whether they are shown to somebody who
+    labels blind, and ``may_see_judges`` tells of which traces this person may know what judges
+    say. ``count_beyond`` counts what the judge said of other traces than those of the workspace.
+    """
+
+    annotators: Sequence[str] | None = None
+    judge: str | None = None
+    other_judge: str | None = None
+    against: str = "gold"
+    gold: GoldKind = "all"
+    which: Which = "first"
+    rounds: int = 2000
+    seed: int = 0
+    places: bool = True
+    traces: Container[str] | None = None
+    blind: bool = False
+    may_see_judges: Callable[[str], bool] = _everywhere
+    count_beyond: CountBeyond | None = None
+
+
+@uncollected()
+def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
+    """The report of ``agree --json``, with its parts on spans and on a judge.
+
+    Raises ``WorkspaceError`` for a name that nobody here has.
+    """
+    passes = workspace.passes(taxonomy=taxonomy.ref)
+    study = study_input(workspace, taxonomy, wanted, passes)
+    # Before the figures, so that a wrong name is told at once.
+    judged = judge_input(workspace, taxonomy, wanted)
+    other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
+    report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
+    if wanted.places:
+        report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
+    if judged is not None:
+        report["judge"] = _judge(judged, wanted)
+    if judged is not None and other is not None:
+        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+    return report
+
+
+def study_input(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    wanted: Wanted,
+    passes: Sequence[Pass] | None = None,
+) -> StudyInput:
+    """The verdicts that are compared; ``passes`` are all of the taxonomy, where they were read."""
+    return study_from_workspace(
+        workspace,
+        taxonomy,
+        annotators=wanted.annotators,
+        which=wanted.which,
+        traces=wanted.traces,
+        passes=passes,
+    )
+
+
+def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> JudgeInput | None:
+    """The judge beside what it is measured by; None where no judge is asked for."""
+    if wanted.judge is None:
+        return None
+    order_of = SpanOrders(workspace) if wanted.places else no_orders
+    gold = None
+    if wanted.against == "gold":
+        gold = {
+            trace: words.gold(taxonomy, order_of(trace))
+            for trace, words in words_by_trace(workspace, taxonomy).items()
+        }
+    found = judge_input_from_workspace(
+        workspace,
+        taxonomy,
+        wanted.judge,
+        wanted.against,
+        gold=gold,
+        order_of=order_of,
+        which=wanted.which,
+        traces=wanted.traces,
+        settled_only=wanted.gold == "settled",
+    )
+    if wanted.count_beyond is not None:
+        judged = {trace for trace, _ in found.verdicts}
+        known = [record for record in workspace.traces() if record.trace_id in judged]
+        found = replace(found, beyond=wanted.count_beyond(found.judge, known))
+    return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
+
+
+def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
+    report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
+    if wanted.blind:
+        # It tells what the judge says of traces that this person has yet to label.
+        report["prevalence"] = {}
+    return report
+
+
+def _spans(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    wanted: Wanted,
+    study: StudyInput,
+    passes: Sequence[Pass],
+) -> SpanReport:
+    given = _without_orders(workspace, study)
+    if given is None:
+        orders = SpanOrders(workspace)
+        given = span_input_from_workspace(
+            workspace,
+            taxonomy,
+            study.annotators,
+            order_of=orders.spans_of,
+            length_of=orders.length_of,
+            which=wanted.which,
+            traces=wanted.traces,
+            read_passes=passes,
+        )
+    return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
+
+
+def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
+    """Return the input where no trace that two have finished was ever read; None where one was.
+
+    Labels are often imported without their traces: then nothing needs to be read once more.
+    """
+    finished = [study.finished.get(name, frozenset()) for name in study.annotators]
+    often = Counter(trace for traces in finished for trace in traces)
+    shared = {trace for trace, times in often.items() if times > 1}
+    for column in ("spans", "path"):
+        read = workspace.read_columns("traces", ("id",), list, given=column)
+        if not shared.isdisjoint(trace for (trace,) in read):
+            return None
+    return SpanInput(
+        study.taxonomy_ref,
+        study.modes,
+        study.annotators,
+        study.pass_label,
+        (),
+        {name: len(traces) for name, traces in zip(study.annotators, finished, strict=True)},
+        not_at_hand=len(shared),
+        examples=study.examples,
+    )
+
+
+def judge_named(workspace: Workspace, text: str) -> str:
+    """The judge with this name, or the only one whose name begins so.
+
+    ``judge:`` may be left out. Raises ``ClickException`` where none or several begin so.
+    """
+    judges = [one.name for one in workspace.annotators() if one.kind is AnnotatorKind.JUDGE]
+    if text in judges:
+        return text
+    found = [name for name in judges if name.startswith((text, f"judge:{text}"))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise click.ClickException(f"--judge {text!r} may be {', '.join(found)}; give more of it")
+    there = f"there are: {', '.join(judges)}" if judges else "'mast-tui judge' has one look first"
+    raise click.ClickException(f"no judge {text!r} in this workspace; {there}")
+
+
+_SHARDS: Final = "mast_tui.scale.figures"
+"""The module behind ``--shards``, which the core imports by name alone."""
+
+
+@click.command()
+@click.option(
+    "--annotators",
+    metavar="A,B,…",
+    help="Who is compared. Default: all people with finished traces; judges only by name.",
+)
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="NAME",
+    help="Measure this judge too; as much of its name will do as no other begins with. Twice: "
+    "compare two judges on the same traces.",
+)
+@click.option(
+    "--against",
+    metavar="gold|NAME",
+    help="What the judge is measured by. Default: gold.",
+)
+@options.gold
+@click.option(
+    "--shards",
+    metavar="FOLDER-or-URL",
+    help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
+)
+@options.which_pass("The first reading, before anybody saw the others, or the last one.", "1")
+@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+@options.seed
+@click.option("--no-spans", is_flag=True, help="Say nothing of places.")
+@click.option(
+    "--traces",
+    "mode",
+    metavar="MODE",
+    help="List the traces behind the figures of a mode instead, the disagreements first.",
+)
+@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
+@click.option(
+    "--markdown",
+    metavar="OUT|-",
+    help="Also write tables for a paper; - prints them instead of the text.",
+)
+@options.report_file("--latex", "Also write the tables as LaTeX.")
+@options.report_file("--html", "Also write the report as one HTML page.")
+@options.pseudonyms
+@options.force
+@options.common()
+@options.as_json
+def agree_command(
+    annotators: str | None,
+    judges: tuple[str, ...],
+    against: str | None,
+    gold: GoldKind | None,
+    shards: str | None,
+    which: Which,
+    rounds: int,
+    seed: int,
+    no_spans: bool,
+    mode: str | None,
+    csv_file: Path | None,
+    markdown: str | None,
+    latex_file: Path | None,
+    html_file: Path | None,
+    pseudonyms: bool,
+    force: bool,
+    common: CommonOptions,
+    as_json: bool,
+) -> None:
+    """Show how far annotators agree, and how good a judge is.
+
+    The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
+    traces that they have finished or adjudicate; this is recorded.
+    """
+    if len(judges) > 2:
+        raise click.UsageError("two judges are compared at a time; give --judge once or twice")
+    judge = judges[0] if judges else None
+    if against is not None and judge is None:
+        raise click.UsageError("--against says what a judge is measured by; name it with --judge")
+    if shards is not None and len(judges) != 1:
+        raise click.UsageError("--shards are what one judge has said; name it with --judge")
+    if gold is not None and (judge is None or against not in (None, "gold")):
+        raise click.UsageError(
+            "--gold says how much of the gold a judge is measured by; name it with --judge, and "
+            "leave out --against"
+        )
+    if as_json and markdown == "-":
+        raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
+    files = {
+        "--csv": csv_file,
+        "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
+        "--latex": latex_file,
+        "--html": html_file,
+    }
+    named = {option: file for option, file in files.items() if file is not None}
+    if mode is not None and (named or markdown):
+        raise click.UsageError("--traces lists traces and writes no files; leave these out")
+    if mode is not None and (pseudonyms or len(judges) > 1):
+        raise click.UsageError(
+            "--traces lists what people said; leave out --pseudonyms and a second --judge"
+        )
+    for first, second in combinations(named, 2):
+        if named[first] == named[second]:
+            raise click.UsageError(f"{first} and {second} name the same file; give two")
+    names = split_names(annotators)
+    place = open_workspace(common)
+    outputs = outputs_beside(place, force=force)
+    for file in named.values():
+        outputs.check(file)
+    chosen = kept_taxonomy(place, common.taxonomy)
+    viewer = asked_by(place, chosen.ref, common)
+    if shards is not None and asked_by(place, chosen.ref, common, anybody=True).judges_hidden:
+        raise click.ClickException(
+            f"{shards}: what a judge found is hidden while you work blind or without suggestions"
+        )
+    measured = [judge_named(place, one) for one in judges]
+    if len(set(measured)) < len(measured):
+        raise click.UsageError(f"--judge names {measured[0]!r} twice")
+    count_beyond = None
+    if shards is not None:
+        count_beyond = partial(import_module(_SHARDS).judged_beyond, shards)
+    wanted = Wanted(
+        annotators=names,
+        judge=measured[0] if measured else None,
+        other_judge=measured[1] if len(measured) > 1 else None,
+        against=against or "gold",
+        gold=gold or "all",
+        which=which,
+        rounds=rounds,
+        seed=seed,
+        places=not no_spans,
+        traces=viewer.traces,
+        blind=viewer.blind,
+        may_see_judges=viewer.may_see_judges(),
+        count_beyond=count_beyond,
+    )
+    sight = sight_values(viewer, viewer.hidden)
+    if mode is not None:
+        traces = traces_document(place, chosen, wanted, mode)
+    else:
+        figures = whole_report(place, chosen, wanted)
+        if sight:
+            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+    letters = pseudonyms_of(place) if pseudonyms else None
+    people = (*(names or ()), wanted.against, wanted.judge or "")
+    judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+    viewer.reveal(viewer.traces or (), judges=judged)
+    left_out = viewer.hidden
+    revisions = list(place.revisions_read(chosen.ref))
+    if not as_json:
+        say_left_out(viewer, left_out)
+    if mode is not None:
+        print_traces(traces | sight, as_json=as_json)
+        return
+    document: Mapping[str, Any] = {**figures, "revisions": revisions, **sight}
+    if letters is not None:
+        document = letters.in_document(document)
+    report = agreement_report(
+        {key: value for key, value in document.items() if key != "sight"},
+        sight=document.get("sight"),
+    )
+    for option, file in named.items():
+        outputs.add(file, rendered(report, option.removeprefix("--")))
+    outputs.commit()
+    for file in named.values():
+        say(f"{file}: written")
+    if as_json:
+        for note in report.notes:
+            if note.reason == "few_annotators":
+                say(note.text)
+        print_json(document)
+    elif markdown == "-":
+        sys.stdout.write(rendered(report, "markdown"))
+    else:
+        print_text(report)
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """The names in ``A,B,…``; names hold no comma. None where nobody is named."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--annotators names nobody; give them as A,B")
+    for name in names:
+        if names.count(name) > 1:
+            raise click.UsageError(f"--annotators names {name!r} twice")
+    return names
+
+
+def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print who said what of a mode, the disagreements first.
+
+    Args:
+        document: What ``traces_document`` made.
+        as_json: Print the document itself.
+    """
+    if as_json:
+        print_json(document)
+        return
+    print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
+    if document["traces"]:
+        names = document["annotators"]
+        rows = [("", "trace", *names)]
+        rows += [
+            (
+                "≠" if one["disagreement"] else "",
+                one["trace"],
+                *(_word(one["said"], name) for name in names),
+            )
+            for one in document["traces"]
+        ]
+        print_table(rows, numbers_from=2 + len(names))
+
+
+def traces_document(
+    workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted, text: str
+) -> dict[str, Any]:
+    """Gather who said what of a mode in the traces that its figures rest on.
+
+    With a judge these are the traces on which it can be compared, its errors first.
+
+    Args:
+        workspace: Where to look.
+        taxonomy: The taxonomy of the mode.
+        wanted: Who is compared, and on which traces.
+        text: The mode, as people name it.
+
+    Raises:
+        click.ClickException: The taxonomy has no such mode.
+    """
+    mode = taxonomy.find(text)
+    if mode is None or mode not in taxonomy.modes:
+        codes = ", ".join(one.code for one in taxonomy.modes)
+        raise click.ClickException(f"{taxonomy.ref} has no mode {text!r}; there are: {codes}")
+    judged = judge_input(workspace, taxonomy, wanted)
+    if judged is None:
+        study = study_input(workspace, taxonomy, wanted)
+        names: Sequence[str] = study.annotators
+        behind = traces_behind(study, mode.slug)
+    else:
+        names = (judged.judge, judged.reference.name)
+        behind = judged_traces_behind(judged, compared(judged), mode.slug)
+    traces = [
+        {
+            "trace": one.trace_id,
+            "disagreement": one.disagreement,
+            "said": {name: value and value.value for name, value in one.said.items()},
+        }
+        for one in behind
+    ]
+    return {
+        "taxonomy": taxonomy.ref,
+        "pass": "1" if wanted.which == "first" else "last",
+        "mode": mode.code,
+        "slug": mode.slug,
+        "name": mode.name,
+        "annotators": list(names),
+        "traces": traces,
+    }
+
+
+def _summary(document: Mapping[str, Any]) -> str:
+    """How many traces there are, and on how many of them they differ."""
+    traces = document["traces"]
+    if not traces:
+        return "no trace has a verdict on it by two of those who are compared"
+    differing = sum(one["disagreement"] > 0 for one in traces)
+    return f"{counted(len(traces), 'trace')}, {differing} with a disagreement"
+
+
+def _word(said: Mapping[str, str | None], name: str) -> str:
+    """What somebody said: nothing where they have not finished the trace."""
+    return (said[name] or "open") if name in said else "—"

@@ -1,1 +1,0 @@
-"""``mast-tui agree``: how far annotators agree, and how good a judge is."""

@@ -1,1 +1,0 @@
-"""``mast-tui report``: how and why runs fail."""

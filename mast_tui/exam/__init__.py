@@ -1,0 +1,1 @@
+"""The exam: judges scored on labelled sets, and their consistency without one."""

@@ -1,0 +1,325 @@
+"""``mast-tui exam`` without a set: the consistency of judges, which needs no truth.
+
+A judge that says something else when nothing that matters has changed (another reading, smaller
+windows, another order of the modes) cannot be right both times. Its readings of one trace are
+compared with each other, and with those of another judge. All figures are over traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_tui import __version__
+from mast_tui.adjudication import OrderOf, SpanOrders
+from mast_tui.figures.agreement.coefficients import CoefficientJson
+from mast_tui.figures.bootstrap import bootstrap_json
+from mast_tui.figures.jackknife import share_of_traces
+from mast_tui.judges.comparing import Side, compare, side_of
+from mast_tui.labels import AnnotatorKind, QuoteCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mast_tui.labels import Label
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Run, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What two judges say of one trace.
+
+    ``both``, ``first``, ``second`` and ``neither`` count the modes that they call present, of those
+    on which both have decided. Of ``both`` the places meet in ``meet`` and differ in ``apart``.
+    ``same_step`` is whether they name the same decisive step, None where neither names one.
+    """
+
+    both: int
+    first: int
+    second: int
+    neither: int
+    meet: int
+    apart: int
+    same_step: bool | None = None
+
+
+class SamplesJson(TypedDict):
+    """``again``: of what one reading finds, the share that another finds too. ``always``: of all
+    that is found, the share that every reading finds."""
+
+    samples: int
+    traces: int
+    found: int
+    again: CoefficientJson
+    always: CoefficientJson
+
+
+class BesideJson(TypedDict):
+    """``verdicts``: the share of verdicts that are the same. ``modes``: of what either calls
+    present, the share on which the other agrees (positive agreement). ``places``: where both do,
+    how often their places overlap. ``step``: how often they name the same decisive step, of the
+    traces in which either names one."""
+
+    n: int
+    verdicts: CoefficientJson
+    modes: CoefficientJson
+    places: CoefficientJson
+    step: CoefficientJson
+
+
+def samples_figures(
+    found: Sequence[Sequence[float]], samples: int, *, rounds: int, seed: int
+) -> SamplesJson:
+    """Tell how often readings of one trace agree.
+
+    Args:
+        found: By trace the share of its readings that saw each finding.
+        samples: How often each trace was read, two or more.
+        rounds: How many resamples of the traces; 0 leaves out the intervals.
+        seed: What they are drawn from.
+
+    Raises:
+        ValueError: There was one reading only.
+    """
+    if samples < 2:
+        raise ValueError(f"{samples} reading tells nothing of agreement")
+    rows = []
+    for shares in found:
+        counts = [round(share * samples) for share in shares]
+        rows.append(
+            (
+                sum(count * (count - 1) for count in counts),
+                sum(count * (samples - 1) for count in counts),
+                sum(count == samples for count in counts),
+                len(counts),
+            )
+        )
+    table = _table(rows, 4)
+    return {
+        "samples": samples,
+        "traces": len(found),
+        "found": int(table[:, 3].sum()),
+        "again": share_of_traces(table[:, :2], rounds=rounds, seed=seed),
+        "always": share_of_traces(table[:, 2:], rounds=rounds, seed=seed),
+    }
+
+
+def beside_figures(traces: Sequence[Beside], *, rounds: int, seed: int) -> BesideJson:
+    """Tell how alike two judges are on the traces that both have judged.
+
+    Args:
+        traces: What they say, trace by trace.
+        rounds: How many resamples of the traces; 0 leaves out the intervals.
+        seed: What they are drawn from.
+    """
+    table = _table(
+        [
+            (
+                one.both + one.neither,
+                one.both + one.neither + one.first + one.second,
+                2 * one.both,
+                2 * one.both + one.first + one.second,
+                one.meet,
+                one.meet + one.apart,
+                one.same_step is True,
+                one.same_step is not None,
+            )
+            for one in traces
+        ],
+        8,
+    )
+    verdicts, modes, places, step = (
+        share_of_traces(table[:, place : place + 2], rounds=rounds, seed=seed)
+        for place in (0, 2, 4, 6)
+    )
+    return {
+        "n": len(traces),
+        "verdicts": verdicts,
+        "modes": modes,
+        "places": places,
+        "step": step,
+    }
+
+
+def _table(rows: Sequence[tuple[int, ...]], width: int) -> NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64).reshape(-1, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judge, and what it says of the traces that may be seen: its labels by trace.
+
+    ``settings`` are those of its last run, by name; a judge that asks no model has none.
+    """
+
+    name: str
+    labels: Mapping[str, Sequence[Label]]
+    side: Side
+    settings: Mapping[str, str]
+
+    @property
+    def samples(self) -> int:
+        """How often it has read each trace."""
+        return int(self.settings.get("samples", "1"))
+
+
+def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
+    """Return the judges with these names, or whose names begin so, in the order of their runs.
+
+    Args:
+        workspace: The workspace.
+        texts: Names, or beginnings of names.
+
+    Raises:
+        ClickException: No judge has such a name.
+    """
+    judges = [
+        annotator.name
+        for annotator in workspace.annotators()
+        if annotator.kind is AnnotatorKind.JUDGE
+    ]
+    named: set[str] = set()
+    for text in texts:
+        matches = [judge for judge in judges if judge == text] or [
+            judge for judge in judges if judge.startswith((text, f"judge:{text}"))
+        ]
+        if not matches:
+            raise click.ClickException(
+                f"no judge {text!r} in this workspace; there are: {', '.join(judges) or 'none yet'}"
+            )
+        named.update(matches)
+    begun = {name: number for number, name in enumerate(run.judge for run in workspace.runs())}
+    return sorted(named, key=lambda name: (begun.get(name, -1), name))
+
+
+def judged_by(
+    workspace: Workspace, taxonomy: Taxonomy, name: str, may_see: Callable[[str], bool]
+) -> Judged:
+    """Return what a judge says of the traces that may be seen.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels and verdicts.
+        name: The judge's name.
+        may_see: Whether a trace, by its id, may be seen.
+    """
+    ref = taxonomy.ref
+    traces = [
+        judgement.trace_id for judgement in workspace.judgements(annotator=name, taxonomy=ref)
+    ]
+    labels: dict[str, list[Label]] = {trace: [] for trace in sorted(traces) if may_see(trace)}
+    for label in workspace.labels(annotator=name, taxonomy=ref):
+        if label.trace_id in labels:
+            labels[label.trace_id].append(label)
+    verdicts = {
+        (verdict.trace_id, verdict.mode): verdict.value
+        for verdict in workspace.verdicts(annotator=name, taxonomy=ref)
+        if verdict.trace_id in labels
+    }
+    side = side_of((label for of_trace in labels.values() for label in of_trace), verdicts)
+    return Judged(name, labels, side, _settings(workspace.runs(), name))
+
+
+def _settings(runs: Sequence[Run], name: str) -> dict[str, str]:
+    """Return the settings of the last run of a judge that asked a model."""
+    recorded = [run.settings for run in runs if run.judge == name and run.settings is not None]
+    if not recorded:
+        return {}
+    last = recorded[-1]
+    examples = {"examples shown": str(len(last.examples))} if last.examples else {}
+    return {"model": last.model, **dict(last.parameters), **examples}
+
+
+def consistency_document(
+    workspace: Workspace, taxonomy: Taxonomy, judges: Sequence[Judged], rounds: int, seed: int
+) -> dict[str, Any]:
+    """Return the consistency of judges, as ``--json`` prints it.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels and verdicts.
+        judges: The judges; the others are compared with the first.
+        rounds: How many resamples of the traces; 0 leaves out the intervals.
+        seed: The seed of the resamples.
+    """
+    order_of = SpanOrders(workspace)
+    first = judges[0]
+    return {
+        "exam": None,
+        "taxonomy": taxonomy.ref,
+        "version": __version__,
+        "bootstrap": bootstrap_json(rounds, seed),
+        "judges": {judge.name: _alone(judge, rounds, seed) for judge in judges},
+        "beside": {
+            "first": first.name,
+            "others": {
+                judge.name: {
+                    "differs": _differs(first.settings, judge.settings),
+                    **beside_figures(
+                        _compared_traces(first, judge, taxonomy, order_of), rounds=rounds, seed=seed
+                    ),
+                }
+                for judge in judges[1:]
+            },
+        },
+    }
+
+
+def _alone(judge: Judged, rounds: int, seed: int) -> dict[str, Any]:
+    quotes = [
+        QuoteCounts.of(label.evidence for label in labels) for labels in judge.labels.values()
+    ]
+    shares = [[label.confidence or 0.0 for label in labels] for labels in judge.labels.values()]
+    return {
+        "traces": len(judge.labels),
+        "settings": dict(judge.settings),
+        "samples": samples_figures(shares, judge.samples, rounds=rounds, seed=seed)
+        if judge.samples > 1
+        else None,
+        "quotes_found": share_of_traces(
+            [(counts.found, counts.all) for counts in quotes], rounds=rounds, seed=seed
+        ),
+    }
+
+
+def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str | None]]:
+    """Return the settings that differ, by name: the first judge's value, then the other's."""
+    names = sorted(first.keys() | other.keys())
+    return {
+        name: [first.get(name), other.get(name)]
+        for name in names
+        if first.get(name) != other.get(name)
+    }
+
+
+def _compared_traces(
+    first: Judged, other: Judged, taxonomy: Taxonomy, order_of: OrderOf
+) -> list[Beside]:
+    modes = [mode.slug for mode in taxonomy.modes]
+    compared = []
+    for trace_id in sorted(first.labels.keys() & other.labels.keys()):
+        total = compare(first.side, other.side, [trace_id], modes, order_of).total
+        steps = [_decisive(judge.labels[trace_id]) for judge in (first, other)]
+        compared.append(
+            Beside(
+                total.both,
+                total.first,
+                total.second,
+                total.neither,
+                total.meet,
+                total.apart,
+                bool(steps[0] & steps[1]) if any(steps) else None,
+            )
+        )
+    return compared
+
+
+def _decisive(labels: Iterable[Label]) -> set[str | None]:
+    """Return the spans at which the run was decided, as the judge says."""
+    return {label.target.first for label in labels if label.decisive}

@@ -1,0 +1,292 @@
+"""Checks of imported labels: spans and quotes are in the traces at hand, and names are known."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from mast_tui.adjudication import traces_from_files
+from mast_tui.counts import counted
+from mast_tui.exchange.errors import Remedy, RowProblem
+from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
+from mast_tui.exchange.jsonl import Content
+from mast_tui.exchange.label_studio import CHANGED_THERE
+from mast_tui.labels import AnnotatorKind, Label, Target
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
+
+_NEAR: Final = 60.0
+"""From this likeness on (0 to 100) a known name is told as the one that may be meant."""
+
+_NAMES_COMPARED: Final = 50
+"""So many unknown names are held against all known ones: that takes time, and nobody reads more."""
+
+_NO_TRACE: Final = "no trace of this id is known here"
+_NOBODY: Final = "nobody of this name is known here"
+
+
+def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | None) -> Incoming:
+    """Leave out what is about traces or by annotators that the workspace does not know.
+
+    Where it knows no trace, or nobody but judges, all of them are taken.
+
+    Args:
+        incoming: what was read.
+        workspace: what is to take it.
+        named: whom ``--annotator`` names: asked for by that name, so no slip of the file.
+
+    Returns:
+        What is left, with a problem for each name that is not known.
+    """
+    known_traces = [record.trace_id for record in workspace.traces()]
+    strange_traces = set[str]()
+    if known_traces:
+        strange_traces = {
+            record.trace_id for record in incoming.traces if workspace.find_trace(record) is None
+        }
+    known_people = _known_people(workspace)
+    strange_people = set[str]()
+    if known_people:
+        names = {work.annotator for work in incoming.work}
+        strange_people = {
+            name
+            for name in names - {named}
+            # What somebody who is known here changed there goes by a name that follows from theirs.
+            if name.removesuffix(CHANGED_THERE) not in known_people
+        }
+    if not strange_traces and not strange_people:
+        return incoming
+    files: dict[tuple[str, str], Path] = {}
+    for work in incoming.work:
+        files.setdefault(("trace", work.trace_id), work.file)
+        files.setdefault(("person", work.annotator), work.file)
+    problems = [
+        *_problems(files, "trace", strange_traces, known_traces, _NO_TRACE),
+        *_problems(files, "person", strange_people, known_people, _NOBODY),
+    ]
+    return replace(
+        incoming,
+        traces=tuple(one for one in incoming.traces if one.trace_id not in strange_traces),
+        work=tuple(
+            one
+            for one in incoming.work
+            if one.trace_id not in strange_traces and one.annotator not in strange_people
+        ),
+        problems=(*incoming.problems, *problems),
+    )
+
+
+def unknown_people(file: Path, content: Content, workspace: Workspace) -> list[RowProblem]:
+    """Whoever has events in a workspace's export, but is in neither its register nor the workspace.
+
+    Args:
+        file: the export.
+        content: what it holds.
+        workspace: what is to take it.
+    """
+    known = _known_people(workspace)
+    if not known:
+        return []
+    registered = {name for name, _ in content.annotators}
+    strange = {event.annotator for event in content.foreign.events} - registered - set(known)
+    files = {("person", name): file for name in strange}
+    return list(_problems(files, "person", strange, known, _NOBODY))
+
+
+def _known_people(workspace: Workspace) -> list[str]:
+    """Everybody who is known, judges too, unless only judges are."""
+    known = workspace.annotators()
+    has_people = any(one.kind is not AnnotatorKind.JUDGE for one in known)
+    return [one.name for one in known] if has_people else []
+
+
+def _problems(
+    files: dict[tuple[str, str], Path],
+    kind: str,
+    strange: Iterable[str],
+    known: Collection[str],
+    otherwise: str,
+) -> Iterator[RowProblem]:
+    for number, name in enumerate(sorted(strange)):
+        near = _nearest(name, known) if number < _NAMES_COMPARED else None
+        reason = otherwise if near is None else f"did you mean {near}? {otherwise}"
+        file = files.get((kind, name), Path("-"))
+        yield RowProblem(file, name, reason, Remedy.ALLOW_NEW)
+
+
+def _nearest(name: str, known: Collection[str]) -> str | None:
+    from rapidfuzz import fuzz, process
+
+    found = process.extractOne(name, known, scorer=fuzz.ratio, score_cutoff=_NEAR)
+    return None if found is None else str(found[0])
+
+
+_NUMBER: Final = re.compile(r"#([1-9][0-9]{0,17})\Z")
+"""A span by the number that the app shows, which counts from 1."""
+
+_LIST_KEYS: Final = "'mast-tui inspect PATH --spans' lists the keys"
+
+
+def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
+    """Leave out the labels and notes on spans that are not in their trace.
+
+    A span may be given by its number (``#83``) instead of its key. A trace is at hand if the
+    workspace knows its file and can read it; on other traces only keys can be given, and any is
+    accepted. An importer that has read the trace itself has checked the spans.
+
+    Args:
+        incoming: The imported labels.
+        workspace: The workspace that knows the files of traces.
+
+    Returns:
+        The same with numbers replaced by keys, and a problem for each label or note left out.
+    """
+    places = [place for place, work in enumerate(incoming.work) if _names_spans(work)]
+    if not places:
+        return incoming
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    read_by_importer = {one.trace_id for one in incoming.traces if one.identity is not None}
+    by_file: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place in places:
+        trace_id = incoming.work[place].trace_id
+        if trace_id not in read_by_importer:
+            by_file[paths.get(trace_id)][trace_id].append(place)
+    trace_of = traces_from_files(workspace)
+    checked: dict[int, _CheckedWork] = {}
+    for path, traces in by_file.items():
+        for trace_id, own in traces.items():
+            trace = None if path is None else trace_of(trace_id)
+            for place in own:
+                work = incoming.work[place]
+                if trace is not None or _names_numbers(work):
+                    checked[place] = _CheckedWork.of(work, trace)
+    problems = [problem for place in sorted(checked) for problem in checked[place].problems]
+    works = [
+        checked[place].work if place in checked else work
+        for place, work in enumerate(incoming.work)
+    ]
+    kept = tuple(work for place, work in enumerate(works) if place not in checked or _says(work))
+    emptied = {work.trace_id for work in works} - {work.trace_id for work in kept}
+    return replace(
+        incoming,
+        work=kept,
+        traces=tuple(one for one in incoming.traces if one.trace_id not in emptied),
+        problems=(*incoming.problems, *problems),
+    )
+
+
+def _says(work: IncomingWork) -> bool:
+    """Check if anything is left of a work."""
+    return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
+
+
+def _names_spans(work: IncomingWork) -> bool:
+    return bool(work.notes) or any(not label.target.is_whole for label in work.labels)
+
+
+def _names_numbers(work: IncomingWork) -> bool:
+    ends = (end for label in work.labels for end in (label.target.first, label.target.last))
+    return any(end is not None and _NUMBER.match(end) for end in (*ends, *work.notes))
+
+
+@dataclass(slots=True)
+class _CheckedWork:
+    """An annotator's work on a trace without what points nowhere, and the reasons."""
+
+    work: IncomingWork
+    problems: list[RowProblem] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, work: IncomingWork, trace: Trace | None) -> _CheckedWork:
+        """Check the work on a trace, None if its file is not at hand."""
+        checked = cls(work)
+        labels: dict[str, Label] = {}
+        for label in work.labels:
+            try:
+                moved = _with_target(label, _checked_target(label.target, trace))
+                if labels.setdefault(moved.id, moved) != moved:
+                    raise ValueError(
+                        f"the same label of {label.mode} comes twice with other details"
+                    )
+            except ValueError as error:
+                checked._note(label.id, error)
+        notes: dict[str, str] = {}
+        for key, text in work.notes.items():
+            try:
+                span = _checked_key(key, trace)
+                if notes.setdefault(span, text) != text:
+                    raise ValueError(f"span {span!r} has two notes of one annotator")
+            except ValueError as error:
+                checked._note(key, error)
+        checked.work = replace(work, labels=tuple(labels.values()), notes=notes)
+        return checked
+
+    def _note(self, name: str, reason: ValueError) -> None:
+        place = self.work.places.get(name, f"{self.work.annotator} on {self.work.trace_id}")
+        self.problems.append(RowProblem(self.work.file, place, str(reason)))
+
+
+def _with_target(label: Label, target: Target) -> Label:
+    """Return the label on a target, with the id that follows from it."""
+    if target == label.target:
+        return label
+    name = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
+    return replace(label, id=name, target=target)
+
+
+def _checked_target(target: Target, trace: Trace | None) -> Target:
+    """Return a target with keys for numbers; raises ``ValueError`` if it is not in the trace."""
+    if target.first is None or target.last is None:
+        return target
+    first = _checked_key(target.first, trace)
+    last = first if target.last == target.first else _checked_key(target.last, trace)
+    if trace is not None and (trace.index_of(first) or 0) > (trace.index_of(last) or 0):
+        raise ValueError(
+            f"span_first {target.first!r} comes after span_last {target.last!r} in the trace"
+        )
+    if trace is not None and target.quote is not None:
+        _check_quote(trace, first, target.quote, target.char_start, target.char_end)
+    return replace(target, first=first, last=last)
+
+
+def _checked_key(name: str, trace: Trace | None) -> str:
+    """Return the key of the span with a key or number; raises ``ValueError`` for none."""
+    number = _NUMBER.match(name)
+    if trace is None:
+        if number is not None:
+            raise ValueError(
+                f"span {name!r} is a number, and the trace's file is not at hand; give the span's "
+                f"key ({_LIST_KEYS}), or open the trace once and import again"
+            )
+        return name
+    if trace.index_of(name) is not None:
+        return name
+    if number is not None and int(number[1]) <= len(trace):
+        return trace.span(int(number[1]) - 1).key
+    if not len(trace):
+        raise ValueError(f"span {name!r} is not in the trace, which has no spans")
+    raise ValueError(
+        f"span {name!r} is not in the trace, which has {counted(len(trace), 'span')}, "
+        f"{trace.span(0).key!r} to {trace.span(len(trace) - 1).key!r}; {_LIST_KEYS}"
+    )
+
+
+def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int | None) -> None:
+    """Raise ``ValueError`` if a quote is not in the text of its span, at its characters."""
+    text = trace.text(trace.index_of(key) or 0)
+    found = text.find(quote)
+    if found < 0:
+        raise ValueError(f"the quote {_shortened(quote)!r} is not in the text of span {key!r}")
+    if start is not None and text[start:end] != quote:
+        raise ValueError(
+            f"the quote {_shortened(quote)!r} is not at characters {start} to {end} of span "
+            f"{key!r}, but at {found} to {found + len(quote)}"
+        )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"

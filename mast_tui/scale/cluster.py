@@ -1,0 +1,130 @@
+"""Workers of a cluster: those of a Dask scheduler, which the extra ``cluster`` brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mast_tui import __version__
+from mast_tui.parallel import (
+    LOST,
+    QUEUED,
+    Answer,
+    Heard,
+    Item,
+    NoWorkers,
+    Result,
+    Work,
+    Workers,
+    WorkerTask,
+)
+
+_PATIENCE: Final = 30
+"""Seconds for which a cluster is waited for."""
+
+_LEAVING: Final = 2
+"""Seconds for which a cluster that may be gone is told that nobody needs it any more."""
+
+
+class Cluster(Workers):
+    """The workers of a Dask scheduler; one that is killed is Dask's to replace."""
+
+    elsewhere = True
+
+    def __init__(self, address: str) -> None:
+        """Find the scheduler, and at least one worker.
+
+        Args:
+            address: Such as ``tcp://localhost:8786``.
+
+        Raises:
+            NoWorkers: Dask is not installed, nobody answers, or the workers lack this version of
+                the package.
+        """
+        try:
+            self._dask = import_module("distributed")
+        except ImportError:
+            raise NoWorkers(
+                f"{address}: a cluster needs an extra: pip install 'mast-tui[cluster]'"
+            ) from None
+        try:
+            self._client = self._dask.Client(address, timeout=_PATIENCE)
+        except (OSError, ValueError) as error:
+            raise NoWorkers(
+                f"{address}: no Dask scheduler answers there ({error}); 'dask scheduler' begins one"
+            ) from None
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            _check_versions(self._client.run(_version))
+        except TimeoutError:
+            self._client.close()
+            raise NoWorkers(
+                f"{address}: this scheduler has no workers; 'dask worker {address}' begins one"
+            ) from None
+        except Exception:
+            self._client.close()
+            raise
+        self.host = import_module("distributed.utils").get_ip(urlsplit(address).hostname)
+        self.count = sum(self._client.nthreads().values())
+        self.place = f"{self.count} at {address}; dashboard: {self._client.dashboard_link}"
+        self._under_way: dict[Any, WorkerTask] = {}
+
+    def _room(self) -> int:
+        return QUEUED * self.count - len(self._under_way)
+
+    def _give(self, work: Work[Any, Any], task: WorkerTask) -> None:
+        future = self._client.submit(_all_of, work, task.batch, pure=False)
+        self._under_way[future] = task
+
+    def _hear(self, patience: float | None) -> Sequence[Heard]:
+        try:
+            done, _ = self._dask.wait(
+                [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
+            )
+        except TimeoutError:
+            return []
+        except CancelledError:
+            raise self._gone() from None
+        heard: list[Heard] = []
+        for future in done:
+            task = self._under_way.pop(future)
+            if future.status not in ("finished", "error"):
+                raise self._gone()
+            error = future.exception()
+            if error is None:
+                heard.append((task, Answer(future.result())))
+            elif isinstance(error, self._dask.KilledWorker):
+                heard.append((task, LOST))
+            else:
+                raise error
+        return heard
+
+    def _gone(self) -> NoWorkers:
+        return NoWorkers(
+            f"the Dask scheduler at {self._client.scheduler.addr} is gone; once there is one "
+            "again, the same command goes on"
+        )
+
+    def close(self) -> None:
+        """Have Dask forget what is under way, and leave."""
+        self._client.close(timeout=_LEAVING)  # what is under way is nobody's then, and forgotten
+
+
+def _all_of(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:
+    return [*work(batch)]
+
+
+def _version() -> str:
+    return __version__
+
+
+def _check_versions(versions: Mapping[str, str]) -> None:
+    for worker, version in versions.items():
+        if version != __version__:
+            raise NoWorkers(
+                f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what "
+                "they find could differ; install the same version there"
+            )

@@ -1,0 +1,126 @@
+"""``mast-tui judge --out`` with rules, and what is printed of any run into shards."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mast_tui.cli.judge.progress import tokens
+from mast_tui.cli.judge.summary import (
+    Document,
+    by_code,
+    failed_files,
+    print_modes,
+    reasons,
+    tokens_document,
+    without_findings,
+    words_of_suggestions,
+)
+from mast_tui.cli.shared.asking import judges_hidden
+from mast_tui.cli.shared.common import load_chosen_taxonomy, print_json, print_line
+from mast_tui.counts import counted
+from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
+
+if TYPE_CHECKING:
+    from mast_tui.cli.judge.options import JudgeCommand
+    from mast_tui.cli.shared.workers import WorkerPool
+    from mast_tui.judges.rules import RulesJudge
+    from mast_tui.taxonomy.model import Taxonomy
+
+
+def judge_with_rules(
+    command: JudgeCommand, judge: RulesJudge, out: str, files: int | None, pool: WorkerPool
+) -> int:
+    """Have rules judge into shards, and return the exit code.
+
+    Args:
+        command: The options of the command.
+        judge: The rules.
+        out: The folder or URL of the shards.
+        files: How many files a shard has on average; None leaves it to their number.
+        pool: The workers, and the bar of progress.
+
+    Raises:
+        ShardsError: The folder cannot be used.
+    """
+    folder = ShardFolder(out)
+    taxonomy = load_chosen_taxonomy(command.common.taxonomy)
+    run = judge_into_shards(
+        judge.name,
+        judge.looks_at,
+        JudgeUnits(judge),
+        taxonomy,
+        command.paths,
+        folder,
+        pool.workers,
+        files=files,
+        tell=partial(show_progress, pool),
+    )
+    return print_shards(command, run, folder.place, taxonomy)
+
+
+def show_progress(pool: WorkerPool, run: ShardRun) -> None:
+    """Show how far a run is.
+
+    Args:
+        pool: The bar of progress.
+        run: What came of the run so far.
+    """
+    pool.count(run.traces, len(run.failed))
+    pool.tell(run.known + run.written, run.shards)
+
+
+def print_shards(command: JudgeCommand, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
+    """Print what came of a run into shards, and return the exit code.
+
+    Args:
+        command: The options of the command, with who asks.
+        run: What came of it.
+        folder: The folder or URL of the shards.
+        taxonomy: That of the modes.
+    """
+    document = _shards_document(run, folder, taxonomy)
+    if judges_hidden(command.common, taxonomy):
+        document = without_findings(document)
+    if command.as_json:
+        print_json(document)
+    else:
+        _print_counts(document)
+        print_modes(document, taxonomy)
+    return failed_files(document)
+
+
+def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document:
+    """Return what came of a run into shards; all but ``shards`` counts what this run wrote."""
+    return {
+        "judge": run.judge,
+        "taxonomy": taxonomy.ref,
+        "out": folder,
+        "shards": {"all": run.shards, "written": run.written, "known": run.known},
+        "traces": {"judged": run.traces},
+        "suggestions": run.by_mode.total(),
+        "modes": by_code(run.by_mode, taxonomy),
+        "requests": run.usage.requests,
+        "tokens": tokens_document(run.usage),
+        "stopped": run.stopped,
+        "failed": reasons(run.failed),
+        "skipped": reasons(run.skipped),
+    }
+
+
+def _print_counts(document: Document) -> None:
+    shards = document["shards"]
+    before_suggestions = ";" if document["suggestions"] is None else ","
+    print_line(
+        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
+        f"{document['out']}, {shards['known']} were there; "
+        f"{counted(document['traces']['judged'], 'trace')} judged{before_suggestions} "
+        f"{words_of_suggestions(document)}"
+    )
+    if document["requests"]:
+        used = document["tokens"]
+        print_line(
+            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
+            f"{tokens(used['out'])} out"
+        )

@@ -1,0 +1,236 @@
+"""A model that judges into shards, by many processes: its answers are kept beside what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import orjson
+
+from mast_tui.judges.llm.client.budget import Budget
+from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
+from mast_tui.judges.llm.request import MOST_TOKENS, ModelClient, Reply, was_truncated
+from mast_tui.judges.llm.run.judging import Reading
+from mast_tui.judges.llm.run.request_loop import AnswerRoom
+from mast_tui.judges.llm.run.running import connect_to_server
+from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.judging import UnitJudged, judged_as
+from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
+from mast_tui.scale.tables import Judged, RequestSize, read_requests
+from mast_tui.traces.io.remote import bring
+from mast_tui.traces.library import read_fully
+from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.scan.scanning import Scan, Unit
+from mast_tui.workspace import TraceRecord, Usage
+
+ANSWERS: Final = "answers"
+"""The folder among the shards with a file for each answer, by what was asked."""
+
+_TRUNCATED: Final = "truncated-"
+"""How the names of files begin that record to how many tokens a server truncated requests."""
+
+
+@dataclass(frozen=True)
+class JudgeUnitsByModel:
+    """Has a model judge the traces of files; it can be sent to other processes.
+
+    Attributes:
+        setup: Which model, how it is asked, and how many requests this process has under way.
+        folder: Where answers are kept.
+        door: Where what may be spent is checked out; None where nothing bounds it.
+    """
+
+    setup: Setup
+    folder: ShardFolder
+    door: SharedAllowanceAddress | None = None
+
+    def __call__(self, units: Sequence[Unit]) -> list[UnitJudged]:
+        """What was said of the traces of each unit."""
+        bring(path for unit in units for path in unit.files)
+        return asyncio.run(self._all(units))
+
+    async def _all(self, units: Sequence[Unit]) -> list[UnitJudged]:
+        setup = self.setup
+        if setup.redaction.rules:  # which other processes are sent without the key
+            secret = os.environ.get(setup.key_variable, "").strip()
+            setup = replace(setup, redaction=setup.redaction.with_secret(secret))
+        budget: Budget = Budget()
+        requests: frozenset[RequestSize] = frozenset()
+        try:
+            if self.door is not None:
+                budget = SharedBudget(self.door, setup.allowance, setup.prices)
+            way = connect_to_server(setup, Usage(), budget=budget)
+            async with way as asks:
+                answers = ShardAnswers(self.folder)
+                judged_units = await _Judging(setup, answers, asks).all(units)
+                requests = frozenset(answers.requests)
+        except RunStops as error:
+            judged_units = [UnitJudged(stopped=str(error))]
+        finally:
+            if isinstance(budget, SharedBudget):
+                budget.close()
+        if not judged_units:
+            return []
+        return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
+
+
+class _Judging:
+    """Traces on their way through a model, some at a time."""
+
+    def __init__(self, setup: Setup, answers: ShardAnswers, asks: ModelClient) -> None:
+        self._setup = setup
+        self._asks = asks
+        self._answers = answers
+        self._room = AnswerRoom(setup.parameters.answer_tokens)
+        self._turns = asyncio.Semaphore(setup.concurrency)
+
+    async def all(self, units: Iterable[Unit]) -> list[UnitJudged]:
+        """Judge all traces of units; one that nobody answers about leaves its unit to be done."""
+        walk = Scan(())
+        begun: list[tuple[list[asyncio.Task[UnitJudged]], list[FileReport]]] = []
+        for unit in units:
+            tasks: list[asyncio.Task[UnitJudged]] = []
+            reports = []
+            for report in map(walk.with_outcomes, walk.read(unit)):
+                for trace in report.traces:
+                    await self._turns.acquire()  # no more are open than are asked about
+                    tasks.append(asyncio.create_task(self._one(trace)))
+                reports.append(report._replace(traces=()))
+            begun.append((tasks, reports))
+        judged_units = []
+        for tasks, reports in begun:
+            results = [await task for task in tasks]
+            judged = tuple(judged_trace for each in results for judged_trace in each.judged)
+            unanswered = tuple(judged_trace for each in results for judged_trace in each.unanswered)
+            stopped = next(filter(None, (each.stopped for each in results)), None)
+            judged_units.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
+        return judged_units
+
+    async def _one(self, trace: Trace) -> UnitJudged:
+        """What came of a trace alone."""
+        try:
+            reading = await asyncio.to_thread(self._reading, trace)
+            result = await reading.over(self._asks, self._answers, self._room, None)
+            return UnitJudged((await asyncio.to_thread(judged_as, trace, result.judgement),))
+        except RunStops as error:
+            return UnitJudged(stopped=str(error))
+        except Unanswered as error:
+            return UnitJudged(unanswered=((str(trace.path), str(error)),))
+        except (TraceFails, OSError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            return UnitJudged((Judged(TraceRecord.of(trace), problem=why),))
+        finally:
+            self._turns.release()
+
+    def _reading(self, trace: Trace) -> Reading:
+        setup = self._setup
+        read_fully(trace)
+        return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
+
+
+class ShardAnswers:
+    """The answers, each a file of its own, which any process finds by what was asked.
+
+    ``requests`` are those whose answers were used here and may have been truncated.
+    """
+
+    def __init__(self, folder: ShardFolder) -> None:
+        self._folder = folder
+        self._truncations = _truncations(folder)
+        self.requests: set[RequestSize] = set()
+
+    async def known(self, key: str) -> Reply | None:
+        """Find the answer that was kept under this key; none where its file is damaged."""
+        data = await asyncio.to_thread(self._folder.read, _file(key))
+        try:
+            fields = None if data is None else orjson.loads(data)
+            if not isinstance(fields, dict):
+                return None
+            # Earlier versions kept no estimate. Such a request may have had any size.
+            sent = int(fields.pop("sent", MOST_TOKENS))
+            reply = replace(Reply.read(fields), kept=True)
+        except (ValueError, TypeError):
+            return None
+        if reply.counted and _rests_on(RequestSize(reply.tokens_in, sent), self._truncations):
+            return Reply("", "length", reply.form, 0, 0, kept=True)
+        self._use(reply, sent)
+        return reply
+
+    async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
+        """Store a usable answer; it is on disk when this returns.
+
+        Args:
+            key: The key of the request.
+            reply: The answer.
+            usable: Whether it need not be asked for again; other answers are not stored.
+            sent: An estimate of the request's tokens.
+        """
+        if usable:
+            self._use(reply, sent)
+            data = orjson.dumps(asdict(reply) | {"sent": sent})
+            await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
+
+    def _use(self, reply: Reply, sent: int) -> None:
+        if reply.finish == "stop" and reply.counted and sent > reply.tokens_in:
+            self.requests.add(RequestSize(reply.tokens_in, sent))
+
+    async def reject(self, key: str) -> None:
+        """Leave the answer: it is read anew before it counts, and asked for again."""
+
+    async def take_back(self, limit: int, sent: int) -> None:
+        """Record that the server truncates requests.
+
+        No kept answer to a truncated request is used from now on. The command has the shards that
+        rest on such answers judged again (``outdated_shards``).
+
+        Args:
+            limit: The number of tokens to which the server truncates.
+            sent: An estimate of the tokens of the request by which that was noticed.
+        """
+        earlier = self._truncations.get(limit, ())
+        noticed_by = tuple(sorted({*earlier[:1], *earlier[-1:], sent}))
+        self._truncations[limit] = noticed_by
+        data = orjson.dumps(noticed_by)
+        await asyncio.to_thread(self._folder.write, f"{_TRUNCATED}{limit}.json", data)
+
+
+def outdated_shards(folder: ShardFolder, shards: Iterable[str]) -> frozenset[str]:
+    """Return those shards that rest on answers to requests which the server truncated.
+
+    Args:
+        folder: The folder of the shards, in which truncations are recorded.
+        shards: The names of written shards.
+    """
+    truncations = _truncations(folder)
+    if not truncations:
+        return frozenset()
+    return frozenset(
+        shard
+        for shard in shards
+        if any(_rests_on(size, truncations) for size in read_requests(folder, shard))
+    )
+
+
+def _truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
+    """Read to how many tokens servers truncated requests, and the estimates of some of these."""
+    truncations: dict[int, tuple[int, ...]] = {}
+    for name in folder.names():
+        limit = name.removeprefix(_TRUNCATED).removesuffix(".json")
+        if name.startswith(_TRUNCATED) and limit.isdecimal():
+            truncations[int(limit)] = tuple(orjson.loads(folder.read(name) or b"[]"))
+    return truncations
+
+
+def _rests_on(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
+    return any(
+        was_truncated(size.counted, size.estimated, noticed_by)
+        for noticed_by in truncations.get(size.counted, ())
+    )
+
+
+def _file(key: str) -> str:
+    return f"{ANSWERS}/{key}.json"

@@ -1,0 +1,143 @@
+"""``mast-tui web``: the app in a browser, and the address at which it is served."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
+
+import click
+
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.common import load_chosen_taxonomy
+from mast_tui.errors import MastError
+from mast_tui.labels import checked_person
+from mast_tui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from mast_tui.web.server import Server
+
+HERE: Final[frozenset[str | None]] = frozenset({"localhost", "127.0.0.1", "::1"})
+"""This machine's own names for itself."""
+
+
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of the address that visitors type.
+
+    Raises:
+        MastError: It is no address, or has more than scheme and host.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
+        raise MastError(f"--url {url}: wants an address such as https://labels.example.org")
+    return parts
+
+
+TOKEN_VARIABLE: Final = "MAST_TUI_WEB_TOKEN"
+_SHORTEST_TOKEN: Final = 16
+"""So many characters of a token of one's own are not guessed."""
+
+
+@click.command()
+@options.paths(exist=True)
+@click.option(
+    "--host",
+    default="localhost",
+    metavar="ADDRESS",
+    show_default=True,
+    help="Where to listen. Another address than this machine's own needs --token.",
+)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--token",
+    is_flag=True,
+    help=f"Require a token: the value of the variable {TOKEN_VARIABLE}, or a new one, which is "
+    "printed.",
+)
+@click.option(
+    "--url",
+    metavar="URL",
+    help="The address that visitors type where a proxy stands in between, as "
+    "https://labels.example.org.",
+)
+@options.common()
+def web_command(
+    paths: tuple[Path, ...],
+    host: str,
+    port: int,
+    token: bool,
+    url: str | None,
+    common: CommonOptions,
+) -> int:
+    """Show the app in a browser, to yourself or to a team.
+
+    Every visitor gets an own app on the same traces and the same workspace, and labels under the
+    name that they give. On a team's database they sign in with the name and the password of a
+    member. Visitors can do what the app can do here: read and write files in your
+    name. Without --token only this machine gets in.
+    """
+    if common.taxonomy is not None and not common.taxonomy.is_file():
+        raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
+    if host not in HERE and not token:
+        raise click.UsageError(
+            f"--host {host} lets other machines in, who may then read and write files in your "
+            "name; add --token"
+        )
+    server = _server_class()(
+        (sys.executable, "-m", "mast_tui", *_options(common)),
+        tuple(str(path.absolute()) for path in paths),
+        token=_token() if token else None,
+        url=None if url is None else checked_url(url),
+        annotator=None if common.annotator is None else checked_person(common.annotator),
+        workspace=common.workspace,
+        taxonomy=load_chosen_taxonomy(common.taxonomy).ref,
+        only_this_machine=host in HERE and url is None,
+    )
+    return server.run(host, port, print_line)
+
+
+def _server_class() -> type[Server]:
+    """Import the server, which needs the extra ``web``; the help page does not.
+
+    Raises:
+        MastError: The extra is not installed.
+    """
+    try:
+        server: type[Server] = import_module("mast_tui.web.server").Server
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("mast_tui"):
+            raise
+        raise MastError(
+            f"it needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
+        ) from error
+    return server
+
+
+def print_line(words: str) -> None:
+    """Print a line for who runs the server, at once."""
+    click.echo(one_line(words))
+    sys.stdout.flush()
+
+
+def _token() -> str:
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given is None:
+        return secrets.token_urlsafe(24)
+    if len(given) < _SHORTEST_TOKEN:
+        raise MastError(f"{TOKEN_VARIABLE} has less than {_SHORTEST_TOKEN} characters: too short")
+    return given
+
+
+def _options(common: CommonOptions) -> Iterator[str]:
+    """Yield the options that all visitors' apps have."""
+    for name, value in common._asdict().items():
+        if value and name not in ("annotator", "workspace"):
+            yield f"--{name}"
+            if value is not True:
+                yield str(value)

@@ -1,0 +1,425 @@
+"""The apps of the pages that visitors have open, also while a connection is lost.
+
+Each app is a process that draws through pipes instead of a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+import orjson
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+
+from mast_tui.cli.shared.asking import PASSWORD_PIPE
+
+DRAWING: Final = b"D"
+"""The kind of a packet with output for the terminal in the page, or with its input."""
+
+MESSAGE: Final = b"M"
+"""The kind of a packet with a JSON object for the server or for the app's driver."""
+
+UNREAD_BYTES: Final = 4 << 20
+"""The most input that may wait for an app. No person types or pastes that much."""
+
+_READY: Final = b"__GANGLION__\n"
+"""Textual's web driver writes this line before its first packet."""
+
+
+class AppProcess:
+    """A running app with Textual's web driver.
+
+    A packet is a letter for its kind, four bytes for its length, and its content. The app has a
+    process group of its own: Ctrl-C in the server's terminal does not reach it, and its helper
+    processes can be killed with it.
+    """
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._input = process.stdin
+        self._output = process.stdout
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        password: str | None,
+        *,
+        width: int,
+        height: int,
+    ) -> AppProcess:
+        """Start an app.
+
+        Args:
+            command: The program and its arguments.
+            variables: Variables of its environment beside those of this process.
+            password: The password of its workspace, which it gets through a pipe.
+            width: The columns of its screen.
+            height: The lines of its screen.
+        """
+        environment = {
+            **os.environ,
+            **variables,
+            "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver",
+            "TEXTUAL_FPS": "60",
+            "TEXTUAL_COLOR_SYSTEM": "truecolor",
+            "TERM_PROGRAM": "textual",
+            "TERM_PROGRAM_VERSION": version("textual-serve"),
+            "COLUMNS": str(width),
+            "ROWS": str(height),
+        }
+        with _password_pipe(password) as pipes:
+            for pipe in pipes:
+                environment[PASSWORD_PIPE] = str(pipe)
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                env=environment,
+                start_new_session=True,
+                pass_fds=pipes,
+            )
+        return cls(process)
+
+    async def packets(self) -> AsyncIterator[tuple[bytes, bytes]]:
+        """Yield the kind and the content of each packet until the app ends."""
+        with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            await self._output.readuntil(_READY)
+            while True:
+                kind = await self._output.readexactly(1)
+                length = int.from_bytes(await self._output.readexactly(4), "big")
+                yield kind, await self._output.readexactly(length)
+
+    def send_input(self, text: str) -> bool:
+        """Send typed or pasted text without waiting for the app to read it.
+
+        Returns:
+            Whether the app keeps up; False if more than ``UNREAD_BYTES`` wait for it.
+        """
+        self._send(DRAWING, text.encode("utf-8", "replace"))
+        return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES
+
+    def resize(self, width: int, height: int) -> None:
+        """Set the size of the app's screen; the same size again draws the whole screen again."""
+        self._send(MESSAGE, orjson.dumps({"type": "resize", "width": width, "height": height}))
+
+    def _send(self, kind: bytes, content: bytes) -> None:
+        if not self._input.is_closing():
+            self._input.write(kind + len(content).to_bytes(4, "big") + content)
+
+    async def stop(self) -> None:
+        """Ask the app to end, and wait for its end."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+        await self._process.wait()
+        self._input.close()
+
+    def kill(self) -> None:
+        """Kill the app with all processes of its group."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
+    """Yield the end of a pipe from which a password can be read; nothing without a password."""
+    if password is None:
+        yield ()
+        return
+    read, write = os.pipe()
+    try:
+        # It is short enough to fit into the pipe before anyone reads it.
+        os.write(write, password.encode())
+        os.close(write)
+        yield (read,)
+    finally:
+        os.close(read)
+
+
+RUNNING_APPS: Final = 50
+"""The most apps at once, kept ones included; each needs some 100 MB."""
+
+KEPT_APPS: Final = 20
+"""The most apps that wait for a lost connection."""
+
+KEPT_APPS_OF_VISITOR: Final = 3
+"""The most apps of one visitor that wait for a lost connection."""
+
+KEPT_SECONDS: Final = 600.0
+"""How long an app waits for a lost connection."""
+
+ENDED: Final = 4000
+"""The code that closes a socket whose app has ended; the page does not connect again."""
+
+GRACE: Final = 10.0
+"""Seconds for an app to end whose visitor has left."""
+
+SHUTDOWN_GRACE: Final = 1.5
+"""Seconds for an app to end with the server."""
+
+_TYPED_CHARACTERS: Final = 4096
+"""The most text in one message that is not a paste."""
+
+_PASTE: Final = ("\x1b[200~", "\x1b[201~")
+"""The start and the end of a paste."""
+
+_LARGEST_SIZE: Final = 1000
+"""The most columns and lines of a screen."""
+
+_LOST: Final = (None, WSCloseCode.ABNORMAL_CLOSURE, WSCloseCode.GOING_AWAY)
+"""The codes of a lost connection: none before the socket is open; a proxy that restarts sends
+``GOING_AWAY``. A page that is left sends ``OK``."""
+
+
+class PageKey(NamedTuple):
+    """The key of an app: the visitor's cookie and the page's own random name."""
+
+    visitor: str
+    page: str
+
+
+def limited_size(value: int) -> int:
+    """Return a number of columns or lines that a screen may have."""
+    return min(max(value, 1), _LARGEST_SIZE)
+
+
+class PageApp:
+    """The app of one page; it outlives the page's connection."""
+
+    def __init__(self, process: AppProcess, width: int, height: int) -> None:
+        self._process = process
+        self._width = width
+        self._height = height
+        self._socket: web.WebSocketResponse | None = None
+        self._transport: asyncio.Transport | None = None
+        self._only_page_messages = True
+        self._ending: asyncio.Task[None] | None = None
+        self.output = asyncio.create_task(self._carry_output())
+        """Carries the app's output to the page; done when the app has ended."""
+
+    async def connect(
+        self, socket: web.WebSocketResponse, transport: asyncio.Transport | None
+    ) -> None:
+        """Carry the messages of a page to the app until the socket closes.
+
+        Args:
+            socket: The page's socket. It replaces an earlier one, which the server may not know
+                to be lost.
+            transport: The connection under the socket.
+        """
+        if self._transport is not None:
+            self._transport.abort()
+        self._socket = socket
+        self._transport = transport
+        self._process.resize(self._width, self._height)
+        async for message in socket:
+            if not await self._receive(message, socket):
+                self._only_page_messages = False
+                break
+
+    def disconnect(self, socket: web.WebSocketResponse) -> bool:
+        """Forget a socket that has closed.
+
+        Returns:
+            Whether no page is connected now; False if another socket has replaced this one.
+        """
+        if self._socket not in (socket, None):
+            return False
+        self._socket = None
+        self._transport = None
+        return True
+
+    def may_reconnect(self, socket: web.WebSocketResponse) -> bool:
+        """Return whether the app should wait for another connection after a socket has closed."""
+        return socket.close_code in _LOST and self._only_page_messages
+
+    async def _receive(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
+        """Handle a message of the page; return False if the app cannot keep up.
+
+        A message that no page of this server sends does not reach the app, and after it the app
+        does not wait for another connection.
+        """
+        content: object = None
+        if message.type is WSMsgType.TEXT:
+            with suppress(orjson.JSONDecodeError):
+                content = orjson.loads(message.data)
+        match content:
+            case ["stdin", str(text)] if len(text) <= _TYPED_CHARACTERS or _is_paste(text):
+                return self._process.send_input(text)
+            case ["resize", {"width": int(width), "height": int(height)}]:
+                self._width = limited_size(width)
+                self._height = limited_size(height)
+                self._process.resize(self._width, self._height)
+            case ["ping", str(data)]:
+                with suppress(ConnectionError):
+                    await socket.send_json(["pong", data])
+            case ["focus" | "blur"]:
+                pass
+            case _:
+                self._only_page_messages = False
+        return True
+
+    async def _carry_output(self) -> None:
+        # Output is read also while no page is connected, so that the app never waits for one.
+        async for kind, content in self._process.packets():
+            socket = self._socket
+            if socket is None:
+                continue
+            with suppress(ConnectionError):
+                if kind == DRAWING:
+                    await socket.send_bytes(content)
+                elif kind == MESSAGE:
+                    await _forward_url(content, socket)
+
+    def is_ending(self) -> bool:
+        """Return whether the app has ended or is about to."""
+        return self._ending is not None or self.output.done()
+
+    async def stop(self, grace: float) -> None:
+        """End the app, and close its page's socket.
+
+        Args:
+            grace: The seconds that the app has to close its workspace before it is killed. Labels
+                are on disk long before.
+        """
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._process.stop())
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ending), grace)
+        except TimeoutError:
+            self._process.kill()
+            await asyncio.shield(self._ending)
+        self.output.cancel()
+        if self._socket is not None:
+            with suppress(ConnectionError):
+                await self._socket.close(code=ENDED)
+
+
+def _is_paste(text: str) -> bool:
+    start, end = _PASTE
+    return text.startswith(start) and text.endswith(end) and text.count("\x1b") == 2
+
+
+async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
+    """Forward the app's request to open a link to its page."""
+    message = orjson.loads(content)
+    if message["type"] == "open_url":
+        link = {"url": message["url"], "new_tab": message["new_tab"]}
+        await socket.send_json(["open_url", link])
+
+
+class PageApps:
+    """All apps of a server by their pages.
+
+    Args:
+        kept_seconds: How long an app waits for a lost connection.
+    """
+
+    def __init__(self, kept_seconds: float = KEPT_SECONDS) -> None:
+        self._kept_seconds = kept_seconds
+        self._apps: dict[PageKey, PageApp] = {}
+        self._kept: dict[PageKey, asyncio.TimerHandle] = {}
+        """The apps that wait for a connection, the longest first, with the end of their wait."""
+        self._starting = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._apps)
+
+    def __contains__(self, key: PageKey) -> bool:
+        return key in self._apps and not self._apps[key].is_ending()
+
+    async def open(
+        self,
+        key: PageKey,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        password: str | None,
+        *,
+        width: int,
+        height: int,
+    ) -> PageApp | None:
+        """Return the app of a page, started if there is none yet.
+
+        Args:
+            key: The page.
+            command: The program of a new app and its arguments.
+            variables: The variables that a new app gets beside those of the server.
+            password: The password of a new app's workspace.
+            width: The columns of a new app's screen.
+            height: The lines of a new app's screen.
+
+        Returns:
+            The app, or None if it is ending or the server runs as many as it may.
+        """
+        async with self._starting:
+            if key in self._apps:
+                if key in self._kept:
+                    self._kept.pop(key).cancel()
+                return None if self._apps[key].is_ending() else self._apps[key]
+            if len(self._apps) >= RUNNING_APPS and self._kept:
+                await self._end(next(iter(self._kept)), SHUTDOWN_GRACE)
+            if self._closed or len(self._apps) >= RUNNING_APPS:
+                return None
+            process = await AppProcess.start(
+                command, variables, password, width=width, height=height
+            )
+            app = PageApp(process, width, height)
+            self._apps[key] = app
+            app.output.add_done_callback(lambda _: self._end_soon(key))
+            return app
+
+    def keep(self, key: PageKey) -> None:
+        """Let an app wait for its page's next connection."""
+        if key not in self._apps:
+            return
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        loop = asyncio.get_running_loop()
+        self._kept[key] = loop.call_later(self._kept_seconds, self._end_soon, key)
+        of_visitor = [other for other in self._kept if other.visitor == key.visitor]
+        if len(of_visitor) > KEPT_APPS_OF_VISITOR:
+            self._end_soon(of_visitor[0])
+        elif len(self._kept) > KEPT_APPS:
+            self._end_soon(next(iter(self._kept)))
+
+    async def end(self, key: PageKey) -> None:
+        """End the app of a page."""
+        await self._end(key, GRACE)
+
+    async def end_of_visitor(self, visitor: str) -> None:
+        """End all apps of a visitor."""
+        keys = [key for key in self._apps if key.visitor == visitor]
+        await asyncio.gather(*(self._end(key, GRACE) for key in keys))
+
+    async def end_all(self) -> None:
+        """End all apps, and start no more."""
+        self._closed = True
+        await asyncio.gather(*(self._end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
+
+    def _end_soon(self, key: PageKey) -> None:
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        if key in self._apps:
+            task = asyncio.create_task(self._end(key, GRACE))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _end(self, key: PageKey, grace: float) -> None:
+        if key in self._kept:
+            self._kept.pop(key).cancel()
+        app = self._apps.get(key)
+        if app is not None:
+            await app.stop(grace)
+            self._apps.pop(key, None)

@@ -1,0 +1,447 @@
+"""The app in browsers: the sign-in, and an app for each page.
+
+Textual draws into a browser as into a terminal: each page has an app process of its own, whose
+output a web socket carries to textual-serve's xterm.js in the page, and its input back. Requests
+from pages of another origin, under a made-up host name (DNS rebinding), or without the token of a
+server that has one are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import textual_serve
+from aiohttp import web
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from mast_tui.configuration import read_configuration
+from mast_tui.errors import MastError
+from mast_tui.labels import checked_person
+from mast_tui.session import outside_words, unlike_others
+from mast_tui.study import Study
+from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
+from mast_tui.web.command import HERE
+from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
+from mast_tui.web.page_apps import (
+    KEPT_SECONDS,
+    RUNNING_APPS,
+    PageApps,
+    PageKey,
+    limited_size,
+)
+from mast_tui.web.team_sign_in import SignedIn, TeamSignIn, Visitor
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import (
+    default_workspace_path,
+    is_url,
+    samples_workspace_path,
+    suggested_name,
+)
+
+_CLOSE_SECONDS: Final = 1.0
+"""Seconds that a page has to confirm the end of its socket, and requests to end."""
+
+_LONGEST_MESSAGE: Final = 1 << 20
+"""The most bytes of a message of a page: room for a long paste."""
+
+_TERMINAL: Final = Path(textual_serve.__file__).parent / "static"
+_PAGES: Final = Path(__file__).with_name("static")
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+def _full_addresses(paths: Sequence[str]) -> dict[str, str]:
+    """Return the environment that gives apps the addresses of paths, with users and queries."""
+    addresses = "\n".join(map(ADDRESSES.whole, paths))
+    return {ENVIRONMENT: addresses} if "://" in addresses else {}
+
+
+class Server:
+    """The web server: the sign-in page, and an app for each page of a visitor.
+
+    Args:
+        command: The command of an app, before the workspace, the visitor's name and the paths.
+        paths: The files and folders that each app opens.
+        token: The token that visitors must know, None for no token.
+        url: The address that visitors type if there is a proxy.
+        annotator: The name under which all visitors label; None asks each visitor.
+        workspace: The path or URL of the workspace, None for the nearest one. With a URL each
+            visitor signs in as a member of the team, with the password of that member.
+        taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
+        only_this_machine: Whether no other machine reaches the server, by a proxy neither.
+        kept_seconds: How long an app waits for a lost connection.
+
+    Raises:
+        MastError: All visitors of a team's workspace would be one member on other machines too,
+            or the workspace's URL cannot be used.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        paths: Sequence[str],
+        *,
+        token: str | None,
+        url: SplitResult | None,
+        annotator: str | None,
+        workspace: str | None,
+        taxonomy: str,
+        only_this_machine: bool = False,
+        kept_seconds: float = KEPT_SECONDS,
+    ) -> None:
+        self._command = command
+        self._paths = paths
+        self._token = token
+        self._url = url
+        self._annotator = annotator
+        self._workspace = workspace
+        self._taxonomy = taxonomy
+        self.cookie = f"mast_tui_{secrets.token_hex(4)}"
+        """Browsers share cookies among the ports of a machine: each server has one of its own."""
+        self._visitors: dict[str, Visitor] = {}
+        """The visitors by their cookies."""
+        self._team: TeamSignIn | None = None
+        if workspace is not None and is_url(workspace):
+            if annotator is not None and (token is not None or not only_this_machine):
+                raise MastError(
+                    f"--annotator {annotator} would make every visitor the member {annotator} of "
+                    "the team; leave it out, so that each signs in with their own password. "
+                    "It is for this machine's own address without --token and --url"
+                )
+            self._team = TeamSignIn(workspace, taxonomy, trusts_database=only_this_machine)
+        self._guesses = GuessLimit()
+        self._report: Callable[[str], None] = lambda _: None
+        self.apps = PageApps(kept_seconds)
+        self._pages = Environment(
+            loader=FileSystemLoader(Path(__file__).with_name("templates")),
+            autoescape=True,
+            undefined=StrictUndefined,
+        )
+
+    def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code.
+
+        Args:
+            host: The address to listen on.
+            port: The port to listen on; 0 for any that is free.
+            report: Prints a line for the person who runs the server.
+
+        Raises:
+            OSError: The server cannot listen there.
+        """
+        self._report = report
+        asyncio.run(self._serve(host, port, report))
+        return 0
+
+    async def _serve(self, host: str, port: int, report: Callable[[str], None]) -> None:
+        runner = web.AppRunner(
+            self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
+        )
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, host, port)
+            await site.start()
+            at = f"[{host}]" if ":" in host else host
+            address = f"http://{at}:{runner.addresses[0][1]}/"
+            if self._url is not None:
+                address = f"{self._url.geturl().rstrip('/')}/"
+            report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
+            if host not in HERE and not address.startswith("https:"):
+                report(
+                    "Nothing is encrypted on the way: put a proxy with TLS before it (and name it "
+                    "by --url), or come by ssh -L"
+                )
+            report("Ctrl-C ends it")
+            ended = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, ended.set)
+            await ended.wait()
+        finally:
+            await runner.cleanup()
+
+    def application(self) -> web.Application:
+        """Return the routes of the server."""
+        app = web.Application(middlewares=[self._check_request])
+        app.on_shutdown.append(self._end_apps)
+        app.add_routes(
+            [
+                web.get("/", self._page),
+                web.post("/enter", self._enter),
+                web.post("/leave", self._leave),
+                web.get("/app/{page:[-_A-Za-z0-9]{16}}", self._app_state),
+                web.get("/ws/{page:[-_A-Za-z0-9]{16}}", self._connect),
+                web.static("/terminal", _TERMINAL),
+                web.static("/pages", _PAGES),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _check_request(
+        self,
+        request: web.Request,
+        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    ) -> web.StreamResponse:
+        if self._token is None and _parts(f"//{request.host}").hostname not in self._hosts():
+            raise web.HTTPForbidden(
+                text=f"This server does not go by the name {request.host}; who runs it can name "
+                "it by --url."
+            )
+        # Only this server's own pages may change something or connect to an app.
+        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own(
+            request
+        ):
+            raise web.HTTPForbidden(text="This was sent by a page of another address.")
+        answer = await handler(request)
+        if not answer.prepared:
+            answer.headers.update(_HEADERS)
+            if not request.path.startswith(("/terminal/", "/pages/")):
+                answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    async def _end_apps(self, _: web.Application) -> None:
+        await self.apps.end_all()
+
+    def _hosts(self) -> frozenset[str | None]:
+        return HERE if self._url is None else HERE | {self._url.hostname}
+
+    def _is_own(self, request: web.Request) -> bool:
+        origin = _parts(request.headers.get("Origin", ""))
+        own = {request.host} if self._url is None else {request.host, self._url.netloc}
+        return origin.scheme in ("http", "https") and origin.netloc in own
+
+    def _visitor(self, request: web.Request) -> Visitor | None:
+        return self._visitors.get(request.cookies.get(self.cookie, ""))
+
+    def _client(self, request: web.Request) -> str:
+        """Return the address of the client, for which a proxy of this machine vouches."""
+        address = request.remote or ""
+        forwarded = request.headers.get("X-Forwarded-For")
+        if self._url is not None and forwarded is not None and address in HERE:
+            return forwarded.rpartition(",")[2].strip()
+        return address
+
+    async def _page(self, request: web.Request) -> web.Response:
+        visitor = self._visitor(request)
+        if visitor is None:
+            return await self._first_door()
+        secure = self._url is not None and self._url.scheme == "https"
+        host = request.host if self._url is None else self._url.netloc
+        page = secrets.token_urlsafe(12)
+        socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
+        return self._html("app.html.j2", socket=socket, page_key=page, name=visitor.name)
+
+    async def _first_door(self) -> web.Response:
+        """Return the sign-in page; who is in the study is shown only without a token."""
+        if self._token is not None or self._annotator is not None:
+            return self._door()
+        if self._team is not None:
+            return self._door(name=self._team.url_user)
+        try:
+            study = await asyncio.to_thread(self._study)
+        except MastError as error:
+            return self._door(str(error))
+        if study is not None:
+            return self._door(people=study.participants)
+        return self._door(name=suggested_name(read_configuration().annotator))
+
+    def _door(
+        self,
+        wrong: str | None = None,
+        name: str = "",
+        *,
+        people: Sequence[str] = (),
+        outside: str | None = None,
+        token: str = "",
+        status: int = 200,
+    ) -> web.Response:
+        """Return the sign-in page.
+
+        Args:
+            wrong: Why the visitor does not get in yet.
+            name: The name that is filled in.
+            people: The names to choose from.
+            outside: A name outside the study that the visitor can confirm.
+            token: The token that the visitor has given already.
+            status: The HTTP status.
+        """
+        asks_token = self._token is not None and not token
+        expected = "" if self._team is None or asks_token else self._team.url_user
+        answer = self._html(
+            "door.html.j2",
+            wrong=wrong,
+            name=name,
+            people=people,
+            outside=outside,
+            token=token,
+            asks_name=self._annotator is None,
+            asks_password=self._team is not None and self._annotator is None,
+            asks_token=asks_token,
+            expected=expected,
+        )
+        answer.set_status(status)
+        return answer
+
+    def _html(self, page: str, **values: object) -> web.Response:
+        text = self._pages.get_template(page).render(**values)
+        return web.Response(text=text, content_type="text/html")
+
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        name = str(form.get("name", ""))
+        token = str(form.get("token", ""))
+        password = str(form.get("password", ""))
+        client = self._client(request)
+        people: Sequence[str] = ()
+        try:
+            async with self._guesses.turn(client):
+                if not self._is_token(token):
+                    raise WrongSecret("This is not the token that the server was started with.")
+                if self._team is not None:
+                    signed_in = await self._sign_in_member(self._team, name, password)
+            if self._team is None:
+                study = await asyncio.to_thread(self._study)
+                people = () if study is None else study.participants
+                name = await asyncio.to_thread(self._checked, self._annotator or name)
+                outside = None if self._annotator is not None else outside_words(name, study)
+                signed_in = SignedIn(Visitor(name, self._workspace), outside)
+        except WrongSecret as error:
+            self._report(f"A sign-in from {client} was refused: wrong token, name or password")
+            known_token = token if self._is_token(token) else ""
+            return self._door(str(error), name, token=known_token, status=403)
+        except TooManySignIns:
+            # Nothing in this answer may depend on the token, which was not checked in its turn.
+            wrong = "Too many sign-ins from your address wait; try again in half a minute."
+            return self._door(wrong, name, status=429)
+        except MastError as error:
+            return self._door(str(error), name, people=people, token=token)
+        visitor = signed_in.visitor
+        outside = signed_in.outside
+        if outside is not None and form.get("outside") != visitor.name:
+            return self._door(
+                f"{outside}. Continue?", people=people, outside=visitor.name, token=token
+            )
+        self._visitors.pop(request.cookies.get(self.cookie, ""), None)
+        key = secrets.token_urlsafe(24)
+        self._visitors[key] = visitor
+        answer = _to_page()
+        answer.set_cookie(
+            self.cookie,
+            key,
+            httponly=True,
+            samesite="Strict",
+            secure=self._url is not None and self._url.scheme == "https",
+        )
+        return answer
+
+    def _is_token(self, token: str) -> bool:
+        return self._token is None or hmac.compare_digest(
+            token.encode("utf-8", "replace"), self._token.encode("utf-8", "replace")
+        )
+
+    async def _sign_in_member(self, team: TeamSignIn, name: str, password: str) -> SignedIn:
+        if self._annotator is not None:
+            visitor = await asyncio.to_thread(team.check_annotator, self._annotator)
+            return SignedIn(visitor, None)
+        return await asyncio.to_thread(team.check, name, password)
+
+    def _study(self) -> Study | None:
+        """Return the study that visitors work in."""
+        place = self._place()
+        if isinstance(place, Path) and not place.exists():
+            return None
+        with closing(Workspace.open(place)) as workspace:
+            return workspace.study(self._taxonomy)
+
+    def _checked(self, name: str) -> str:
+        name, place = checked_person(name), self._place()
+        if isinstance(place, Path) and not place.exists():
+            return name
+        with closing(Workspace.open(place)) as workspace:
+            return unlike_others(workspace, name)
+
+    def _place(self) -> str | Path:
+        if self._workspace is not None:
+            return self._workspace if "://" in self._workspace else Path(self._workspace)
+        return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
+
+    async def _leave(self, request: web.Request) -> web.Response:
+        visitor = request.cookies.get(self.cookie, "")
+        self._visitors.pop(visitor, None)
+        await self.apps.end_of_visitor(visitor)
+        answer = _to_page()
+        answer.del_cookie(self.cookie)
+        return answer
+
+    def _page_key(self, request: web.Request) -> PageKey:
+        return PageKey(request.cookies.get(self.cookie, ""), request.match_info["page"])
+
+    async def _app_state(self, request: web.Request) -> web.Response:
+        """Return status 204 if the app of a page waits for it, 404 if it has ended."""
+        return web.Response(status=204 if self._page_key(request) in self.apps else 404)
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        """Connect a page to its app; only the page's first connection starts one."""
+        visitor = self._visitor(request)
+        if visitor is None:
+            raise web.HTTPForbidden(text="Open the page first.")
+        key = self._page_key(request)
+        if "again" in request.query and key not in self.apps:
+            raise web.HTTPNotFound(text="The app has ended.")
+        workspace = () if visitor.workspace is None else ("--workspace", visitor.workspace)
+        command = (*self._command, *workspace, "--annotator", visitor.name, "--", *self._paths)
+        variables = _full_addresses(self._paths)
+        width = _size(request, "width", 80)
+        height = _size(request, "height", 24)
+        app = await self.apps.open(
+            key, command, variables, visitor.password, width=width, height=height
+        )
+        if app is None:
+            raise web.HTTPServiceUnavailable(text=f"{RUNNING_APPS} visitors are here already.")
+        socket = web.WebSocketResponse(
+            heartbeat=15, timeout=_CLOSE_SECONDS, max_msg_size=_LONGEST_MESSAGE
+        )
+        try:
+            await socket.prepare(request)
+            await app.connect(socket, request.transport)
+        finally:
+            if app.disconnect(socket):
+                if app.may_reconnect(socket):
+                    self.apps.keep(key)
+                else:
+                    await self.apps.end(key)
+        return socket
+
+
+def _size(request: web.Request, name: str, default: int) -> int:
+    value = request.query.get(name, "")
+    return limited_size(int(value)) if re.fullmatch("[0-9]{1,6}", value) else default
+
+
+def _to_page() -> web.Response:
+    return web.Response(status=303, headers={"Location": "/"})
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of an address that anybody may have made up; nothing where it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

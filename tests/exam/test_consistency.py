@@ -1,0 +1,85 @@
+"""How steady judges are: worked by hand, and what must hold of any."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.exam.consistency import Beside, beside_figures, samples_figures
+from mast_tui.figures.jackknife import share_of_traces
+
+
+def test_what_one_reading_finds_and_another_too() -> None:
+    # Of three readings two see the first finding, one the second and all the third: of the six
+    # times that something is found, two other readings each, eight of twelve find it too.
+    figures = samples_figures([[2 / 3, 1 / 3], [1.0]], 3, rounds=0, seed=0)
+    assert figures["again"]["value"] == pytest.approx(8 / 12)
+    assert figures["always"]["value"] == pytest.approx(1 / 3)
+    assert (figures["found"], figures["traces"]) == (3, 2)
+
+
+def test_readings_that_find_nothing_tell_nothing() -> None:
+    figures = samples_figures([[], []], 5, rounds=0, seed=0)
+    assert figures["again"]["value"] is None
+    with pytest.raises(ValueError, match="nothing of agreement"):
+        samples_figures([[1.0]], 1, rounds=0, seed=0)
+
+
+@given(
+    st.integers(2, 9).flatmap(
+        lambda k: st.tuples(
+            st.just(k), st.lists(st.lists(st.integers(1, k), max_size=4), min_size=1, max_size=8)
+        )
+    )
+)
+def test_it_is_the_share_of_all_pairs_of_readings(made: tuple[int, list[list[int]]]) -> None:
+    readings, counts = made
+    figures = samples_figures(
+        [[count / readings for count in of_trace] for of_trace in counts],
+        readings,
+        rounds=0,
+        seed=0,
+    )
+    pairs = [
+        (one, other)
+        for of_trace in counts
+        for count in of_trace
+        for one in range(readings)
+        for other in range(readings)
+        if one != other and one < count
+    ]
+    found = {count for of_trace in counts for count in of_trace}
+    if not found:
+        assert figures["again"]["value"] is None
+        return
+    met = sum(
+        1
+        for of_trace in counts
+        for count in of_trace
+        for one in range(count)
+        for other in range(count)
+        if one != other
+    )
+    assert figures["again"]["value"] == pytest.approx(met / len(pairs))
+
+
+def test_two_judges_side_by_side() -> None:
+    traces = [Beside(1, 1, 0, 12, 1, 0, True), Beside(1, 0, 1, 12, 0, 1, False)]
+    figures = beside_figures(traces, rounds=0, seed=0)
+    assert figures["verdicts"]["value"] == pytest.approx(26 / 28)
+    assert figures["modes"]["value"] == pytest.approx(4 / 6)
+    assert figures["places"]["value"] == 0.5
+    assert figures["step"]["value"] == 0.5
+    nothing = beside_figures([Beside(0, 0, 0, 14, 0, 0)] * 3, rounds=0, seed=0)
+    assert nothing["verdicts"]["value"] == 1
+    assert nothing["modes"]["value"] is None
+    assert nothing["step"]["value"] is None
+
+
+def test_an_interval_wants_three_traces_that_tell_of_it() -> None:
+    two = share_of_traces([(1, 2), (2, 2), (0, 0)], rounds=200, seed=0)
+    assert (two["value"], two["ci"]) == (0.75, None)
+    ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], rounds=200, seed=0)["ci"]
+    assert ends is not None
+    assert ends[0] < 6 / 12 < ends[1]
