@@ -18,11 +18,11 @@ from mast_tui.judges.llm.client.api_errors import (
 from mast_tui.judges.llm.client.hosts import host_of
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
-from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
-from tests.judges.llm.server import Action, ModelServer, Script, answer, document, status
+from tests.judges.llm.asking import asking
+from tests.judges.llm.server import Action, Script, answer, document, status
 
 HERE = "http://127.0.0.1:8000/v1"
-
+COLD = Parameters("m", temperature=0.0)
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object_schema", "json_object", "text")
 
@@ -56,98 +56,64 @@ def taking(
     return script
 
 
-@pytest.mark.parametrize(
-    ("forms", "reached"),
-    [
-        (FORMS, "json_schema"),
-        (FORMS[1:], "json_object_schema"),
-        (FORMS[2:], "json_object"),
-        (("text",), "text"),
-    ],
-)
+@pytest.mark.parametrize(("refusals", "reached"), [*enumerate(FORMS)])
 async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
-    forms: tuple[Form, ...], reached: Form
+    refusals: int, reached: Form
 ) -> None:
-    heard = Heard()
-    with ModelServer(taking(forms=forms)) as server:
-        async with a_client(server, heard=heard) as client:
-            for _ in range(3):
-                reply = await client.ask(a_request(), ANSWER_TOKENS)
-                assert reply.form == client.capabilities.request_form.form == reached
-        refusals = len(FORMS) - len(forms)
-        assert len(server.chats) == refusals + 3
-    assert len(heard.remarks) == refusals
+    async with asking(taking(forms=FORMS[refusals:])) as to:
+        for _ in range(3):
+            assert (await to.ask()).form == to.client.capabilities.request_form.form == reached
+        assert len(to.chats) == refusals + 3
+    assert len(to.heard.remarks) == refusals
 
 
-@pytest.mark.slow
 async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
-    heard = Heard()
     script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
-    with ModelServer(script) as server:
-        async with a_client(server, heard=heard, temperature=0.0) as client:
-            asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(16))
-            replies = await asyncio.gather(*asked)
-            before = len(server.chats)
-            await client.ask(a_request(), ANSWER_TOKENS)
-            assert len(server.chats) == before + 1
-        assert before <= 16 * 6
+    async with asking(script, parameters=COLD) as to:
+        replies = await asyncio.gather(*(to.ask() for _ in range(16)))
+        before = len(to.chats)
+        await to.ask()
+        assert len(to.chats) == before + 1
+    assert before <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
-    assert len(heard.remarks) == 4
-    assert any("temperature" in remark for remark in heard.remarks)
+    assert len(to.heard.remarks) == 4
+    assert any("temperature" in remark for remark in to.heard.remarks)
 
 
 async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
-    with ModelServer(taking(forms=("json_object_schema",), together=16)) as server:
-        async with a_client(server) as client:
-            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
-            assert client.capabilities.request_form.form == "json_object_schema"
-        assert len(server.chats) == 32
+    async with asking(taking(forms=("json_object_schema",), together=16)) as to:
+        await asyncio.gather(*(to.ask() for _ in range(16)))
+        assert to.client.capabilities.request_form.form == "json_object_schema"
+        assert len(to.chats) == 32
 
 
-async def test_a_temperature_is_sent_where_the_server_takes_it() -> None:
-    with ModelServer(taking()) as server:
-        async with a_client(server, temperature=0.25) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert server.chats[0].body["temperature"] == 0.25
-
-
-async def test_a_server_that_takes_no_limit_is_asked_without_one() -> None:
-    heard = Heard()
-    with ModelServer(taking(limits=())) as server:
-        async with a_client(server, heard=heard) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert not {"max_tokens", "max_completion_tokens"} & server.chats[-1].body.keys()
-    assert any("no limit" in remark for remark in heard.remarks)
+async def test_temperature_and_limit_are_sent_where_the_server_takes_them() -> None:
+    async with asking(taking(), parameters=COLD) as to:
+        await to.ask()
+        assert to.chats[0].body["temperature"] == 0.0
+    async with asking(taking(limits=())) as to:
+        await to.ask()
+        assert not {"max_tokens", "max_completion_tokens"} & to.chats[-1].body.keys()
+    assert any("no limit" in remark for remark in to.heard.remarks)
 
 
 async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> None:
-    with ModelServer(lambda _body, _n: status(400, "the JSON schema is invalid")) as server:
-        async with a_client(server) as client:
-            with pytest.raises(TraceFails, match="schema is invalid"):
-                await client.ask(a_request(), ANSWER_TOKENS)
-        assert len(server.chats) == 4
-
-
-async def test_an_error_about_something_else_gives_nothing_up() -> None:
-    heard = Heard()
-    with ModelServer(lambda _body, _n: status(400, "messages must alternate")) as server:
-        async with a_client(server, heard=heard) as client:
-            with pytest.raises(TraceFails):
-                await client.ask(a_request(), ANSWER_TOKENS)
-            assert client.capabilities.request_form.form == "json_schema"
-    assert heard.remarks == []
+    async with asking(status(400, "the JSON schema is invalid")) as to:
+        await to.fails(TraceFails, "schema is invalid")
+        assert len(to.chats) == 4
+    async with asking(status(400, "messages must alternate")) as to:  # it is about something else
+        await to.fails(TraceFails)
+        assert to.client.capabilities.request_form.form == "json_schema"
+    assert to.heard.remarks == []
 
 
 async def test_a_list_of_validation_errors_is_read() -> None:
-    def script(body: dict[str, object], _n: int) -> Action:
-        if "response_format" not in body:
-            return answer("ok")
-        place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
-        return document({"detail": [place]}, code=422)
-
-    with ModelServer(script) as server:
-        async with a_client(server) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).form == "text"
+    place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
+    refused = document({"detail": [place]}, code=422)
+    async with asking(
+        lambda body, _n: refused if "response_format" in body else answer("ok")
+    ) as to:
+        assert (await to.ask()).form == "text"
 
 
 @pytest.mark.parametrize(
@@ -166,8 +132,8 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, lim
 
 
 def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
-    heard = Heard()
-    forms = ApiCapabilities(Parameters("m", temperature=0.0), host_of(HERE), heard.remarks.append)
+    remarks: list[str] = []
+    forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
     first = forms.request_form
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
@@ -175,7 +141,7 @@ def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     assert forms.refused(first, "temperature")
     assert forms.refused(first, "temperature")
     assert not forms.refused(forms.request_form, "temperature")
-    assert len(heard.remarks) == 2
+    assert len(remarks) == 2
 
 
 OVERFLOWS = [
@@ -336,21 +302,17 @@ async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on(
             return status(400, f"{words} tokens, whereas you provided {room}.")
         return answer("ok")
 
-    heard = Heard()
-    with ModelServer(script) as server:
-        async with a_client(server, heard=heard) as client:
-            for _ in range(2):
-                assert (await client.ask(a_request(), 4_000)).text == "ok"
-            await client.ask(a_request(), 1_000)
-        assert [chat.body["max_tokens"] for chat in server.chats] == [4_000, 2_048, 2_048, 1_000]
-    (remark,) = heard.remarks
+    async with asking(script) as to:
+        for _ in range(2):
+            assert (await to.ask(room=4_000)).text == "ok"
+        await to.ask(room=1_000)
+        assert [chat.body["max_tokens"] for chat in to.chats] == [4_000, 2_048, 2_048, 1_000]
+    (remark,) = to.heard.remarks
     assert "gives answers of at most 2,048 tokens" in remark
 
 
 async def test_a_server_that_refuses_the_limit_which_it_has_named_stops_the_run() -> None:
     words = "max_tokens is too large. This model supports at most 2048 completion tokens"
-    with ModelServer(lambda _body, _n: status(400, words)) as server:
-        async with a_client(server) as client:
-            with pytest.raises(RunStops, match="allow fewer tokens"):
-                await client.ask(a_request(), 4_000)
-        assert len(server.chats) == 2
+    async with asking(status(400, words)) as to:
+        await to.fails(RunStops, "allow fewer tokens", room=4_000)
+        assert len(to.chats) == 2
