@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace
 from mast_tui.workspace.events.types import EventKind
-from tests.judges.llm.made_answers import said, shown, user_text, write_runs
+from tests.judges.llm.made_answers import said, user_text, write_runs
 from tests.judges.llm.server import Action, ModelServer, Script, answer, hang, status
 
 pytestmark = pytest.mark.slow
@@ -42,6 +42,13 @@ def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
     write_runs(folder, 6)
     return folder
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Twelve runs."""
+    write_runs(tmp_path / "many", 12)
+    return tmp_path / "many"
 
 
 @pytest.fixture
@@ -213,18 +220,6 @@ def no_schema(body: dict[str, Any], n: int) -> Action:
     return right(body, n)
 
 
-def test_what_the_server_does_not_take_is_told(runs: Path, workspace: Workspace) -> None:
-    heard: list[str] = []
-    with ModelServer(no_schema) as server:
-        summary = judged(server, runs, workspace, watch=Watch(on_wait=heard.append))
-    assert summary.form == "text"
-    assert set(heard) <= set(summary.remarks)
-    assert any("takes no JSON schema" in words for words in heard)
-    [run] = workspace.runs()
-    assert run.settings is not None
-    assert run.settings.form == "text"
-
-
 def in_prose(body: dict[str, Any], n: int) -> Action:
     return reply(f"<think>so</think>Here it is:\n```json\n{said(body)}\n```")
 
@@ -235,18 +230,16 @@ def in_prose(body: dict[str, Any], n: int) -> Action:
 def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
     runs: Path, workspace: Workspace, script: Script
 ) -> None:
+    heard: list[str] = []
     with ModelServer(script) as server:
-        summary = judged(server, runs, workspace)
+        summary = judged(server, runs, workspace, watch=Watch(on_wait=heard.append))
     assert dict(summary.steps) == {Step.JUDGED: 6}
     assert_each_judged_once(workspace, 6)
-
-
-def test_a_made_up_quote_is_kept_and_counted_as_not_found(runs: Path, workspace: Workspace) -> None:
-    made_up = "these words were never said by anybody here"
-    with ModelServer(lambda body, _n: reply(said(body, quote=made_up))) as server:
-        summary = judged(server, runs, workspace)
-    assert summary.quotes == QuoteCounts(not_found=6)
-    assert all(label.evidence and not label.evidence.placed for label in workspace.labels())
+    [run] = workspace.runs()
+    assert run.settings is not None
+    assert run.settings.form == summary.form == ("text" if script is no_schema else "json_schema")
+    assert any("takes no JSON schema" in words for words in heard) == (script is no_schema)
+    assert set(heard) <= set(summary.remarks)
 
 
 @pytest.mark.parametrize(
@@ -348,45 +341,33 @@ def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(
         assert judged(server, runs, workspace).steps == {Step.JUDGED: 6}
 
 
-def test_few_more_traces_are_open_than_are_asked_about(
-    tmp_path: Path, workspace: Workspace
-) -> None:
-    write_runs(tmp_path / "many", 24)
-    drawn = 0
+def test_few_more_traces_are_open_than_are_asked_about(many: Path, workspace: Workspace) -> None:
+    drawn: list[Trace] = []
+    open_ones: list[int] = []
 
     def counted() -> Iterator[Trace]:
-        nonlocal drawn
-        for trace in traces(tmp_path / "many"):
-            drawn += 1
+        for trace in traces(many):
+            drawn.append(trace)
             yield trace
 
-    through = 0
-    most = 0
-
     def on_trace(_: Progress) -> None:
-        nonlocal through, most
-        most = max(most, drawn - through)
-        through += 1
+        open_ones.append(len(drawn) - len(open_ones))
 
     with ModelServer(right) as server:
         setup = setup_for(server, concurrency=4)
         watch = Watch(on_trace=on_trace)
         asyncio.run(run_model_judge(setup, counted(), workspace, watch=watch))
-    assert drawn == through == 24
-    assert 4 <= most <= 6
+    assert len(drawn) == len(open_ones) == 12
+    assert 4 <= max(open_ones) <= 6
 
 
-def test_as_many_requests_are_under_way_as_were_allowed(
-    tmp_path: Path, workspace: Workspace
-) -> None:
-    write_runs(tmp_path / "many", 12)
-
+def test_as_many_requests_are_under_way_as_were_allowed(many: Path, workspace: Workspace) -> None:
     def once_one_was_usable(body: dict[str, Any], n: int) -> Action:
         action = right(body, n)
         return action if n <= FIRST else action.when_together(4)
 
     with ModelServer(once_one_was_usable) as server:
-        judged(server, tmp_path / "many", workspace, concurrency=4)
+        judged(server, many, workspace, concurrency=4)
         assert server.most_in_flight == 4
 
 
@@ -425,12 +406,11 @@ USELESS: dict[str, Action] = {
 
 @pytest.mark.parametrize("name", USELESS)
 def test_a_run_in_which_every_request_fails_ends_after_eight(
-    name: str, tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    name: str, many: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "back_off", lambda *_: 0.0)
-    write_runs(tmp_path / "many", 12)
     with ModelServer(lambda _body, _n: USELESS[name]) as server:
-        summary = judged(server, tmp_path / "many", workspace, concurrency=8)
+        summary = judged(server, many, workspace, concurrency=8)
         assert len(server.chats) <= 8
     assert summary.stopped is not None
     assert "in a row failed for the same reason" in summary.stopped or "none of 8" in (
@@ -440,31 +420,28 @@ def test_a_run_in_which_every_request_fails_ends_after_eight(
 
 
 def test_traces_that_fail_for_one_reason_end_a_run_also_later(
-    tmp_path: Path, workspace: Workspace
+    many: Path, workspace: Workspace
 ) -> None:
-    write_runs(tmp_path / "many", 12)
-
     def script(body: dict[str, Any], n: int) -> Action:
         return right(body, n) if n < 4 else status(400, f"no such thing as {n}")
 
     with ModelServer(script) as server:
-        summary = judged(server, tmp_path / "many", workspace, concurrency=1)
+        summary = judged(server, many, workspace, concurrency=1)
         assert len(server.chats) < 12, "but for those that were at hand already"
     assert summary.steps[Step.JUDGED] == 4
     assert summary.steps[Step.FAILED] >= 3
     assert summary.stopped is not None
     assert "3 traces in a row failed for the same reason" in summary.stopped
     with ModelServer(right) as server:
-        again = judged(server, tmp_path / "many", workspace, concurrency=1)
+        again = judged(server, many, workspace, concurrency=1)
     assert dict(again.steps) == {Step.KNOWN: 4, Step.JUDGED: 8}
 
 
 def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(
-    tmp_path: Path, workspace: Workspace
+    many: Path, workspace: Workspace
 ) -> None:
-    write_runs(tmp_path / "many", 12)
     with ModelServer(lambda _body, _n: status(400, "no such thing")) as server:
-        first = judged(server, tmp_path / "many", workspace, concurrency=1)
+        first = judged(server, many, workspace, concurrency=1)
         assert first.stopped is not None
         [run] = workspace.runs()
         failed = [trace.trace_id.split("-")[1] for trace in run.traces]
@@ -475,20 +452,9 @@ def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(
             return status(400, "no such thing") if again else right(body, n)
 
         server.script = script
-        second = judged(server, tmp_path / "many", workspace, concurrency=1)
+        second = judged(server, many, workspace, concurrency=1)
     assert second.stopped is None
     assert second.steps == {Step.FAILED: len(failed), Step.JUDGED: 12 - len(failed)}
-
-
-def test_samples_are_part_of_the_judges_name(runs: Path, workspace: Workspace) -> None:
-    with ModelServer(right) as server:
-        once = judged(server, runs, workspace)
-        twice = judged(server, runs, workspace, parameters=Parameters("test-model", samples=2))
-        assert len(server.chats) == 18
-    assert once.judge != twice.judge
-    assert dict(twice.steps) == {Step.JUDGED: 6}
-    names: Sequence[str] = [run.judge for run in workspace.runs()]
-    assert names == [once.judge, twice.judge]
 
 
 def test_what_is_taken_out_is_part_of_the_judges_name(runs: Path, tmp_path: Path) -> None:
@@ -521,13 +487,6 @@ def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(
     (failed,) = summary.failed
     assert failed.path.name == "run-0004.json"
     assert failed.problem == "the pattern “x.*?y|x” takes too long"
-
-
-def test_all_spans_are_shown_in_order(runs: Path, workspace: Workspace) -> None:
-    with ModelServer(right) as server:
-        judged(server, runs, workspace)
-        numbers = [[number for number, _ in shown(chat.body)] for chat in server.chats]
-    assert numbers == [[1, 2, 3, 4]] * 6
 
 
 def test_texts_that_are_not_shown_whole_are_counted(tmp_path: Path, workspace: Workspace) -> None:
