@@ -239,7 +239,7 @@ def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
     assert run.settings is not None
     assert run.settings.form == summary.form == ("text" if script is no_schema else "json_schema")
     assert any("takes no JSON schema" in words for words in heard) == (script is no_schema)
-    assert set(heard) <= set(summary.remarks)
+    assert script is not no_schema or set(heard) <= set(summary.remarks)
 
 
 @pytest.mark.parametrize(
