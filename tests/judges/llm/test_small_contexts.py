@@ -14,7 +14,7 @@ import pytest
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
+from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.llm.run.running import ModelRunSummary, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.runner import Step
@@ -107,21 +107,16 @@ def vllm(context: int) -> Script:
 def says_nothing(context: int) -> Script:
     """Refuses a prompt that is too long without a number."""
 
-    def script(body: dict[str, Any], _n: int) -> Action:
-        if tokens_of(body) > context:
-            return status(400, "Prompt is too long", code="context_length_exceeded")
-        return whole(body)
-
-    return script
+    refused = status(400, "Prompt is too long", code="context_length_exceeded")
+    return lambda body, _n: refused if tokens_of(body) > context else whole(body)
 
 
 def ollama(context: int) -> Script:
     """Cuts a prompt that is too long, and counts what is left."""
 
-    def script(body: dict[str, Any], _n: int) -> Action:
-        return answer(said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT)
-
-    return script
+    return lambda body, _n: answer(
+        said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT
+    )
 
 
 def thinking(tokens: int) -> Script:
@@ -152,22 +147,14 @@ def wordy(tokens: int) -> Script:
 
 def useless_at_first(body: dict[str, Any], n: int) -> Action:
     """Each question is answered without JSON first."""
-    if len(body["messages"]) < 3:
-        return answer("Nothing of note.", tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
-    return answer(
-        json.dumps({"modes": dict.fromkeys(("1", "1.3"), "absent")}),
-        tokens_in=tokens_of(body),
-        tokens_out=WORDS_OUT,
-    )
+    modes = {"modes": dict.fromkeys(("1", "1.3"), "absent")}
+    text = "Nothing of note." if len(body["messages"]) < 3 else json.dumps(modes)
+    return answer(text, tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
 
 
 def counts_alike(count: int) -> Script:
     """Reads everything, and counts the same for all requests."""
-
-    def script(body: dict[str, Any], _n: int) -> Action:
-        return answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
-
-    return script
+    return lambda body, _n: answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
 
 
 @pytest.fixture
@@ -261,7 +248,12 @@ def test_a_server_that_finds_everything_too_long_is_given_up_with_the_numbers(
 ) -> None:
     runs = write_runs(tmp_path / "runs", 6, words=300)
     with ModelServer(says_nothing(10)) as server:
-        summary = judged(setup_for(server), runs, workspace)
+        setup = setup_for(server)
+        guess = estimate_run(setup, traces(runs), workspace)
+        summary = judged(setup, runs, workspace)
+        # The notes on what was too long do not make answers free.
+        assert estimate_run(setup, traces(runs), workspace) == guess
+    assert guess.tokens_out > 0
     assert summary.stopped is not None
     assert "3 traces in a row failed for the same reason" in summary.stopped
     assert "Prompt is too long" in summary.stopped
@@ -373,16 +365,3 @@ def test_after_one_trace_the_estimate_is_near_to_what_is_spent(
     assert summary.steps[Step.JUDGED] == 11
     assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
     assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5
-
-
-def test_notes_of_requests_that_were_too_long_do_not_make_answers_free(
-    tmp_path: Path, workspace: Workspace
-) -> None:
-    runs = write_runs(tmp_path / "runs", 2, words=300)
-    with ModelServer(says_nothing(10)) as server:
-        setup = setup_for(server)
-        guess: Estimate = estimate_run(setup, traces(runs), workspace)
-        summary = judged(setup, runs, workspace)
-        assert summary.steps[Step.FAILED] == 2
-        assert estimate_run(setup, traces(runs), workspace) == guess
-    assert guess.tokens_out > 0
