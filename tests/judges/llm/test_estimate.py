@@ -17,7 +17,7 @@ from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import RunSettings, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import Asked, RunSettings, TraceRecord, Workspace, store_judgement
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.memory_trace import MemoryTrace
 
@@ -83,15 +83,15 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
         )
     write_runs(tmp_path / "runs", 1, spans=9)
     before = list(workspace.events())
-    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace)
+    seen: list[Estimate] = []
+    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=seen.append)
+    assert [one.traces for one in seen] == [1, 2, 3]
     assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)
     assert estimate_run(chosen, traces(tmp_path / "runs"), workspace, again=True).to_judge == 3
     assert list(workspace.events()) == before
 
 
 def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
-    from mast_tui.workspace import Asked
-
     trace = MemoryTrace().user("hello")
     workspace = Workspace.open(":memory:")
     guess = estimate_run(setup(), [trace], workspace).tokens_out
@@ -101,11 +101,3 @@ def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
             Asked(run, "t", f"k{number}", "{}", "stop", "text", 10, guess * 2, usable=True)
         )
     assert estimate_run(setup(), [trace], workspace).tokens_out == guess * 2
-
-
-def test_traces_are_let_go_one_by_one(tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs", 5)
-    seen: list[Estimate] = []
-    estimate_run(setup(), traces(tmp_path / "runs"), None, on_trace=seen.append)
-    assert [one.traces for one in seen] == [1, 2, 3, 4, 5]
-    assert sorted(one.tokens_in for one in seen) == [one.tokens_in for one in seen]
