@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step, run_judge
 from mast_tui.labels import Finding, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, WorkspaceError
+from tests.judges.llm.bench import traces
 
 MAST = load_mast()
 
@@ -52,11 +51,6 @@ def folder(tmp_path: Path) -> Path:
     for name in ("a.json", "b.json", "c.json"):
         write_run(tmp_path, name)
     return tmp_path
-
-
-def traces(folder: Path) -> Iterator[Trace]:
-    for report in scan([folder]):
-        yield from report.traces
 
 
 def test_every_trace_is_judged_and_kept(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Asked, RunSettings, TraceRecord, Workspace, store_judgement
+from tests.judges.llm.bench import traces
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.memory_trace import MemoryTrace
 
@@ -27,11 +26,6 @@ MAST = load_mast()
 def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None = None) -> Setup:
     parameters = Parameters("m", window_tokens=window_tokens, samples=samples)
     return Setup(MAST, parameters, "http://127.0.0.1:1/v1", prices=prices)
-
-
-def traces(folder: Path) -> Iterator[Trace]:
-    for report in scan([folder]):
-        yield from report.traces
 
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
