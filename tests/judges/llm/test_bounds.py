@@ -88,6 +88,7 @@ def unpacked_by_its_charset() -> Action:
     return Action(200, head + piece * 1_500, content_type="application/json; charset=zlib")
 
 
+MANY_FINDINGS: Final = {"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]}
 HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     "2 GB of gzip": (lambda: packed(2_000), 60, TOO_LONG),
     "2 GB of gzip in an error": (lambda: packed(2_000, code=400), 60, TOO_LONG),
@@ -96,16 +97,10 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     "a lot of packed nothing": (nothing_packed, 60, "an empty body"),
     "packed by its charset": (unpacked_by_its_charset, 60, "no JSON"),
     "an endless drip": (
-        lambda: Action(200, b" ", endless=True, drip=0.02),
-        0.5,
-        "no whole answer within 0.5 s",
+        lambda: Action(200, b" ", endless=True, drip=0.02), 0.5, "no whole answer within 0.5 s"
     ),
-    "a million findings": (
-        lambda: answer(json.dumps({"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]})),
-        60,
-        TOO_LONG,
-    ),
-}
+    "a million findings": (lambda: answer(json.dumps(MANY_FINDINGS)), 60, TOO_LONG),
+}  # fmt: skip
 """What a server does, the seconds that it gets, and what is said of it in the end."""
 
 

@@ -35,6 +35,7 @@ from tests.judges.llm.server import (
     MODEL,
     Action,
     ModelServer,
+    Script,
     answer,
     close,
     document,
@@ -304,14 +305,8 @@ async def test_a_busy_server_gets_fewer_requests_and_then_more_again() -> None:
             await to.ask()
         assert to.client.limiter.allowed == 8
     assert 4 <= fewer < 8
-
-
-async def test_a_limit_that_lets_others_through_uses_up_no_tries() -> None:
-    """A server that takes one of three requests keeps refusing somebody, and all get through."""
-
-    def script(_body: dict[str, object], n: int) -> Action:
-        return answer("ok") if n % 3 == 0 else status(429)
-
+    # A server that takes one of three requests keeps refusing somebody, and all get through.
+    script: Script = lambda _body, n: answer("ok") if n % 3 == 0 else status(429)  # noqa: E731
     async with asking(script, at_once=8, tries=2) as to:
         ends = await asyncio.gather(*(to.ask() for _ in range(12)), return_exceptions=True)
     assert sum(isinstance(end, Reply) for end in ends) >= 10
