@@ -170,10 +170,15 @@ def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
 
 
 @pytest.mark.parametrize("quote", [None, "", "  \n"])
-def test_a_claim_without_a_quote_keeps_its_range(quote: str | None) -> None:
-    at = look(trace_of(*TEXTS), Claimed(quote, 2, 3))
-    assert at.quote is None
-    assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
+@pytest.mark.parametrize(
+    ("ends", "place"),
+    [((2, 3), (2, 3)), *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7)))],
+)
+def test_a_claim_without_a_quote_keeps_its_range_as_far_as_it_exists(
+    quote: str | None, ends: tuple[int | None, int | None], place: tuple[int, int]
+) -> None:
+    at = look(trace_of(*TEXTS), Claimed(quote, *ends))
+    assert (at.quote, at.first, at.last) == (None, *place)
     assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
 
 
@@ -186,16 +191,16 @@ def test_a_quote_of_a_gap_alone_is_looked_for_as_it_stands(quote: str) -> None:
 
 def test_short_words_count_only_where_they_were_named() -> None:
     trace = trace_of(*TEXTS)
-    assert look(trace, Claimed("done", 8, 8)).span == 8
-    assert look(trace, Claimed("done", 3, 3)).span is None
-    assert look(trace, Claimed("done")).span is None
+    assert [look(trace, Claimed("done", *named)).span for named in ((8, 8), (3, 3), ())] == [
+        *(8, None, None)
+    ]
 
 
 def test_of_equal_places_the_named_one_then_the_nearest_counts() -> None:
-    trace = trace_of(*("the same words again" if n % 10 == 0 else f"step {n}" for n in range(60)))
-    assert look(trace, Claimed("the same words again", 30, 30)).span == 30
-    assert look(trace, Claimed("the same words again", 38, 38)).span == 40
-    assert look(trace, Claimed("the same words again", 32, 33)).span == 30
+    words = "the same words again"
+    trace = trace_of(*(words if n % 10 == 0 else f"step {n}" for n in range(60)))
+    for named, span in (((30, 30), 30), ((38, 38), 40), ((32, 33), 30)):
+        assert look(trace, Claimed(words, *named)).span == span
 
 
 def test_words_of_the_named_span_go_before_the_same_words_far_away() -> None:
@@ -263,12 +268,6 @@ def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
     at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
     assert at.words.char_start == 0
     assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
-
-
-@pytest.mark.parametrize("ends", [(99, 2), (2, None), (None, 2), (2, -7)])
-def test_a_range_counts_as_far_as_it_exists(ends: tuple[int | None, int | None]) -> None:
-    at = look(trace_of(*TEXTS), Claimed(None, *ends))
-    assert (at.first, at.last) == (2, 2)
 
 
 def test_a_trace_without_spans_has_no_places() -> None:

@@ -126,15 +126,11 @@ def test_verdicts_in_other_words_and_those_that_cannot_be_read(
     assert value is not None or any("1.3" in remark for remark in answer.remarks)
 
 
-def test_findings_count_whatever_the_verdict_beside_them() -> None:
+def test_findings_count_whatever_the_verdict_and_present_is_one_without_a_place() -> None:
     for verdict in ("absent", "unsure", None, "perhaps"):
         answer = read_one(finding(), verdict=verdict)
         assert answer.verdicts == {REPEATS: PRESENT}
-        assert len(answer.findings) == 1
-        assert len(answer.remarks) == 1
-
-
-def test_present_without_a_finding_is_a_finding_without_a_place() -> None:
+        assert len(answer.findings) == len(answer.remarks) == 1
     answer = read_one()
     (found,) = answer.findings
     assert (place_of(found), found.evidence) == ((None, None), None)
@@ -142,23 +138,19 @@ def test_present_without_a_finding_is_a_finding_without_a_place() -> None:
     assert answer.remarks
 
 
-def test_a_mode_twice_is_one_mode_with_all_findings() -> None:
+def test_a_mode_twice_is_one_mode_with_all_findings_and_of_equal_ones_the_surest() -> None:
     modes = [
         entry("1.3", "absent"),
-        entry("1.3", "present", finding()),
+        entry("1.3", "present", finding(confidence=0.3)),
         entry("1.3", "unsure"),
-        entry("1.3", "present", finding(first=2, last=2), finding()),
-        entry("1.3", "absent"),
+        entry("1.3", "present", finding(first=2, last=2), finding(confidence=0.9)),
+        entry("1.3", "absent", finding(confidence=0.5)),
     ]
     answer = read({"modes": modes})
     assert answer.verdicts == {REPEATS: PRESENT}
-    assert [place_of(found)[0] for found in answer.findings] == [11, 1]
+    found = [(place_of(one)[0], one.confidence) for one in answer.findings]
+    assert found == [(11, 0.9), (1, 0.8)]
     assert "1.3 was answered more than once" in answer.remarks
-
-
-def test_of_equal_findings_the_surest_stays() -> None:
-    answer = read_one(finding(confidence=0.3), finding(confidence=0.9), finding(confidence=0.5))
-    assert [found.confidence for found in answer.findings] == [0.9]
 
 
 def test_what_was_not_asked_for_is_left_out_and_said() -> None:
@@ -362,41 +354,24 @@ def test_the_digest_comes_along_and_is_cut() -> None:
     assert read({"modes": modes, "digest": "so far"}).digest == ""
 
 
+NAMES = ["modes", "mode", "verdict", "findings", "first", "last", "quote", "rationale", "digest"]
+leaves = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-5, 40), st.floats(), st.text(max_size=8)),
+    st.sampled_from(["1.3", "present", "absent", "unsure", "#12", "80%", "\ud800"]),
+)
+keys = st.text(max_size=5) | st.sampled_from([*NAMES, "confidence", "decisive", *CODES])
 values = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-5, 40),
-        st.floats(),
-        st.text(max_size=8),
-        st.sampled_from(["1.3", "present", "absent", "unsure", "#12", "80%", "\ud800"]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(
-            st.one_of(
-                st.text(max_size=5),
-                st.sampled_from(
-                    ["modes", "mode", "verdict", "findings", "first", "last", "quote", "1.3",
-                     "rationale", "confidence", "decisive", "digest", *CODES]
-                ),
-            ),
-            inner,
-            max_size=5,
-        ),
-    ),
+    leaves,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
     max_leaves=20,
-)  # fmt: skip
+)
 
 
 @given(
-    st.one_of(
-        values,
-        st.builds(lambda modes: {"modes": modes}, st.lists(values, max_size=4)),
-        st.builds(
-            lambda one: {"modes": [entry("1.3", "present", one)]},
-            st.dictionaries(st.sampled_from(list(finding())), values),
-        ),
+    values
+    | st.lists(values, max_size=4).map(lambda modes: {"modes": modes})
+    | st.dictionaries(st.sampled_from(list(finding())), values).map(
+        lambda one: {"modes": [entry("1.3", "present", one)]}
     ),
     st.sampled_from([WHOLE, PART]),
     st.sampled_from(["{}", "```\n{}\n```", "so: {}", "{}}}", "{{{}", "<think>{}"]),
