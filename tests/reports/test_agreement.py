@@ -301,10 +301,10 @@ def test_a_caption_tells_a_paper_what_stands_behind_the_figures() -> None:
 
 
 def test_an_interval_that_would_not_hold_has_a_note_with_its_reason() -> None:
-    report = of_two("10" * 9, "11" + "10" * 8)
+    report = of_two("10" * 7, "11" + "10" * 6)
     mode = row(table(report, "modes"), MODES[0][0])
     assert estimate(mode, "gwet_ac1").withheld == "few_traces"
-    assert "it takes 20 or 50, by figure" in note(report, "few_traces").text
+    assert "it takes 16 or 50, by figure" in note(report, "few_traces").text
 
 
 def test_one_person_sight_is_a_warning_with_what_it_leaves_out() -> None:

@@ -221,8 +221,8 @@ def test_why_a_prevalence_cannot_be_corrected(
 
 
 def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:
-    judge = {**said("1" * 6 + "0" * 5 + "1" * 5 + "0" * 5), **said("10" * 30, prefix="u")}
-    gold = said("1" * 11 + "0" * 10)
+    judge = {**said("1" * 9 + "0" * 8 + "1" * 8 + "0" * 8), **said("10" * 30, prefix="u")}
+    gold = said("1" * 17 + "0" * 16)
     report = judge_report(
         given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(60))), rounds=500
     )
