@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
 from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
-from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.intervals import Z, wilson, wilson_of
 from mast_tui.figures.jackknife import (
     Scale,
@@ -26,10 +23,8 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
-from mast_tui.figures.two_by_two import cohen_kappa
-from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
-from tests.figures.agreement.tables import retest_table
+from tests.figures.agreement.tables import rotating_lines
 from tests.figures.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
@@ -140,45 +135,9 @@ def drawn(random: np.random.Generator, traces: int) -> Said:
     return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
 
 
-@pytest.mark.slow
-def test_intervals_of_five_traces_hold_what_they_say() -> None:
-    both = (CHANCES * TPR[0] * TPR[1] + (1 - CHANCES) * (1 - TNR[0]) * (1 - TNR[1])).sum()
-    ann, bob = (
-        (CHANCES * p + (1 - CHANCES) * (1 - n)).sum() for p, n in zip(TPR, TNR, strict=True)
-    )
-    truth = float(cohen_kappa(np.array([both, ann - both, bob - both, 14 - ann - bob + both])))
-    held, by_percentiles, studies = 0, 0, 250
-    for seed in range(studies):
-        said = drawn(np.random.default_rng(seed), 5)
-        ends = table_coefficients(sums_of(said, range(5), 1, 0).everything())["cohen_kappa"].ci
-        assert ends is not None
-        held += ends[0] <= truth <= ends[1]
-        values = table_values(sums_of(said, range(5), 200, seed, many=0).everything())
-        kappas = values["cohen_kappa"]
-        narrow = interval(kappas[0], kappas[1:])
-        by_percentiles += narrow is not None and narrow[0] <= truth <= narrow[1]
-    assert 0.91 <= held / studies <= 0.99
-    assert by_percentiles / studies < 0.89
-
-
 def of_two(ann: str, bob: str) -> Report:
     slug = MODES[0][0]
     return agreement_report(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
-
-
-def test_a_retest_of_two_traces_has_no_interval() -> None:
-    verdicts = {
-        (f"t{n}", slug): value
-        for n, value in ((0, VerdictValue.PRESENT), (1, VerdictValue.ABSENT))
-        for slug, _, _ in MODES
-    }
-    again = verdicts | {("t0", MODES[1][0]): VerdictValue.ABSENT}
-    given = study({("ann", MODES[0][0]): "10", ("bob", MODES[0][0]): "11"})
-    table = retest_table(MODES, ("t0", "t1"), verdicts, again)
-    report = agreement_report(replace(given, retests={"ann": table}), rounds=50)
-    kappa = report["retests"]["ann"]["cohen_kappa"]
-    assert kappa["ci"] is None
-    assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 3)
 
 
 def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
@@ -258,13 +217,6 @@ def test_a_mean_over_modes_needs_more() -> None:
     assert macro["raw_agreement"]["ci"] is not None
 
 
-def test_a_judge_of_few_traces_has_rates_with_intervals_and_kappa_without() -> None:
-    report = judge_report(counted(4, 1, 1, 6), rounds=50)
-    mode = report["modes"]["1.3"]
-    assert mode["cohen_kappa"]["ci_withheld"] == "few_traces"
-    assert mode["true_positive_rate"]["ci"] is not None
-
-
 def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
     labelled, alone = np.array([12.0, 0, 5, 12]), np.array([20.0, 30])
     few = corrected_prevalence(labelled, alone)
@@ -301,15 +253,7 @@ def test_what_is_withheld_is_no_interval() -> None:
 
 @pytest.fixture(scope="module")
 def rotating() -> Report:
-    """Three people, each trace labelled by two of them in turn; the truth is the same for all."""
-    random = np.random.default_rng(3)
-    lines: dict[str, str] = {"ann": "", "bob": "", "cat": ""}
-    for trace in range(60):
-        shows = random.random() < 0.4
-        for place, name in enumerate(lines):
-            said = shows if random.random() < 0.85 else not shows
-            lines[name] += "." if place == trace % 3 else str(int(said))
-    verdicts = {(name, MODES[0][0]): line for name, line in lines.items()}
+    verdicts = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
     return agreement_report(study(verdicts), rounds=50)
 
 
@@ -323,20 +267,3 @@ def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(rotating: Rep
     assert table["krippendorff_alpha"]["ci"] is not None
     # A pair is a study of two.
     assert table["pairs"]["ann|bob"]["gwet_ac1"]["ci"] is not None
-
-
-def test_where_all_label_all_mean_kappa_has_its_interval() -> None:
-    line = "10" * 40
-    said = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
-    report = agreement_report(study({(n, MODES[0][0]): s for n, s in said.items()}), rounds=50)
-    table = report["modes"]["1.3"]
-    assert table["few_shared_by_pair"] is None
-    assert table["cohen_kappa"]["ci"] is not None
-
-
-def test_who_does_not_label_a_trace_shares_it_with_nobody() -> None:
-    said = np.full((3, 12, 1), MISSING, dtype=np.int8)
-    said[0], said[1, :6], said[2, 6:] = PRESENT, PRESENT, ABSENT
-    table = sums_of(said, range(12), 5, 0).everything()
-    assert table.pair_traces == (6, 6, 0)
-    assert not table.rotates

@@ -107,14 +107,6 @@ def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
     assert report["macro"]["cohen_kappa"]["undefined"] == "no_overlap"
 
 
-def test_without_rounds_only_shares_have_intervals() -> None:
-    report = judge_report(counted(5, 2, 3, 9), rounds=0)
-    assert report["modes"]["1.3"]["true_positive_rate"]["ci"] is not None
-    assert report["modes"]["1.3"]["cohen_kappa"]["ci"] is None
-    assert report["macro"]["cohen_kappa"]["ci"] is None
-    assert report["pooled"]["raw_agreement"]["ci"] is None
-
-
 def test_the_same_seed_gives_the_same_report() -> None:
     given_ = counted(480, 240, 300, 1200)
     assert judge_report(given_, rounds=100, seed=3) == judge_report(given_, rounds=100, seed=3)

@@ -13,14 +13,13 @@ from scipy import stats
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.report import (
     Report,
-    StudyInput,
     agreement_report,
     halving,
 )
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
 from tests.figures.agreement.reference import cohen_kappa
-from tests.figures.agreement.tables import retest_table, verdict_table
+from tests.figures.agreement.tables import retest_table
 from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
@@ -147,14 +146,6 @@ def test_how_many_more_traces_would_halve_the_interval() -> None:
     }
 
 
-def test_four_times_the_traces_do_halve_the_interval() -> None:
-    def width(times: int) -> float:
-        said = {("ann", REPETITION): ANN * times, ("bob", REPETITION): BOB * times}
-        return agreement_report(study(said), rounds=2000)["halving"]["1.3"].get("width", 0)
-
-    assert width(4) == pytest.approx(width(1) / 2, rel=0.1)
-
-
 def test_what_was_left_out_is_told() -> None:
     said = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
     some = replace(
@@ -171,26 +162,6 @@ def test_what_was_left_out_is_told() -> None:
         "not_in_study": {},
         "open_codes": {"ann": 2, "bob": 0},
     }
-
-
-def test_copied_traces_are_named_with_who_labelled_them() -> None:
-    modes = tuple((f"mode_{n}", f"1.{n}", f"Mode {n}") for n in range(9))
-    block = "101100100"
-    verdicts = {
-        (name, f"t{trace}", slug): LETTERS[block[(n + trace) % 9 if trace > 2 else n]]
-        for name in ("ann", "bob")
-        for trace in range(6)
-        for n, (slug, _, _) in enumerate(modes)
-    }
-    traces = frozenset(f"t{n}" for n in range(6))
-    finished = {"ann": traces, "bob": traces}
-    table = verdict_table(modes, finished, verdicts)
-    copied = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
-    report = agreement_report(copied, rounds=0)
-    assert report["identical_blocks"] == [
-        {"traces": ["t0", "t1", "t2"], "annotators": ["ann", "bob"]}
-    ]
-    assert report["blocks"] == {"traces": 6, "distinct": 4}
 
 
 def test_a_category_shows_where_any_mode_within_does() -> None:
