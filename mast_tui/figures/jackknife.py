@@ -50,7 +50,7 @@ _STEADY: Final = frozenset(
 
 # From how much on an interval holds, by simulation.
 _LEAST_UNITS: Final = 16
-_LEAST_SAID: Final = 5
+_LEAST_ANSWERS: Final = 5
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
 """For each rating that a unit has: with more of them the spread is less, and not the bias."""
@@ -78,10 +78,10 @@ class Scale:
     of_answer: bool = False
     capped: bool = False
 
-    def cases(self, place: float) -> float:
-        """Return how many cases the traces are for a figure at this place between 0 and 1."""
+    def cases(self, position: float) -> float:
+        """Return how many cases the traces are for a figure at this position between 0 and 1."""
         # The variance of 2J / (1 + J), where J is a share of that many traces.
-        return 2 * self.traces / (2 - place) ** 2 if self.of_answer else float(self.traces)
+        return 2 * self.traces / (2 - position) ** 2 if self.of_answer else float(self.traces)
 
 
 def scale_of_mean(name: str) -> Scale:
@@ -111,7 +111,7 @@ class Support:
     rare_traces: int
     copied: bool = False
 
-    def said(self, name: str) -> float | None:
+    def answers(self, name: str) -> float | None:
         """Return how often the answer was given on which a figure rests; None if on both."""
         if name in _OF_PRESENT:
             return self.present
@@ -134,9 +134,9 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
         return ("copied_blocks" if support.copied else "few_traces"), FEWEST
     if support.units < _LEAST_UNITS:
         return ("copied_blocks" if support.copied else "few_traces"), _LEAST_UNITS
-    said = support.said(name)
-    if said is not None and said < _LEAST_SAID:
-        return "rare_answer", _LEAST_SAID
+    answers = support.answers(name)
+    if answers is not None and answers < _LEAST_ANSWERS:
+        return "rare_answer", _LEAST_ANSWERS
     if name != "raw_agreement" and support.rare_traces < SEEN_TWICE:
         return "single_trace", SEEN_TWICE
     return None
@@ -207,9 +207,9 @@ def jackknife_interval(
     """Return the interval of a figure from what it is without each trace.
 
     It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998), where p is the
-    figure's place on its scale and Var p the jackknife's variance. Where a trace has several
+    figure's position on its scale and Var p the jackknife's variance. Where a trace has several
     units it is made with Student's t, as the variance is then estimated from few traces; where
-    each trace is one unit the place itself tells the variance.
+    each trace is one unit the position itself tells the variance.
 
     Args:
         estimate: The figure of all traces.
@@ -225,22 +225,22 @@ def jackknife_interval(
     if traces < FEWEST or bool(np.isnan(left_out).any()):
         return None
     width = 1 - scale.lowest
-    place = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
+    position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
     error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
-    at_end = not _ALIKE < place < 1 - _ALIKE
+    at_end = not _ALIKE < position < 1 - _ALIKE
     if at_end and scale.traces:
-        place = float(round(place))
-        cases = scale.cases(place)
+        position = float(round(position))
+        cases = scale.cases(position)
     elif at_end or error <= _ALIKE:
         return None
     elif scale.traces:
         # The jackknife divides by the traces less one.
-        cases = place * (1 - place) / error**2 * traces / (traces - 1)
-        cases = min(cases, scale.cases(place)) if scale.capped else cases
+        cases = position * (1 - position) / error**2 * traces / (traces - 1)
+        cases = min(cases, scale.cases(position)) if scale.capped else cases
     else:
         # Wilson's formula has the normal distribution's quantile in it.
-        cases = place * (1 - place) / error**2 * (Z / student_t(traces - 1)) ** 2
-    low, high = wilson_of(place, cases)
+        cases = position * (1 - position) / error**2 * (Z / student_t(traces - 1)) ** 2
+    low, high = wilson_of(position, cases)
     return scale.lowest + width * low, scale.lowest + width * high
 
 

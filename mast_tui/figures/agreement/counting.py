@@ -97,7 +97,7 @@ class Sums:
 
     @property
     def annotators(self) -> int:
-        """How many annotators were counted."""
+        """The number of annotators."""
         return len(self.rated)
 
     def of(self, modes: Sequence[int]) -> TableSums:
@@ -163,12 +163,12 @@ class TableSums:
 
     @property
     def ratings(self) -> float:
-        """How many ratings a unit has, on average."""
+        """The mean number of ratings of a unit."""
         return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
 
     @property
     def present(self) -> float:
-        """How often each annotator of a unit said present, on average."""
+        """The mean number of presents that each annotator of a unit gave."""
         if not self.n:
             return 0.0
         return float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
@@ -186,7 +186,7 @@ class TableSums:
 
     @property
     def rare_traces(self) -> int:
-        """In how many traces the rarer answer occurs."""
+        """The number of traces in which the rarer answer occurs."""
         ratings, present = ways(len(self.rated)).T
         return min(self.traces_with(answer) for answer in (present, ratings - present))
 
@@ -244,7 +244,7 @@ class TableSums:
 
     @property
     def _judged_by_all(self) -> Floats:
-        """How many units there are of each of ``ways``, of those that everybody rated."""
+        """The numbers of units of each of ``ways``, of those that everybody rated."""
         people = len(self.rated)
         return np.where(ways(people)[:, 0] == people, self.patterns[0], 0.0)
 

@@ -133,8 +133,8 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
         return found
     difference, ends = _difference(used)
     found["difference_pp"] = 100 * difference
-    sides = (sum(one[1] for one in used), sum(one[3] for one in used))
-    withheld = why_no_difference(sum(one[0] + one[2] for one in used), sides)
+    sides = (sum(n for _, n, _, _ in used), sum(of for *_, of in used))
+    withheld = why_no_difference(sum(a + b for a, _, b, _ in used), sides)
     if withheld is not None:
         found["ci_withheld"] = withheld
         found["ci_needs"] = LEAST_OF_DIFFERENCE

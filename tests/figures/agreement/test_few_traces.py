@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -141,10 +143,10 @@ def of_two(ann: str, bob: str) -> Report:
 
 
 def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
-    few = of_two("10" * 7, "11" + "10" * 6)["modes"]["1.3"]
+    few: Any = of_two("10" * 7, "11" + "10" * 6)["modes"]["1.3"]
     for name in ("raw_agreement", "cohen_kappa", "gwet_ac1"):
         assert (few[name]["ci_withheld"], few[name]["ci_needs"]) == ("few_traces", 16)
-    rare = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
+    rare: Any = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
     for name in ("positive_agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha"):
         assert (rare[name]["ci_withheld"], rare[name]["ci_needs"]) == ("rare_answer", 5)
     for name in ("raw_agreement", "negative_agreement", "gwet_ac1"):
