@@ -58,7 +58,7 @@ class SessionRecord:
 
 
 @dataclass(slots=True)
-class Session:
+class SessionContext:
     """One session while it is translated, with the facts that its records state.
 
     Attributes:
@@ -85,7 +85,7 @@ Order = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecor
 """Returns the records that count, in reading order, and adds a problem for what is left out."""
 
 
-def stateless(translate: Translate) -> Callable[[Session], Translate]:
+def stateless(translate: Translate) -> Callable[[SessionContext], Translate]:
     """Return the translator of a format whose records can be taken apart one by one."""
     return lambda _session: translate
 
@@ -93,7 +93,12 @@ def stateless(translate: Translate) -> Callable[[Session], Translate]:
 def in_file_order(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return all records."""
+    """Return all records.
+
+    Args:
+        records: The records of a session.
+        _problems: The list for problems, of which there are none.
+    """
     return records
 
 
@@ -119,7 +124,7 @@ class SessionFormat:
     system: str | None
     marks: tuple[bytes, ...]
     recognises: Callable[[Sequence[Fields]], bool]
-    translator: Callable[[Session], Translate]
+    translator: Callable[[SessionContext], Translate]
     order: Order = in_file_order
     lists: tuple[str, ...] = ()
     keys: str = "id"
@@ -192,14 +197,14 @@ class SessionReader:
             number: The number of the session in a file with several; None for the only one.
         """
         problems: list[Problem] = []
-        kept = self._format.order(records, problems)
-        session = Session(header, [record.value for record in kept])
+        selected = self._format.order(records, problems)
+        session = SessionContext(header, [record.value for record in selected])
         for value in (header, *session.values, *(record.value for record in records)):
             self._take_facts(session, value)
         translate = self._format.translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
-        for record in kept:
+        for record in selected:
             turn = translate(record.value)
             if turn is not None:
                 key = text_at(record.value, self._format.keys) or record.place
@@ -223,7 +228,7 @@ class SessionReader:
             problems=[*problems, *mapper.problems],
         )
 
-    def _take_facts(self, session: Session, value: Fields) -> None:
+    def _take_facts(self, session: SessionContext, value: Fields) -> None:
         for name, paths in self._format.facts.items():
             if getattr(session, name) is None:
                 fact = text_at(value, paths)
@@ -316,52 +321,65 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
         parent_field: The field with the id of the record that it follows.
     """
 
-    def order(records: Sequence[SessionRecord], problems: list[Problem]) -> Sequence[SessionRecord]:
-        parents: dict[str, str | None] = {}
-        last: str | None = None
+    def _order(
+        records: Sequence[SessionRecord], problems: list[Problem]
+    ) -> Sequence[SessionRecord]:
+        parents = _parents(records, id_field, parent_field)
+        branches = _branches(parents)
+        abandoned: dict[str, list[SessionRecord]] = {}
         for record in records:
-            node = identifier_in(record.value, id_field)
-            if node is None:
-                continue
-            if node not in parents:
-                parent = identifier_in(record.value, parent_field)
-                begins_anew = (
-                    parent_field in record.value
-                    and record.value[parent_field] is None
-                    and holds_message(record.value)
-                )
-                if parent not in parents:
-                    parent = None if begins_anew else last
-                parents[node] = parent
-            last = node
-        way = set()
-        while last is not None:
-            way.add(last)
-            last = parents[last]
-        branches: dict[str, list[SessionRecord]] = {}
-        for record in records:
-            branch = identifier_in(record.value, id_field)
-            if branch is None or branch in way:
-                continue
-            while (parent := parents[branch]) is not None and parent not in way:
-                branch = parent
-            branches.setdefault(branch, []).append(record)
-        abandoned = [
-            branch
-            for branch in branches.values()
-            if any(holds_message(record.value) for record in branch)
-        ]
+            branch = branches.get(identifier_in(record.value, id_field))
+            if branch is not None and holds_message(record.value):
+                abandoned.setdefault(branch, []).append(record)
         if not abandoned:
             return records
-        left_out = {id(record) for branch in abandoned for record in branch}
-        messages = sum(holds_message(one.value) for branch in abandoned for one in branch)
-        counted = "1 message" if messages == 1 else f"{messages} messages"
-        named = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
+        messages = sum(map(len, abandoned.values()))
+        first = next(iter(abandoned.values()))[0]
+        count = "1 message" if messages == 1 else f"{messages} messages"
+        origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
         verb = "is" if messages == 1 else "are"
-        problems.append(Problem(abandoned[0][0].place, f"{counted} of {named} {verb} not shown"))
-        return [record for record in records if id(record) not in left_out]
+        problems.append(Problem(first.place, f"{count} of {origin} {verb} not shown"))
+        return [
+            record
+            for record in records
+            if branches.get(identifier_in(record.value, id_field)) not in abandoned
+        ]
 
-    return order
+    return _order
+
+
+def _parents(
+    records: Sequence[SessionRecord], id_field: str, parent_field: str
+) -> dict[str, str | None]:
+    """Return the parent of each node, which comes before it; None for one that begins anew."""
+    parents: dict[str, str | None] = {}
+    previous: str | None = None
+    for record in records:
+        node = identifier_in(record.value, id_field)
+        if node is None:
+            continue
+        if node not in parents:
+            parent = identifier_in(record.value, parent_field)
+            is_root = parent_field in record.value and record.value[parent_field] is None
+            if parent not in parents:
+                parent = None if is_root and holds_message(record.value) else previous
+            parents[node] = parent
+        previous = node
+    return parents
+
+
+def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
+    """Return by node the first node of the branch it is on; those on the last branch have none."""
+    on_last_branch: set[str] = set()
+    node = next(reversed(parents), None)
+    while node is not None:
+        on_last_branch.add(node)
+        node = parents[node]
+    branches: dict[str | None, str] = {}
+    for node, parent in parents.items():
+        if node not in on_last_branch:
+            branches[node] = branches.get(parent, node)
+    return branches
 
 
 def holds_message(record: Fields) -> bool:
@@ -372,12 +390,12 @@ def holds_message(record: Fields) -> bool:
 
 def _first_words(steps: Sequence[Step]) -> str | None:
     """Return what the user typed first, without what the program added to it."""
-    said = (
+    prompts = (
         words_of_user(step.text)
         for step in steps
         if step.role is Role.USER and step.kind is SpanKind.MESSAGE
     )
-    return next(filter(None, said), None)
+    return next(filter(None, prompts), None)
 
 
 def _listed(

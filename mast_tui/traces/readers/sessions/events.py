@@ -33,7 +33,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    Session,
+    SessionContext,
     SessionFormat,
     stateless,
     text_at,
@@ -74,7 +74,7 @@ class _KimiTranslator:
     counts, unless the context never got it. The tokens of a step belong to its last piece.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionContext) -> None:
         self._system_prompt: str | None = None
         self._in_context: set[str] = set()
         self._tokens: dict[int, Tokens | None] = {}
@@ -92,8 +92,8 @@ class _KimiTranslator:
                 last_of_step[step] = number
             elif kind_of(event) == "step.end":
                 counted = True
-                at = last_of_step.get(as_text(event.get("uuid")))
-                self._count(session.values, at, event.get("usage"))
+                number_of_last = last_of_step.get(as_text(event.get("uuid")))
+                self._count(session.values, number_of_last, event.get("usage"))
             elif kind_of(record) == "usage.record" and not counted:
                 self._count(session.values, last_of_step.get(None), record.get("usage"))
 
@@ -102,9 +102,9 @@ class _KimiTranslator:
             self._tokens[id(values[number])] = usage_tokens(usage, _KIMI_USAGE, "output")
 
     def __call__(self, record: Fields) -> Turn | None:
-        found = self._turn(record)
+        spoken = self._turn(record)
         tokens = self._tokens.get(id(record))
-        return found if found is None or tokens is None else replace(found, tokens=tokens)
+        return spoken if spoken is None or tokens is None else replace(spoken, tokens=tokens)
 
     def _turn(self, record: Fields) -> Turn | None:
         kind = kind_of(record)
@@ -239,7 +239,7 @@ class _CopilotTranslator:
     sub-agent name the call that began it.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionContext) -> None:
         self._session = session
         self._calls: set[str | None] = set()
         self._agents: dict[str, str] = {}
@@ -260,8 +260,8 @@ class _CopilotTranslator:
             case "assistant.message":
                 return self._message(record, data, agent)
             case "assistant.usage":
-                taken_in = "inputTokens cacheReadTokens cacheWriteTokens"
-                tokens = usage_tokens(data, taken_in, "outputTokens")
+                input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
+                tokens = usage_tokens(data, input_fields, "outputTokens")
                 return Turn((), tokens=tokens, model=name_in(data, "model"))
             case "tool.execution_start":
                 call = {
@@ -351,7 +351,9 @@ def _copilot_total(data: Fields) -> Tokens | None:
     ]
     if not sums:
         return None
-    return Tokens(sum(one.input or 0 for one in sums), sum(one.output or 0 for one in sums))
+    return Tokens(
+        sum(tokens.input or 0 for tokens in sums), sum(tokens.output or 0 for tokens in sums)
+    )
 
 
 COPILOT: Final = SessionFormat(
@@ -404,10 +406,10 @@ def _droid_event(record: Fields) -> Turn | None:
         case "tool_result":
             return turn(record, _droid_result(record))
         case "completion":
-            taken_in = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
-            tokens = usage_tokens(record.get("usage"), taken_in, "output_tokens")
-            said = THE_MODEL.says(text_in(record, "finalText") or "")
-            return replace(turn(record, said), tokens=tokens)
+            input_fields = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+            tokens = usage_tokens(record.get("usage"), input_fields, "output_tokens")
+            answer = THE_MODEL.says(text_in(record, "finalText") or "")
+            return replace(turn(record, answer), tokens=tokens)
         case "error":
             return note_of(record, "message", failed=True)
     return unknown_record(record)
@@ -476,7 +478,7 @@ class _McpTranslator:
     id that has none yet.
     """
 
-    def __init__(self, _session: Session) -> None:
+    def __init__(self, _session: SessionContext) -> None:
         self._methods: dict[str, tuple[str, str | None]] = {}
         self._asked = 0
 
