@@ -205,6 +205,8 @@ def _opencode_turn(record: Fields) -> Turn | None:
     if "part" in record:
         return _opencode_event(record)
     info = fields_of(record.get("info"))
+    if kind_of(record) == "error" and "sessionID" in record:
+        return turn(record, _opencode_error(fields_of(record.get("error"))))
     if "parts" not in record or "role" not in info:
         return unknown_record(record) if kind_of(record) else None
     speaker = USER if info.get("role") == "user" else THE_MODEL
@@ -212,12 +214,16 @@ def _opencode_turn(record: Fields) -> Turn | None:
     for number, part in enumerate(items_of(record.get("parts"))):
         pieces += opencode_part(fields_of(part), f"/parts/{number}", speaker)
     if error := fields_of(info.get("error")):
-        text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
-        pieces.append(log(text or dump_text(error), name_in(error, "name"), failed=True))
+        pieces.append(_opencode_error(error))
     start = unix_seconds(fields_of(info.get("time")).get("created"))
     spoken = tuple(piece for piece in pieces if not is_empty(piece))
     model = name_in(info, "modelID") or name_in(fields_of(info.get("model")), "modelID")
     return Turn(spoken, start, usage_tokens(info.get("tokens"), "input", "output"), model)
+
+
+def _opencode_error(error: Fields) -> Piece:
+    text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
+    return log(text or dump_text(error), name_in(error, "name"), failed=True)
 
 
 def _opencode_event(record: Fields) -> Turn | None:

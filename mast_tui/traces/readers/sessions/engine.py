@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +34,6 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     identifier_in,
     items_of,
-    kind_of,
     names,
     short_name,
 )
@@ -199,8 +200,8 @@ class SessionReader:
         problems: list[Problem] = []
         selected = self._format.order(records, problems)
         session = SessionContext(header, [record.value for record in selected])
-        for value in (header, *session.values, *(record.value for record in records)):
-            self._take_facts(session, value)
+        left_out = () if len(selected) == len(records) else (record.value for record in records)
+        self._take_facts(session, chain((header,), session.values, left_out))
         translate = self._format.translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
@@ -228,12 +229,17 @@ class SessionReader:
             problems=[*problems, *mapper.problems],
         )
 
-    def _take_facts(self, session: SessionContext, value: Fields) -> None:
-        for name, paths in self._format.facts.items():
-            if getattr(session, name) is None:
+    def _take_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
+        missing = dict(self._format.facts)
+        for value in values:
+            for name, paths in tuple(missing.items()):
                 fact = text_at(value, paths)
-                if name != "version" or not (fact or "").isdecimal():  # that of the file's layout
-                    setattr(session, name, fact)
+                if fact is None or (name == "version" and fact.isdecimal()):
+                    continue  # a number is the version of the file's layout
+                setattr(session, name, fact)
+                del missing[name]
+            if not missing:
+                return
 
     def _records(
         self, source: Source, problems: list[Problem]
@@ -295,18 +301,28 @@ def text_at(value: Fields, paths: str) -> str | None:
         value: A record.
         paths: Dotted paths, separated by spaces; ``type:path`` for records of that type alone.
     """
-    for path in names(paths):
-        kind, colon, dotted = path.rpartition(":")
-        if colon and kind_of(value) != kind:
+    for kind, outer, last in _parsed_paths(paths):
+        if kind and value.get("type") != kind:
             continue
-        *outer, last = dotted.split(".")
         fields = value
         for name in outer:
             fields = fields_of(fields.get(name))
-        text = identifier_in(fields, last)
-        if text is not None:
-            return short_name(text)
+        if last in fields:
+            text = identifier_in(fields, last)
+            if text is not None:
+                return short_name(text)
     return None
+
+
+@cache
+def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
+    """Return type, outer fields and last field of each path in a table of formats."""
+    parsed = []
+    for path in names(paths):
+        kind, _colon, dotted = path.rpartition(":")
+        *outer, last = dotted.split(".")
+        parsed.append((kind, outer, last))
+    return parsed
 
 
 def along_last_branch(id_field: str, parent_field: str) -> Order:

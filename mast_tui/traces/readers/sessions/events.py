@@ -27,6 +27,7 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     kind_of,
+    mostly,
     name_in,
     name_set,
     text_in,
@@ -51,7 +52,10 @@ from mast_tui.traces.readers.sessions.pieces import (
     usage_tokens,
 )
 
-_KIMI_USAGE: Final = "inputOther inputCacheRead inputCacheCreation"
+_KIMI_USAGE: Final = """
+    inputOther inputCacheRead inputCacheCreation
+    input_other input_cache_read input_cache_creation
+"""
 _KIMI_SETTINGS: Final = name_set("""
     metadata tools.set_active_tools llm.tools_snapshot llm.request usage.record turn.steer
     turn.ended permission.set_mode permission.record_approval_result plugin.session_start
@@ -63,8 +67,15 @@ def _is_kimi(records: Sequence[Fields]) -> bool:
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
+        or _wire_type(record) == "TurnBegin"
         for record in records
     )
+
+
+def _wire_type(record: Fields) -> str:
+    """Return the type of a message in the form that versions before Kimi Code wrote."""
+    message = fields_of(record.get("message"))
+    return kind_of(message) if "payload" in message else ""
 
 
 class _KimiTranslator:
@@ -90,6 +101,11 @@ class _KimiTranslator:
                 last_of_step[None] = number
             elif kind_of(event) in ("content.part", "tool.call"):
                 last_of_step[step] = number
+            elif kind_of(message) in ("ContentPart", "ToolCall"):
+                last_of_step[None] = number
+            elif kind_of(message) == "StatusUpdate":
+                usage = fields_of(message.get("payload")).get("token_usage")
+                self._count(session.values, last_of_step.pop(None, None), usage)
             elif kind_of(event) == "step.end":
                 counted = True
                 number_of_last = last_of_step.get(as_text(event.get("uuid")))
@@ -107,6 +123,10 @@ class _KimiTranslator:
         return spoken if spoken is None or tokens is None else replace(spoken, tokens=tokens)
 
     def _turn(self, record: Fields) -> Turn | None:
+        wire_type = _wire_type(record)
+        if wire_type:
+            payload = fields_of(fields_of(record.get("message")).get("payload"))
+            return _wire_turn(record, wire_type, payload)
         kind = kind_of(record)
         if kind in ("config.update", "profile.bind"):
             return self._prompt_of_system(record)
@@ -161,18 +181,40 @@ class _KimiTranslator:
             call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
             return turn(record, call_piece(call, "", agent))
         if kind == "tool.result":
-            result = fields_of(event.get("result"))
-            failed = flag_in(result, "isError")
-            status = SpanStatus.OK if failed is False else None
-            piece = result_piece(
-                {},
-                first_in(result, "output", "message", "content"),
-                "",
-                call_id=call_id,
-                status=SpanStatus.ERROR if failed else status,
-            )
-            return turn(record, piece)
+            return turn(record, _kimi_result(fields_of(event.get("result")), call_id))
         return None if kind in ("step.begin", "step.end") else unknown_record(record)
+
+
+_WIRE_NOTES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
+
+
+def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
+    """Return the turn of a message in the older form; None for what only tells of the program."""
+    match kind:
+        case "TurnBegin" | "SteerInput":
+            return turn(record, prompt(_kimi_text(payload.get("user_input"))))
+        case "ContentPart":
+            return turn(record, *_kimi_part(payload, ASSISTANT))
+        case "ToolCall":
+            return turn(record, call_piece(payload, "", ASSISTANT))
+        case "ToolResult":
+            result = fields_of(payload.get("return_value"))
+            return turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
+        case "SubagentEvent":
+            event = fields_of(payload.get("event"))
+            return _wire_turn(record, kind_of(event), fields_of(event.get("payload")))
+        case "StepInterrupted":
+            return turn(record, log(dump_text(payload) if payload else kind, kind, failed=True))
+    return turn(record, log(dump_text(payload), kind)) if kind in _WIRE_NOTES and payload else None
+
+
+def _kimi_result(result: Fields, call_id: str | None) -> Piece:
+    failed = flag_in(result, "isError", "is_error")
+    status = SpanStatus.OK if failed is False else None
+    output = first_in(result, "output", "message", "content")
+    return result_piece(
+        {}, output, "", call_id=call_id, status=SpanStatus.ERROR if failed else status
+    )
 
 
 def _kimi_agent(record: Fields) -> str:
@@ -467,8 +509,9 @@ def _rpc_of(record: Fields) -> Fields:
 
 
 def _is_mcp(records: Sequence[Fields]) -> bool:
-    methods = [as_text(_rpc_of(record).get("method")) or "" for record in records]
-    return any(method.startswith(_MCP_METHODS) for method in methods)
+    messages = [_rpc_of(record) for record in records]
+    methods = [as_text(message.get("method")) or "" for message in messages]
+    return mostly(bool, messages) and any(method.startswith(_MCP_METHODS) for method in methods)
 
 
 class _McpTranslator:

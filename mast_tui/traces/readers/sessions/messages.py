@@ -77,8 +77,9 @@ _GOOSE_PARTS: Final = ("toolRequest", "toolResponse")
 
 
 def _is_goose(records: Sequence[Fields]) -> bool:
+    has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
-        if "working_dir" in record and "role" not in record:
+        if has_header and isinstance(record.get("role"), str) and "content" in record:
             return True
         streamed = fields_of(record.get("message"))
         if kind_of(record) == "message" and "created" in streamed and "id" not in record:

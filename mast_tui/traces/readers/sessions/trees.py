@@ -45,7 +45,7 @@ _PI_MARKS: Final = name_set("toolResult bashExecution branchSummary compactionSu
 def _is_pi(records: Sequence[Fields]) -> bool:
     for record in records:
         if kind_of(record) == "session":
-            return "id" in record and "payload" not in record
+            return "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
         parts = map(kind_of, items_of(message.get("content")))
         if kind_of(record) == "message" and (
