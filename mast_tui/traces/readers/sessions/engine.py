@@ -15,6 +15,7 @@ from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_lines import glued_records
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -117,6 +118,7 @@ class SessionFormat:
         lists: The fields of a document that may hold the records.
         keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
+        documents_only: Whether files of lines are read by another reader.
         session_of: Returns the name of the session that a record belongs to, for files that may
             hold several.
     """
@@ -130,6 +132,7 @@ class SessionFormat:
     lists: tuple[str, ...] = ()
     keys: str = "id"
     facts: Mapping[str, str] = field(default_factory=dict)
+    documents_only: bool = False
     session_of: Callable[[Fields], str | None] | None = None
 
 
@@ -152,7 +155,10 @@ class SessionReader:
 
     def recognises(self, source: Source) -> bool:
         """Tell whether the file begins with records of the format."""
-        if not any(mark in source.head for mark in self._format.marks):
+        head = as_utf8(source.head)
+        if not any(mark in head for mark in self._format.marks):
+            return False
+        if self._format.documents_only and source.json_lines:
             return False
         records = source.head_records
         if len(records) < 2 and not source.json_lines:
@@ -259,9 +265,10 @@ class SessionReader:
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         document = source.json
-        if source.damage:
-            glued = [record.value for record in records_by_line(source, problems)]
-            document = glued if len(glued) > 1 else document
+        if source.damage and (
+            documents := glued_records(as_utf8(source.data).decode("utf-8", "replace"))
+        ):
+            document = documents
         if document is None:
             document = _document_after_text(source, problems)
         if isinstance(document, list):

@@ -306,3 +306,13 @@ CLAUDE_WEB: Final = SessionFormat(
     keys="uuid",
     facts={"id": "session_id id", "version": "version"},
 )
+
+CLAUDE_LIST: Final = replace(
+    CLAUDE_WEB,
+    recognises=lambda records: any(
+        _is_claude_line(record) and "sessionId" in record for record in records
+    ),
+    documents_only=True,
+    facts={"id": "sessionId", "version": "version"},
+)
+"""The records of a session as one document, without the tree that the lines of a session form."""
