@@ -107,6 +107,11 @@ class Source:
         nulls = self.head.count(b"\0")
         return nulls > 0 and (_JSON_BEGINS.match(self.head) is None or 8 * nulls > len(self.head))
 
+    @property
+    def holds_nul_bytes(self) -> bool:
+        """Whether there are NUL bytes in the head of a file that begins as JSON."""
+        return b"\0" in self.head and _JSON_BEGINS.match(self.head) is not None
+
     @cached_property
     def json(self) -> object | None:
         """The file as one JSON document in any UTF encoding, or None where it is not one.
@@ -182,6 +187,36 @@ class Source:
             if isinstance(value, dict):
                 records.append(value)
         return records
+
+
+class RecordsSource(Source):
+    """A file as if its records had stood on lines, or as if one of them were all of it."""
+
+    packing = "records"
+
+    def __init__(self, source: Source, records: bytes) -> None:
+        """Make a source of some of the content of another.
+
+        Args:
+            source: The file.
+            records: What is read in place of its content.
+        """
+        super().__init__(source.path)
+        self._file = source
+        self._records = records
+
+    @cached_property
+    def opened(self) -> OpenedFile:
+        """The file as it is when its first bytes are read."""
+        return self._file.opened
+
+    @cached_property
+    def _unpacked_head(self) -> bytes:
+        return self._records[: HEAD_BYTES + 1]
+
+    @cached_property
+    def _unpacked(self) -> Unpacked | None:
+        return Unpacked(self._records, None)
 
 
 def is_no_json(head: bytes) -> bool:
