@@ -143,11 +143,11 @@ def _behind_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
     line = text[begin:line_end]
     pos = begin + 1
     for _ in range(_MOST_TRIES):
-        found = _OBJECT.search(text, pos, line_end)
-        if found is None:
+        match = _OBJECT.search(text, pos, line_end)
+        if match is None:
             break
-        end = _end_of_record(decoder, line, found.start() - begin)
+        end = _end_of_record(decoder, line, match.start() - begin)
         if end is not None and not line[end:].strip():
-            return found.start()
-        pos = found.end()
+            return match.start()
+        pos = match.end()
     return line_end

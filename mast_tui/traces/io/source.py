@@ -98,7 +98,7 @@ class Source:
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether the head holds NUL bytes without being UTF-16 or UTF-32 with its mark.
+        """True if the head holds NUL bytes without being UTF-16 or UTF-32 with its mark.
 
         A few of them make no binary file of JSON, which cannot hold any: it is damaged.
         """
@@ -108,9 +108,12 @@ class Source:
         return nulls > 0 and (_JSON_BEGINS.match(self.head) is None or 8 * nulls > len(self.head))
 
     @property
-    def holds_nul_bytes(self) -> bool:
-        """Whether there are NUL bytes in the head of a file that begins as JSON."""
-        return b"\0" in self.head and _JSON_BEGINS.match(self.head) is not None
+    def line_of_nul_bytes(self) -> int | None:
+        """The first line with a NUL byte in the head of a file that begins as JSON, or None."""
+        position = self.head.find(b"\0")
+        if position < 0 or _JSON_BEGINS.match(self.head) is None:
+            return None
+        return self.head.count(b"\n", 0, position) + 1
 
     @cached_property
     def json(self) -> object | None:

@@ -37,7 +37,7 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 _RECORDS_TRIED: Final = 20
 """How many records no reader may know before the file is given up."""
 
-_NUL_BYTES: Final = Problem("whole file", "NUL bytes, as a crash leaves them, are left out")
+_NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
@@ -63,8 +63,10 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     assert report is not None
     if not report.traces or report.format == "text":
         report = _of_split_records(source) or report
-    if report.traces and source.holds_nul_bytes:
-        report = report._replace(problems=(*report.problems, _NUL_BYTES))
+    nul_line = source.line_of_nul_bytes if report.traces else None
+    if nul_line is not None:
+        damage = Problem(f"line {nul_line}", _NUL_BYTES)
+        report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
         big.offer(trace, source)
