@@ -67,7 +67,8 @@ PEOPLE: Final = (
 )
 
 
-def main() -> None:
+def make(output: Path) -> None:
+    """Write the workspace of the samples to a file."""
     traces = {
         (trace.path.name, trace.record): trace
         for report in scan([SAMPLES])
@@ -87,10 +88,7 @@ def main() -> None:
             "import", str(table), "--format", "csv-long", "--allow-new", "--workspace", database
         )
         adjudicate(database, list(traces.values()))
-        output = str(SAMPLES / "workspace.jsonl")
-        command("export", "--format", "jsonl", "-o", output, "--workspace", database)
-        command("agree", "--workspace", database)
-        command("status", "--workspace", database)
+        command("export", "--format", "jsonl", "-o", str(output), "--workspace", database)
 
 
 def command(*args: str) -> None:
@@ -221,7 +219,8 @@ def adjudicate(database: str, traces: list[Trace]) -> None:
     entries = sorted(
         queue(workspace, MAST, adjudicator, order_of=order_of), key=lambda entry: entry.trace_id
     )
-    kept = [entry.trace_id for entry in entries if entry.left][-LEFT_OPEN:]
+    disputed = [entry.trace_id for entry in entries if entry.gold and entry.gold.conflicts]
+    kept = disputed[-LEFT_OPEN:]
     for entry in entries:
         sitting = Adjudication(
             workspace, MAST, entry.trace_id, adjudicator, order=order_of(entry.trace_id)
@@ -251,4 +250,4 @@ def reason_for(shows: bool) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    make(SAMPLES / "workspace.jsonl")

@@ -314,7 +314,7 @@ def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[Case]:
     Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
     where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
     """
-    ends = {termination.TOO_EARLY, verification.FAILING}
+    ends = {termination.TOO_EARLY, verification.MODE}
     for trace, found in judged.of(path):
         failed = trace.meta.outcome is Outcome.FAILED
 

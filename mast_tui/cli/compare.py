@@ -13,6 +13,7 @@ from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
+from mast_tui.traces.io.named_paths import file_or_record, only_records
 from mast_tui.traces.io.remote import is_url, trace_path
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -64,29 +65,26 @@ def compare_command(
 
 
 def _trace(named: str) -> Trace:
-    """The trace that is meant, read to its end."""
-    path = trace_path(named)
-    number = 0
-    file, sign, record = named.rpartition("#")
-    is_numbered = bool(sign) and record.isdecimal() and (is_url(named) or not path.exists())
-    if is_numbered:
-        path = trace_path(file)
-        number = int(record)
+    """Return the trace that is named, read to its end."""
+    address, sign, number = named.rpartition("#")
+    record = int(number) if is_url(named) and sign and number.isdecimal() else None
+    if record is not None:
+        path = trace_path(address)
+    else:
+        path = trace_path(named) if is_url(named) else file_or_record(named)
     if not path.exists():
         raise click.ClickException(f"{path}: no such file; name a trace, or FILE#1 for its second")
     report = read_file(path, named=True)
+    if record is not None:
+        report = only_records(report, (record,))
     if report.failed is not None or report.skipped is not None:
         raise click.ClickException(f"{path}: {report.failed or report.skipped}")
-    if len(report.traces) > 1 and not is_numbered:
+    if len(report.traces) > 1:
         last = len(report.traces) - 1
         raise click.ClickException(
             f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"
         )
-    if number >= len(report.traces):
-        raise click.ClickException(
-            f"{path}: holds {counted(len(report.traces), 'trace')}, no #{number}"
-        )
-    trace = report.traces[number]
+    trace = report.traces[0]
     read_fully(trace)
     return trace
 

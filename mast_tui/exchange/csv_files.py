@@ -1,7 +1,8 @@
 """Reading and making CSV as Python, R and spreadsheets agree on it.
 
-UTF-8 (a byte order mark is read and not written), comma, double quotes where needed, one heading
-row. Cells are data and stay as they are, also those that a spreadsheet would take for a formula.
+UTF-8 (a byte order mark is read and not written), comma (semicolon and tab are read too), double
+quotes where needed, one heading row. Cells are data and stay as they are, also those that a
+spreadsheet would take for a formula.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.traces.io.decoding import csv_separator
 
 _MAX_CELL: Final = 1 << 30
 _ROWS_AT_ONCE: Final = 500
@@ -44,7 +46,9 @@ class CsvRow(NamedTuple):
 
 def _table(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:
     """A file's columns, and its rows as they are asked for: a problem where one is broken."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    text = _text(path)
+    lines_of_text = io.StringIO(text, newline="")
+    reader = csv.reader(lines_of_text, strict=True, delimiter=csv_separator(text))
     lines = _lines(reader)
     _, heading = next(lines, (0, None))
     if not isinstance(heading, list) or not any(heading):

@@ -192,7 +192,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None
     return None
 
 
-def find_near(text: str, part: str, start: int, reach: int) -> Place | None:
+def find_within(text: str, part: str, start: int, reach: int) -> Place | None:
     """Return the place of the same words near a place, None where they do not stand there.
 
     Args:

@@ -20,8 +20,8 @@ from mast_tui.judges.fuzzy_match import (
     Place,
     clipped,
     closest,
-    find_near,
     find_part,
+    find_within,
     layers,
     letters,
     parts,
@@ -229,7 +229,7 @@ class Locator:
         span = index
         for number, piece in enumerate(pieces):
             if number and not (_is_long(piece) and _is_long(pieces[number - 1])):
-                nearby = find_near(text, piece, offset, SHORT_GAP)
+                nearby = find_within(text, piece, offset, SHORT_GAP)
                 if nearby is None or span != index:
                     return None
                 places.append(nearby)

@@ -132,6 +132,17 @@ class ShardFolder:
         except OSError as error:
             raise self._failed(error) from error
 
+    def withdraw(self, shard: str) -> None:
+        """Remove the traces of a shard, so that it is no longer done."""
+        path = self.path(traces_file(shard))
+        try:
+            if self._files is not None:
+                self._files.rm_file(path)
+                return
+            Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
+
     def path(self, name: str) -> str:
         """Where a file lies, as ``filesystem`` names it."""
         return f"{self._root.rstrip('/')}/{name}"

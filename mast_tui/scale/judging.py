@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import takewhile
@@ -20,7 +20,7 @@ from mast_tui.judges.runner import Looking
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.folder import Manifest, ShardFolder
-from mast_tui.scale.tables import Judged, write_shard
+from mast_tui.scale.tables import Judged, RequestSize, write_shard
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace
@@ -58,7 +58,8 @@ class UnitJudged:
     """What came of a unit: what was said of its traces, and its reports, without traces.
 
     ``unanswered`` are paths of which nothing was said for a reason that may pass; ``stopped`` says
-    why nothing more can be said of any. ``usage`` is what asking a model took.
+    why nothing more can be said of any. ``usage`` is what asking a model took, ``requests`` are
+    those on whose answers the judgements rest.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -66,6 +67,7 @@ class UnitJudged:
     unanswered: tuple[tuple[str, str], ...] = ()
     stopped: str | None = None
     usage: Usage = _NOTHING_USED
+    requests: frozenset[RequestSize] = frozenset()
 
 
 Judging = Callable[[Sequence[Unit]], Sequence[UnitJudged]]
@@ -97,6 +99,14 @@ class ShardTotals:
         self.skipped += other.skipped
         self.stopped = self.stopped or other.stopped
         self.usage += other.usage
+
+    def drop(self, other: ShardTotals) -> None:
+        """Take out what came of a shard that is judged again; what was paid stays."""
+        self.written -= other.written
+        self.traces -= other.traces
+        self.by_mode.subtract(other.by_mode)
+        self.failed = [one for one in self.failed if one not in other.failed]
+        self.skipped = [one for one in self.skipped if one not in other.skipped]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,15 +146,17 @@ class JudgeUnits:
         return judged_as(trace, look.judgement or Judgement())
 
 
-def judged_as(trace: Trace, said: Judgement) -> Judged:
+def judged_as(trace: Trace, judgement: Judgement) -> Judged:
     """What was said of a trace, with all that is known of it.
 
     Args:
         trace: Read to its end.
         said: By any judge.
     """
-    onsets = _onsets(trace, said.findings)
-    return Judged(TraceRecord.of(trace), said.findings, onsets, said.unsure, said.judged)
+    onsets = _onsets(trace, judgement.findings)
+    return Judged(
+        TraceRecord.of(trace), judgement.findings, onsets, judgement.unsure, judgement.judged
+    )
 
 
 def _onsets(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:
@@ -169,7 +181,7 @@ class WriteShards:
         """What came of each."""
         return [self.write(one, self.judging(one.units)) for one in shards]
 
-    def write(self, shard: Shard, found: Iterable[UnitJudged]) -> ShardTotals:
+    def write(self, shard: Shard, units: Iterable[UnitJudged]) -> ShardTotals:
         """Write what was said of the traces of a shard, each trace once.
 
         Args:
@@ -177,36 +189,38 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        told = ShardTotals(written=1)
-        for unit in found:
+        totals = ShardTotals(written=1)
+        requests: set[RequestSize] = set()
+        for unit in units:
+            requests |= unit.requests
             if unit.stopped is not None or unit.unanswered:
-                told.written = 0
-            told.stopped = told.stopped or unit.stopped
-            told.usage += unit.usage
-            told.failed += unit.unanswered
+                totals.written = 0
+            totals.stopped = totals.stopped or unit.stopped
+            totals.usage += unit.usage
+            totals.failed += unit.unanswered
             for one in unit.judged:
                 judged.setdefault(one.key, one)
                 if one.problem is not None:
-                    told.failed.append((str(one.record.path), one.problem))
-            _note_unread(unit.reports, told)
-        if told.written:
-            write_shard(self.folder, shard.name, [*judged.values()], self.manifest)
-            told.traces = len(judged)
-            told.by_mode.update(
+                    totals.failed.append((str(one.record.path), one.problem))
+            _note_unread(unit.reports, totals)
+        if totals.written:
+            write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
+            totals.traces = len(judged)
+            totals.by_mode.update(
                 finding.mode
                 for one in judged.values()
                 for finding in one.findings
                 if finding.mode in self.manifest.looks_at
             )
-        return told
+        return totals
 
 
-def _note_unread(reports: Iterable[FileReport], told: ShardTotals) -> None:
+def _note_unread(reports: Iterable[FileReport], totals: ShardTotals) -> None:
     for report in reports:
         if report.failed is not None:
-            told.failed.append((str(report.path), report.failed))
+            totals.failed.append((str(report.path), report.failed))
         elif report.skipped is not None:
-            told.skipped.append((str(report.path), report.skipped))
+            totals.skipped.append((str(report.path), report.skipped))
 
 
 def judge_into_shards(
@@ -220,10 +234,12 @@ def judge_into_shards(
     *,
     files: int | None = None,
     tell: Callable[[ShardRun], object] = lambda _: None,
+    outdated: Callable[[Iterable[str]], Collection[str]] = lambda _: (),
 ) -> ShardRun:
     """Let a judge look at all traces under paths, and write what it finds as shards.
 
-    A shard that is written is not written again: after a death the same call goes on.
+    A shard that is written is not written again, unless it is outdated: after a death the same
+    call goes on.
 
     Args:
         judge: Its name.
@@ -235,6 +251,7 @@ def judge_into_shards(
         workers: Who reads and judges; None for this process alone.
         files: How many files a shard has on average; None leaves it to their number.
         tell: Told of the run as far as it has come.
+        outdated: Returns those of some written shards that have to be judged again.
 
     Raises:
         WorkspaceError: The judge knows no mode of the taxonomy.
@@ -255,29 +272,50 @@ def judge_into_shards(
     _note_unread(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
+    results: dict[str, ShardTotals] = {}
+    judged_again: set[str] = set()
     left = [shard for shard in shards if shard.name not in done]
+    while True:
+        for shard, totals in _written(write, left, workers, run):
+            results[shard.name] = totals
+            run.take(totals)
+            tell(run)
+        again = outdated(folder.done(manifest) - judged_again)
+        for name in again:
+            folder.withdraw(name)
+            if name in results:
+                run.drop(results.pop(name))
+            else:
+                run.known -= 1
+        if run.stopped is not None or not again:
+            return run
+        judged_again.update(again)
+        left = [shard for shard in shards if shard.name in again]
+
+
+def _written(
+    write: WriteShards, shards: Sequence[Shard], workers: Workers | None, run: ShardRun
+) -> Iterator[tuple[Shard, ShardTotals]]:
+    """Write shards until the run stops; last those with a file that ends every process."""
     lost: list[Shard] = []
-    begun = takewhile(lambda _: run.stopped is None, left)
-    for shard, written in zip(left, each(write, begun, workers), strict=False):
-        if isinstance(written, LostItem):
+    begun = takewhile(lambda _: run.stopped is None, shards)
+    for shard, totals in zip(shards, each(write, begun, workers), strict=False):
+        if isinstance(totals, LostItem):
             lost.append(shard)
         else:
-            run.take(written)
-            tell(run)
+            yield shard, totals
     for shard in lost:
-        run.take(_one_by_one(write, shard, workers))
-        tell(run)
-    return run
+        yield shard, _one_by_one(write, shard, workers)
 
 
 def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:
     """Write a shard that has ended every process that had it, but what of it ends them."""
-    found = each(write.judging, shard.units, workers)
+    units = each(write.judging, shard.units, workers)
     return write.write(
         shard,
         (
             _lost(unit, one) if isinstance(one, LostItem) else one
-            for unit, one in zip(shard.units, found, strict=True)
+            for unit, one in zip(shard.units, units, strict=True)
         ),
     )
 
@@ -294,17 +332,17 @@ def _cut(
     Where one ends follows from a file's own name, so that a file which comes or goes changes the
     shard that it is in and no other.
     """
-    found: list[Unit] = []
+    all_units: list[Unit] = []
     for step in Scan(path.absolute() for path in paths).steps():
         if isinstance(step, FileReport):
             skipped.append(step)
         elif isinstance(step, Unit):
-            found.append(step)
-    size = wanted or _files_for(len(found))
+            all_units.append(step)
+    size = wanted or _files_for(len(all_units))
     states: dict[Path, object] = {}
     units: list[Unit] = []
     room = 0
-    for unit in found:
+    for unit in all_units:
         units.append(unit)
         room += sum(size_of for _, size_of, _ in _parts(unit))
         ends = len(units) * _LONGEST >= size and crc32(str(unit.path).encode()) % size == 0
@@ -324,13 +362,14 @@ def _files_for(files: int) -> int:
 
 
 def _shard(units: Sequence[Unit], whose: str, states: dict[Path, object]) -> Shard:
-    told: list[Any] = [whose, __version__]
+    states_of_units: list[Any] = [whose, __version__]
     for unit in units:
         folder = unit.path.parent
         if folder not in states:
             states[folder] = _state(folder / FILE_NAME)
-        told.append([*_parts(unit), unit.named, states[folder]])
-    return Shard(sha256(json.dumps(told).encode()).hexdigest()[:24], tuple(units))
+        state = [*_parts(unit), unit.named, states[folder]]
+        states_of_units.append(state if unit.records is None else [*state, sorted(unit.records)])
+    return Shard(sha256(json.dumps(states_of_units).encode()).hexdigest()[:24], tuple(units))
 
 
 def _parts(unit: Unit) -> list[tuple[str, int, int]]:
@@ -340,7 +379,7 @@ def _parts(unit: Unit) -> list[tuple[str, int, int]]:
 
 def _state(path: Path) -> tuple[str, int, int]:
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:  # whoever reads it says why
         return str(path), 0, 0
-    return str(path), found.st_size, found.st_mtime_ns
+    return str(path), stat.st_size, stat.st_mtime_ns

@@ -18,7 +18,7 @@ from mast_tui.judges.llm.run.consent import what_is_sent
 from mast_tui.scale.command import print_shards, show_progress
 from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import judge_into_shards
-from mast_tui.scale.model_judging import JudgeUnitsByModel
+from mast_tui.scale.model_judging import JudgeUnitsByModel, outdated_shards
 from mast_tui.scale.shared_allowance import SPENT, shared
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def judge_with_model(
             workers,
             files=files,
             tell=partial(show_progress, pool),
+            outdated=partial(outdated_shards, folder),
         )
         if books is not None and (books.spent or run.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -12,7 +12,7 @@ import orjson
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import ModelClient, Reply
+from mast_tui.judges.llm.request import MOST_TOKENS, ModelClient, Reply, was_truncated
 from mast_tui.judges.llm.run.judging import Reading
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
@@ -20,7 +20,7 @@ from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import UnitJudged, judged_as
 from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
-from mast_tui.scale.tables import Judged
+from mast_tui.scale.tables import Judged, RequestSize, read_requests
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace
@@ -29,6 +29,9 @@ from mast_tui.workspace import TraceRecord, Usage
 
 ANSWERS: Final = "answers"
 """The folder among the shards with a file for each answer, by what was asked."""
+
+_TRUNCATED: Final = "truncated-"
+"""How the names of files begin that record to how many tokens a server truncated requests."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +59,32 @@ class JudgeUnitsByModel:
             secret = os.environ.get(setup.key_variable, "").strip()
             setup = replace(setup, redaction=setup.redaction.with_secret(secret))
         budget: Budget = Budget()
+        requests: frozenset[RequestSize] = frozenset()
         try:
             if self.door is not None:
                 budget = SharedBudget(self.door, setup.allowance, setup.prices)
             way = connect_to_server(setup, Usage(), budget=budget)
             async with way as asks:
-                found = await _Judging(setup, self.folder, asks).all(units)
+                answers = ShardAnswers(self.folder)
+                judged_units = await _Judging(setup, answers, asks).all(units)
+                requests = frozenset(answers.requests)
         except RunStops as error:
-            found = [UnitJudged(stopped=str(error))]
+            judged_units = [UnitJudged(stopped=str(error))]
         finally:
             if isinstance(budget, SharedBudget):
                 budget.close()
-        return [replace(found[0], usage=budget.used), *found[1:]] if found else []
+        if not judged_units:
+            return []
+        return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
 
 
 class _Judging:
     """Traces on their way through a model, some at a time."""
 
-    def __init__(self, setup: Setup, folder: ShardFolder, asks: ModelClient) -> None:
+    def __init__(self, setup: Setup, answers: ShardAnswers, asks: ModelClient) -> None:
         self._setup = setup
         self._asks = asks
-        self._answers = ShardAnswers(folder)
+        self._answers = answers
         self._room = AnswerRoom(setup.parameters.answer_tokens)
         self._turns = asyncio.Semaphore(setup.concurrency)
 
@@ -93,14 +101,14 @@ class _Judging:
                     tasks.append(asyncio.create_task(self._one(trace)))
                 reports.append(report._replace(traces=()))
             begun.append((tasks, reports))
-        found = []
+        judged_units = []
         for tasks, reports in begun:
-            said = [await task for task in tasks]
-            judged = tuple(one for each in said for one in each.judged)
-            unanswered = tuple(one for each in said for one in each.unanswered)
-            stopped = next(filter(None, (each.stopped for each in said)), None)
-            found.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
-        return found
+            results = [await task for task in tasks]
+            judged = tuple(judged_trace for each in results for judged_trace in each.judged)
+            unanswered = tuple(judged_trace for each in results for judged_trace in each.unanswered)
+            stopped = next(filter(None, (each.stopped for each in results)), None)
+            judged_units.append(UnitJudged(judged, tuple(reports), unanswered, stopped))
+        return judged_units
 
     async def _one(self, trace: Trace) -> UnitJudged:
         """What came of a trace alone."""
@@ -125,18 +133,32 @@ class _Judging:
 
 
 class ShardAnswers:
-    """The answers, each a file of its own, which any process finds by what was asked."""
+    """The answers, each a file of its own, which any process finds by what was asked.
+
+    ``requests`` are those whose answers were used here and may have been truncated.
+    """
 
     def __init__(self, folder: ShardFolder) -> None:
         self._folder = folder
+        self._truncations = _truncations(folder)
+        self.requests: set[RequestSize] = set()
 
     async def known(self, key: str) -> Reply | None:
         """Find the answer that was kept under this key; none where its file is damaged."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
         try:
-            return None if data is None else replace(Reply.read(orjson.loads(data)), kept=True)
-        except ValueError:
+            fields = None if data is None else orjson.loads(data)
+            if not isinstance(fields, dict):
+                return None
+            # Earlier versions kept no estimate. Such a request may have had any size.
+            sent = int(fields.pop("sent", MOST_TOKENS))
+            reply = replace(Reply.read(fields), kept=True)
+        except (ValueError, TypeError):
             return None
+        if reply.counted and _rests_on(RequestSize(reply.tokens_in, sent), self._truncations):
+            return Reply("", "length", reply.form, 0, 0, kept=True)
+        self._use(reply, sent)
+        return reply
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
         """Store a usable answer; it is on disk when this returns.
@@ -145,17 +167,69 @@ class ShardAnswers:
             key: The key of the request.
             reply: The answer.
             usable: Whether it need not be asked for again; other answers are not stored.
-            sent: An estimate of the request's tokens, which shards do not record.
+            sent: An estimate of the request's tokens.
         """
         if usable:
-            data = orjson.dumps(asdict(reply))
+            self._use(reply, sent)
+            data = orjson.dumps(asdict(reply) | {"sent": sent})
             await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
+
+    def _use(self, reply: Reply, sent: int) -> None:
+        if reply.finish == "stop" and reply.counted and sent > reply.tokens_in:
+            self.requests.add(RequestSize(reply.tokens_in, sent))
 
     async def reject(self, key: str) -> None:
         """Leave the answer: it is read anew before it counts, and asked for again."""
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Leave what was judged before: answers do not tell in which units they count."""
+        """Record that the server truncates requests.
+
+        No kept answer to a truncated request is used from now on. The command has the shards that
+        rest on such answers judged again (``outdated_shards``).
+
+        Args:
+            limit: The number of tokens to which the server truncates.
+            sent: An estimate of the tokens of the request by which that was noticed.
+        """
+        earlier = self._truncations.get(limit, ())
+        noticed_by = tuple(sorted({*earlier[:1], *earlier[-1:], sent}))
+        self._truncations[limit] = noticed_by
+        data = orjson.dumps(noticed_by)
+        await asyncio.to_thread(self._folder.write, f"{_TRUNCATED}{limit}.json", data)
+
+
+def outdated_shards(folder: ShardFolder, shards: Iterable[str]) -> frozenset[str]:
+    """Return those shards that rest on answers to requests which the server truncated.
+
+    Args:
+        folder: The folder of the shards, in which truncations are recorded.
+        shards: The names of written shards.
+    """
+    truncations = _truncations(folder)
+    if not truncations:
+        return frozenset()
+    return frozenset(
+        shard
+        for shard in shards
+        if any(_rests_on(size, truncations) for size in read_requests(folder, shard))
+    )
+
+
+def _truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
+    """Read to how many tokens servers truncated requests, and the estimates of some of these."""
+    truncations: dict[int, tuple[int, ...]] = {}
+    for name in folder.names():
+        limit = name.removeprefix(_TRUNCATED).removesuffix(".json")
+        if name.startswith(_TRUNCATED) and limit.isdecimal():
+            truncations[int(limit)] = tuple(orjson.loads(folder.read(name) or b"[]"))
+    return truncations
+
+
+def _rests_on(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
+    return any(
+        was_truncated(size.counted, size.estimated, noticed_by)
+        for noticed_by in truncations.get(size.counted, ())
+    )
 
 
 def _file(key: str) -> str:

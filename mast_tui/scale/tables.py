@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, events_file, traces_file
@@ -75,6 +76,17 @@ _EVIDENCE: Final = {
 }
 
 
+_REQUESTS: Final = b"mast_tui.requests"
+"""The key of the requests in the metadata of a shard's traces."""
+
+
+class RequestSize(NamedTuple):
+    """The tokens of a request to a model, as the server counted and as we estimated them."""
+
+    counted: int
+    estimated: int
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What a judge said of one trace, with all that a workspace wants to know of it.
@@ -130,7 +142,11 @@ def pyarrow(name: str = "pyarrow") -> Any:
 
 
 def write_shard(
-    folder: ShardFolder, shard: str, judged: Sequence[Judged], manifest: Manifest
+    folder: ShardFolder,
+    shard: str,
+    judged: Sequence[Judged],
+    manifest: Manifest,
+    requests: Collection[RequestSize] = (),
 ) -> None:
     """Write what a judge said of some traces.
 
@@ -139,6 +155,7 @@ def write_shard(
         shard: The shard's name.
         judged: What it said.
         manifest: Which judge, on which modes, of which taxonomy.
+        requests: The requests to a model on whose answers the judgements rest.
     """
     arrow, taxonomy = pyarrow(), manifest.taxonomy
     events = [
@@ -149,7 +166,10 @@ def write_shard(
     ]
     traces = [_trace(one, taxonomy, frozenset(manifest.looks_at)) for one in judged]
     folder.write(events_file(shard), _parquet(arrow, events, _events_schema(arrow)))
-    folder.write(traces_file(shard), _parquet(arrow, traces, traces_schema(arrow, taxonomy)))
+    schema = traces_schema(arrow, taxonomy)
+    if requests:
+        schema = schema.with_metadata({_REQUESTS: json.dumps(sorted(requests))})
+    folder.write(traces_file(shard), _parquet(arrow, traces, schema))
 
 
 def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
@@ -208,6 +228,28 @@ def _event(judged: Judged, finding: Finding, judge: str, taxonomy: Taxonomy) -> 
     row = asdict(finding)
     row["id"] = suggestion_id(judge, trace_id, taxonomy.ref, finding.mode, finding.target)
     return row | {"key": judged.key, "trace_id": trace_id}
+
+
+def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
+    """Read which requests to a model a shard rests on.
+
+    Args:
+        folder: The folder of the shard.
+        shard: The shard's name.
+
+    Raises:
+        ShardsError: The shard cannot be read.
+    """
+    arrow = pyarrow()
+    name = traces_file(shard)
+    try:
+        schema = pyarrow("pyarrow.parquet").read_schema(
+            folder.path(name), filesystem=folder.filesystem()
+        )
+    except (arrow.ArrowException, OSError) as error:
+        raise ShardsError(f"{folder.place}: {name} cannot be read: {error}") from None
+    recorded = json.loads((schema.metadata or {}).get(_REQUESTS, b"[]"))
+    return tuple(RequestSize(*size) for size in recorded)
 
 
 def read_shard(

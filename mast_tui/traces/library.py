@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.io.named_paths import RecordPath, only_records
 from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.file_reader import read_run
@@ -60,6 +61,8 @@ def read_file(path: Path, named: bool) -> FileReport:
         report = _walk().one_run(path)
     else:
         report = read_run(path, members_beside(path), named=named)
+        if isinstance(path, RecordPath) and path.record is not None:
+            report = only_records(report, (path.record,))
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)

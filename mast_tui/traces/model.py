@@ -230,11 +230,13 @@ class Thread(NamedTuple):
     """Which thread of a run a file holds, where sub-agents have files of their own.
 
     ``id`` is the thread's own, ``parent`` that of the thread which began it; None for the run
-    itself. The keys of a sub-agent's spans begin with ``<id>/``.
+    itself. The keys of a sub-agent's spans begin with ``<id>/``. ``system`` is the agent program:
+    equal ids of two programs are different threads.
     """
 
     id: str
     parent: str | None = None
+    system: str = ""
 
 
 STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)

@@ -10,6 +10,8 @@ A line is an object with these fields, in this order::
     task, system, model, benchmark    texts or null
     task_id    what the benchmark calls the task, or null
     trial      which of several runs of the task it is, a number from 0, or null
+    system_version, started    the version of the system, and when the run began in Unix seconds
+               where its spans do not say it; or null
     outcome    "failed", "succeeded" or "unknown"
     score      a number in [0, 1] or null
     hidden     {name: text}: the answer key by names alone, the first of each name
@@ -67,6 +69,8 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         "benchmark": meta.benchmark,
         "task_id": meta.task_id,
         "trial": meta.trial,
+        "system_version": meta.version,
+        "started": meta.started,
         "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
         "score": None if veiled else meta.score,
         "hidden": {} if veiled else dict(reversed(meta.hidden)),

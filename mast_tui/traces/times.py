@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_number
@@ -11,21 +13,43 @@ _MILLISECONDS = 1e11
 _MICROSECONDS = 1e14
 _NANOSECONDS = 1e17
 _from_iso: Final = datetime.fromisoformat
+_NUMBER: Final = re.compile(r"[0-9]{9,19}(?:\.[0-9]{1,12})?")
+_RFC_1123: Final = re.compile(r"(?:[A-Z][a-z]{2}, )?[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4} ")
 
 
 def unix_seconds(value: object) -> float | None:
-    """Unix seconds of an ISO 8601 text or of a number of s, ms, µs or ns; None for anything else.
+    """Return the Unix seconds of a time stamp; None for anything else.
 
     A time without a zone is taken as UTC: spans of a trace are compared with each other only.
+
+    Args:
+        value: An ISO 8601 text, a date of RFC 1123, or a number of s, ms, µs or ns since 1970,
+            also as a text with at least nine digits before the point.
     """
     if isinstance(value, str):
         try:
             moment = _from_iso(value.strip())
             return moment.timestamp() if moment.tzinfo is UTC else _seconds(moment)
         except ValueError:
-            return None
+            return _seconds_of_other_text(value.strip())
     number = as_number(value)
-    if number is None or number <= 0:
+    return None if number is None else _scaled(number)
+
+
+def _seconds_of_other_text(text: str) -> float | None:
+    if _NUMBER.fullmatch(text):
+        return _scaled(float(text))
+    if not _RFC_1123.match(text):
+        return None
+    try:
+        return _seconds(parsedate_to_datetime(text))
+    except ValueError:
+        return None
+
+
+def _scaled(number: float) -> float | None:
+    """Return seconds from a number of the unit that its size gives away."""
+    if number <= 0:
         return None
     for unit, scale in ((_NANOSECONDS, 1e9), (_MICROSECONDS, 1e6), (_MILLISECONDS, 1e3)):
         if number >= unit:

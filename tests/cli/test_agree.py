@@ -14,6 +14,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
+from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
@@ -22,7 +23,7 @@ from tests.figures.agreement.build_reports import figures_in
 
 MAST = load_mast()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
-JUDGE = "judge:rules@2+all"
+JUDGE = RulesJudge(RULES).name
 FEW = ("--rounds", 20)
 
 

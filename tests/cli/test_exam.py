@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mast_tui.exam.report import exam_report
+from mast_tui.judges.rules import RULES, RulesJudge
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text
@@ -143,7 +144,7 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     table = judged["verdicts"]["modes"]["1.3"]
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
     assert cli("judge", "set", "--judge", "rules", "--rules", "all", "--quiet").code == 0
-    judges = ("judge:rules@2", "judge:rules@2+all")
+    judges = (RulesJudge().name, RulesJudge(RULES).name)
     words = [word for name in judges for word in ("--judge", name)]
     both = cli("exam", "--set", "gold", *words, "--json").json
     report = exam_report(both)
@@ -248,7 +249,7 @@ def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
             assert "by chance" in file.read_text("utf-8"), name
     rows = outputs["--csv"].read_text("utf-8").splitlines()
     assert rows[0].startswith("scope,group,mode,name,statistic,value")
-    assert any(row.startswith("decisive,judge:rules@2,,0,step,0.0,") for row in rows), rows
+    assert any(row.startswith(f"decisive,{RulesJudge().name},,0,step,0.0,") for row in rows), rows
     assert any(row.startswith("baselines,random,,0,step,0.2") for row in rows), rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mast_tui.judges.rules import RulesJudge
 from tests.cli.conftest import Cli
 
 MESSAGES = [
@@ -63,7 +64,7 @@ def test_label_studio_there_and_back(cli: Cli, tmp_path: Path, labelled: str) ->
     assert "came back unchanged" in same.json["notes"][0]
     other = ("--workspace", "other.db")
     fresh = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
-    assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", "judge:rules@2"])
+    assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", RulesJudge().name])
     assert long_rows(cli, tmp_path, *other) == long_rows(cli, tmp_path)
     again = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
     assert again.json["events"]["new"] == 0
@@ -136,9 +137,9 @@ def test_gold_and_the_dataset_come_with_a_datasheet(
     assert gold["taxonomy"]["revisions"] == report.pop("revisions")
     assert {**gold["agreement"], "spans": 0} == report | {"spans": 0}
     assert gold["agreement"]["spans"] is not None
-    assert gold["left_out"]["judges"] == ["judge:rules@2"]
-    assert gold["judges"]["judge:rules@2"]["against"] == "gold"
-    assert "| judge:rules@2 | 1 |" in sheet
+    assert gold["left_out"]["judges"] == [RulesJudge().name]
+    assert gold["judges"][RulesJudge().name]["against"] == "gold"
+    assert f"| {RulesJudge().name} | 1 |" in sheet
     cli("export", "--format", "huggingface", "-o", "set")
     card = (tmp_path / "set" / "README.md").read_text("utf-8")
     assert card.startswith("---\n")

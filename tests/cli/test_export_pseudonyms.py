@@ -11,6 +11,7 @@ import pytest
 
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.gold import Decision, Guideline, Said
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
@@ -93,7 +94,7 @@ def test_no_name_is_left_in_any_export(
     written = "".join(path.read_text("utf-8") for path in files)
     without_names(written + "".join(path.name for path in files))
     if file_format not in ("codebook", "inspect-scores", "phoenix", "langsmith"):  # hold no judge
-        assert "judge:rules@2" in written
+        assert RulesJudge().name in written
 
 
 def test_the_same_person_has_the_same_letter(cli: Cli, tmp_path: Path, study: Path) -> None:
@@ -140,13 +141,13 @@ def test_letters_stay_when_somebody_joins(cli: Cli, tmp_path: Path, study: Path)
     after = letters(study)
     assert {name: after.letters[name] for name in PEOPLE} == dict(before.letters)
     assert after.letters["Aaron Early"] == "E"
-    assert after.name("judge:rules@2") == "judge:rules@2"
+    assert after.name(RulesJudge().name) == RulesJudge().name
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("agree", "--judge", "judge:rules@2", "--against", ABEL, "--rounds", 0),
+        ("agree", "--judge", RulesJudge().name, "--against", ABEL, "--rounds", 0),
         ("agree", "--rounds", 0),
         ("report", "--labels", ABEL, "--rounds", 0),
         ("report", "--rounds", 0),

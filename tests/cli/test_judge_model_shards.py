@@ -7,19 +7,24 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from mast_tui.configuration import Prices
+from mast_tui.exchange.migration.candidate import taxonomy_toml
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
+from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.shared_allowance import (
     SharedAllowance,
     SharedAllowanceAddress,
     SharedBudget,
 )
+from mast_tui.scale.tables import read_requests
 from tests.cli.conftest import Cli, Judge, right
 from tests.judges.llm.server import ModelServer, answer, status
+from tests.judges.llm.test_small_contexts import FEW, ollama, write_runs
 from tests.pickled_workers import PickledWorkers
 
 RUNS = 6
@@ -96,6 +101,39 @@ def test_a_process_asks_for_its_part(
     assert done.code == 0, done.err
     assert (done.json["traces"]["judged"], len(server.chats)) == (RUNS, RUNS)
     assert json.loads((tmp_path / "shards" / "spent.json").read_text()) == {}
+
+
+@pytest.mark.parametrize(("files", "out"), [("1", "memory://truncated"), ("8", "shards")])
+def test_what_was_judged_on_truncated_requests_is_judged_again(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str, out: str
+) -> None:
+    """One request that is a little too long is not noticed; a longer one tells of all."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (tmp_path / "few.toml").write_text(taxonomy_toml(FEW))
+    write_runs(tmp_path / "runs", 1, words=120)
+    with ModelServer(ollama(4_096)) as server:
+        where = ("--model", "test-model", "--base-url", server.base_url, "--taxonomy", "few.toml")
+        options = ("--out", out, "--shard-files", files, "--concurrency", "1", "--json")
+
+        def judge() -> Any:
+            done = cli("judge", "runs", "--judge", "llm", *where, *options, "--quiet")
+            assert done.code == 0, done.err
+            return done.json
+
+        assert judge()["traces"]["judged"] == 1
+        assert len(server.chats) == 1, "it was not noticed"
+        write_runs(tmp_path / "runs" / "more", 2, words=300)
+        second = judge()
+        asked = len(server.chats)
+        third = judge()
+        assert len(server.chats) == asked
+    assert second["traces"]["judged"] == 3
+    assert second["shards"]["known"] == third["shards"]["written"] == 0
+    assert third["shards"]["known"] == third["shards"]["all"]
+    folder = ShardFolder(out)
+    sizes = [size for shard in folder.manifest().shards for size in read_requests(folder, shard)]
+    assert sizes
+    assert all(size.counted < 4_096 for size in sizes)
 
 
 def test_what_needs_a_workspace_is_refused(judge: Judge, cli: Cli) -> None:

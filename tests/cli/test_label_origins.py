@@ -11,15 +11,25 @@ from typing import Any, Final
 
 import pytest
 
+from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.labels import Origin
 from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 
 SAMPLES: Final = samples_folder()
-OLDER: Final = SAMPLES / "workspace.jsonl"
-"""An export in which labels of the judge say ``manual``."""
-JUDGE: Final = "judge:rules@2+all"
+JUDGE: Final = RulesJudge(RULES).name
+OLD_JUDGE: Final = "judge:rules@2+all"
+
+
+def older_export(folder: Path, judge: str = OLD_JUDGE) -> Path:
+    """Write an export in which labels of the judge say ``manual``."""
+    text = (SAMPLES / "workspace.jsonl").read_text("utf-8")
+    assert '"origin": "suggested"' in text
+    text = text.replace('"origin": "suggested"', '"origin": "manual"').replace(JUDGE, judge)
+    path = folder / "older.jsonl"
+    path.write_text(text, "utf-8")
+    return path
 
 
 @pytest.fixture(params=["judged now", "older file", "older workspace"])
@@ -28,13 +38,12 @@ def judge(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> str:
     if request.param == "judged now":
         done = cli("judge", SAMPLES, "--judge", "rules", "--rules", "all", "--quiet", "--json")
         return str(done.json["judge"])
-    assert f'"annotator": "{JUDGE}"' in OLDER.read_text("utf-8")
-    cli("import", OLDER, "--format", "jsonl")
+    cli("import", older_export(tmp_path), "--format", "jsonl")
     if request.param == "older workspace":
         with closing(sqlite3.connect(tmp_path / ".mast-tui" / "workspace.db")) as raw:
-            known = raw.execute("SELECT DISTINCT origin FROM labels WHERE annotator = ?", [JUDGE])
-            assert known.fetchall() == [("manual",)]
-    return JUDGE
+            query = "SELECT DISTINCT origin FROM labels WHERE annotator = ?"
+            assert raw.execute(query, [OLD_JUDGE]).fetchall() == [("manual",)]
+    return OLD_JUDGE
 
 
 def origins(cli: Cli, tmp_path: Path, judge: str, file_format: str) -> set[str]:
@@ -75,8 +84,8 @@ def test_every_format_says_suggested(
 
 @pytest.mark.parametrize("file_format", ["gold", "huggingface"])
 def test_gold_says_so_of_a_judge_that_is_a_side(cli: Cli, tmp_path: Path, file_format: str) -> None:
-    cli("import", OLDER, "--format", "jsonl")
-    assert origins(cli, tmp_path, JUDGE, file_format) == {"suggested"}
+    cli("import", older_export(tmp_path), "--format", "jsonl")
+    assert origins(cli, tmp_path, OLD_JUDGE, file_format) == {"suggested"}
 
 
 def test_new_events_say_so_and_older_ones_stay_as_they_were_written(
@@ -87,7 +96,7 @@ def test_new_events_say_so_and_older_ones_stay_as_they_were_written(
         lines = map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())
         return [one for one in lines if one.get("kind") == "label_added"]
 
-    cli("import", OLDER, "--format", "jsonl")
+    cli("import", older_export(tmp_path, JUDGE), "--format", "jsonl")
     before = exported()
     cli("judge", SAMPLES, "--judge", "rules", "--rules", "all", "--quiet")
     # The same judge again finds what it has found, whatever was written of its origin.

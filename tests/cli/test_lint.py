@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.library import read_file, read_fully, samples_folder
 from tests.cli.conftest import Cli
 from tests.cli.test_judge import write_run
@@ -62,7 +63,7 @@ def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_
     }
     text = cli("lint", "runs").out
     assert text.startswith(
-        "mast-tui lint: judge:rules@2: 11 findings in 16 traces; --fail-on any: 11"
+        f"mast-tui lint: {RulesJudge().name}: 11 findings in 16 traces; --fail-on any: 11"
     )
     assert "\nruns/ad-restart-loop.jsonl:125: error: 1.3 Step repetition (repeated-call): #67" in (
         text

@@ -57,6 +57,14 @@ def test_a_byte_order_mark_is_read_and_rows_know_their_line(tmp_path: Path) -> N
     assert "3 cells under 2 headings" in problems[0].reason
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_separators_of_spreadsheets_are_read(separator: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(separator.join(("a", "b")) + "\r\n" + separator.join(('"x;,y"', "1")) + "\r\n")
+    (row,), problems = table_in(file, "a", "b")
+    assert (row.texts, problems) == (["x;,y", "1"], [])
+
+
 def test_short_rows_are_filled(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("a,b,c\n1\n")

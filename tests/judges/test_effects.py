@@ -13,7 +13,6 @@ from mast_tui.judges.rules.effects import (
     command_of,
     effect_of,
     effect_of_command,
-    ends_with_a_look,
 )
 
 
@@ -117,13 +116,6 @@ def test_what_is_not_known_is_not_guessed(command: str) -> None:
 )
 def test_tools(tool: str | None, arguments: str, effect: Effect) -> None:
     assert effect_of(tool, arguments) is effect
-
-
-def test_a_change_may_be_followed_by_its_own_check() -> None:
-    assert ends_with_a_look("kubectl apply -f a.yaml && kubectl rollout status deploy/a")
-    assert ends_with_a_look("echo 1 > /srv/flag; cat /srv/flag")
-    assert not ends_with_a_look("kubectl get pods && kubectl delete pod a")
-    assert not ends_with_a_look("kubectl get pods")
 
 
 @given(st.text())

@@ -15,7 +15,6 @@ TOO_LATE = "unaware_of_termination_conditions"
 RESET = "conversation_reset"
 MISMATCH = "reasoning_action_mismatch"
 TOO_EARLY = "premature_termination"
-LEFT_OUT = "no_or_incomplete_verification"
 FAILING = "incorrect_verification"
 
 PODS = "NAME        READY   STATUS    RESTARTS   AGE\nledger-0    0/1     Error     4          7m\n"
@@ -292,7 +291,7 @@ class TestChoice:
     def test_only_modes_of_rules_that_run_have_a_verdict(self) -> None:
         assert RulesJudge(chosen_rules("limit")).looks_at == (TOO_LATE,)
 
-    @pytest.mark.parametrize("name", ["loop", "overlong"])
+    @pytest.mark.parametrize("name", ["loop", "after-done", "overlong", "unchecked"])
     def test_a_rule_of_earlier_versions_is_said_to_be_removed(self, name: str) -> None:
         with pytest.raises(UnknownRule, match=f"'{name}' was removed: .*; there are default, all"):
             chosen_rules(f"limit,{name}")
@@ -305,40 +304,6 @@ class TestChoice:
 
 
 class TestTooLate:
-    def test_work_goes_on_after_it_was_declared_finished(self) -> None:
-        trace = start().run("kubectl scale deploy/ledger --replicas=3", "scaled")
-        trace.run("kubectl get pods", OTHER_PODS).say("The incident is resolved.")
-        for name in ("cart", "mail", "stock"):
-            trace.run(f"kubectl logs deploy/{name}", f"{name} ok")
-        assert found(trace, TOO_LATE) == [(7, 12)]
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "Once the incident is resolved, I will look at the others.",
-            "The incident is not resolved.",
-            "Is the incident resolved?",
-            "The incident is resolved. Next I'll look at the other services.",
-            "The incident should be resolved soon.",
-        ],
-    )
-    def test_words_that_declare_nothing(self, words: str) -> None:
-        trace = start().say(words)
-        for name in ("cart", "mail", "stock", "auth"):
-            trace.run(f"kubectl logs deploy/{name}", f"{name} ok")
-        assert found(trace, TOO_LATE) == []
-
-    def test_a_new_request_opens_new_work(self) -> None:
-        trace = start().say("The incident is resolved.").user("Look at the cart as well, please.")
-        for name in ("cart", "mail", "stock", "auth"):
-            trace.run(f"kubectl logs deploy/{name}", f"{name} ok")
-        assert found(trace, TOO_LATE) == []
-
-    def test_a_last_look_belongs_to_finishing(self) -> None:
-        trace = start().say("The incident is resolved.").run("kubectl get pods", OTHER_PODS)
-        trace.say("All pods run.")
-        assert found(trace, TOO_LATE) == []
-
     def test_a_limit_ends_the_run_at_work(self) -> None:
         trace = start().think("More logs.").run("kubectl logs deploy/ledger", "timeout")
         trace.log("run ended: maximum number of turns (40) reached")
@@ -495,14 +460,6 @@ class TestTooEarly:
 
 
 class TestVerification:
-    def test_success_without_a_look(self) -> None:
-        trace = start().run("kubectl get pods", PODS)
-        trace.run("kubectl set env deploy/ledger MODE=safe", "updated").say(
-            "The incident is fixed."
-        )
-        assert found(trace, LEFT_OUT) == [(4, 6)]
-        assert words_of(only(trace)).quote == "The incident is fixed."
-
     @pytest.mark.parametrize(
         "check",
         [
@@ -514,40 +471,13 @@ class TestVerification:
     def test_a_look_after_the_change_is_a_check(self, check: str) -> None:
         trace = start().run("kubectl set env deploy/ledger MODE=safe", "updated")
         trace.run(check, OTHER_PODS).say("The incident is fixed.")
-        assert found(trace, LEFT_OUT) == []
         assert found(trace, FAILING) == []
 
-    def test_a_change_may_bring_its_own_check(self) -> None:
-        trace = start().run("kubectl apply -f a.yaml && kubectl rollout status deploy/ledger", "ok")
-        assert found(trace.say("The incident is fixed."), LEFT_OUT) == []
-
-    def test_an_answer_with_the_new_state_is_one(self) -> None:
-        order = (
-            '{"order_id": "W77", "status": "cancelled", "refund": "19.90", "lamps": 1, "cables": 2}'
-        )
-        trace = start().call("cancel_order", '{"order_id": "W77"}', order)
-        assert found(trace.say("Your order has been closed."), LEFT_OUT) == []
-
-    @pytest.mark.parametrize(
-        ("answer", "words"),
-        [
-            ("Order W77 was cancelled.", "Your order is cancelled and done."),
-            ("Success", "The change is complete."),
-            ("scaled", "I could not reach the pod: the last step failed. The rest is done."),
-        ],
-    )
-    def test_a_claim_that_the_tool_confirms_or_that_owns_up(self, answer: str, words: str) -> None:
-        trace = start().call("cancel_order", '{"order_id": "W77"}', answer)
-        assert found(trace.say(words), LEFT_OUT) == []
-
-    def test_no_claim_no_failure(self) -> None:
-        trace = start().run("kubectl set env deploy/ledger MODE=safe", "updated")
-        assert found(trace.say("I have set MODE; somebody should look at it."), LEFT_OUT) == []
-
     def test_writing_it_down_is_no_change_to_check(self) -> None:
-        trace = start().run("kubectl set env deploy/ledger MODE=safe", "updated")
-        trace.run("kubectl get pods", OTHER_PODS).run("echo fixed > notes.md")
-        assert found(trace.say("The incident is fixed."), LEFT_OUT) == []
+        broken = PODS.replace("Error", "CrashLoopBackOff")
+        trace = start().run("kubectl rollout restart deploy/ledger", "restarted")
+        trace.run("kubectl get pods -l app=ledger", broken).run("echo fixed > notes.md")
+        assert found(trace.say("The incident is fixed."), FAILING) == [(4, 8)]
 
     def test_success_against_the_last_check(self) -> None:
         trace = start().run("kubectl rollout restart deploy/ledger", "restarted")

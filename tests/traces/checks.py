@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import PREVIEW_CHARS, STATUSES, FileReport, Span, SpanKind, Trace
+from mast_tui.traces.model import (
+    PREVIEW_CHARS,
+    STATUSES,
+    FileReport,
+    Span,
+    SpanKind,
+    SpanStatus,
+    Trace,
+)
 from mast_tui.traces.readers.base import Reader
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -66,6 +74,17 @@ def said(trace: Trace) -> list[str]:
 def told(trace: Trace) -> list[tuple[str, str]]:
     """The kind and the text of each span."""
     return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
+
+
+def span_lines(trace: Trace) -> list[str]:
+    """Each span as ``kind agent [name] [status]: text``; an unknown status is left out."""
+    lines = []
+    for span in spans_of(trace):
+        status = "" if span.status is SpanStatus.UNKNOWN else span.status.value
+        words = (span.kind.value, span.agent, span.name or "", status)
+        text = " ".join(trace.text(span.index).split())
+        lines.append(f"{' '.join(word for word in words if word)}: {text}")
+    return lines
 
 
 def check_sound(trace: Trace) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import (
     AnswerKey,
@@ -69,6 +70,8 @@ def traces(draw: st.DrawFn) -> Trace:
             outcome=draw(st.sampled_from(Outcome)),
             score=draw(st.none() | st.floats(0, 1)),
             answer_key=draw(answer_keys),
+            version=draw(perhaps),
+            started=draw(moments),
         ),
         problems=[Problem(draw(words), draw(words)) for _ in range(draw(st.integers(0, 2)))],
     )
@@ -168,3 +171,29 @@ def test_a_later_version_is_refused_with_a_hint(tmp_path: Path) -> None:
     messages = {problem.place: problem.message for problem in report.problems}
     assert messages.keys() == {"line 2", "line 3", "line 4"}
     assert "newer mast-tui" in messages["line 2"]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [{}, {"indent": 1}, {"sort_keys": True}, {"separators": (",", ":"), "sort_keys": True}],
+    ids=["spaced", "indented", "sorted", "sorted-and-close"],
+)
+def test_the_format_is_known_however_its_json_is_written(
+    spelling: dict[str, object], tmp_path: Path
+) -> None:
+    """Another program may have parsed a trace and written it again."""
+    source = write(tmp_path, meta(), call("a"), output("a"), message("user", "x"))
+    original = read_file(source, named=True).traces[0]
+    path = tmp_path / "again.json"
+    path.write_text(json.dumps(json.loads(line_of(original)), **spelling))  # type: ignore[arg-type]
+    report = read_file(path, named=True)
+    assert report.format == "mast-tui"
+    check_equal(report.traces[0], original)
+
+
+def test_numbers_of_many_digits_stay_numbers() -> None:
+    """Other programs read the counts of tokens as numbers."""
+    assert json.loads(dump_line({"input": 10**59, "text": "\ud800"})) == {
+        "input": 10**59,
+        "text": "\ufffd",
+    }

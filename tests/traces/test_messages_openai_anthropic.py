@@ -365,7 +365,9 @@ def test_a_request_and_its_response_in_one_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_logs_of_chat_completions_are_one_run_a_line(tmp_path: Path, nested: bool) -> None:
+def test_a_log_of_chat_completions_that_repeats_its_history_is_one_run(
+    tmp_path: Path, nested: bool
+) -> None:
     asked: list[dict[str, object]] = [{"role": "user", "content": "go"}]
     lines = []
     for number in range(2):
@@ -382,14 +384,17 @@ def test_logs_of_chat_completions_are_one_run_a_line(tmp_path: Path, nested: boo
         )
         asked += [answer, {"role": "user", "content": "more"}]
     report = read_file(READER, write_json_lines(tmp_path / "log.jsonl", *lines))
-    first, second = report.traces
-    assert [row[-1] for row in rows(first)] == ["go", "answer 0"]
-    assert [row[-1] for row in rows(second)] == ["go", "answer 0", "more", "answer 1"]
-    place = first.span(1).place
-    at = "/response/choices/0/message" if nested else "/choices/0/message"
-    assert place == f"line 1 {at}"
-    assert tokens(first) == {at: Tokens(5, 2)}
-    assert first.meta.model == "opal-2"
+    (trace,) = report.traces
+    assert [row[-1] for row in rows(trace)] == ["go", "answer 0", "more", "answer 1"]
+    assert [trace.span(index).place for index in range(4)] == [
+        "line 1",
+        "line 1",
+        "line 2",
+        "line 2",
+    ]
+    answered = {f"line {line}/answered/0": Tokens(5, 2) for line in (1, 2)}
+    assert tokens(trace) == answered
+    assert trace.meta.model == "opal-2"
 
 
 def test_an_answer_that_the_request_already_holds_is_shown_once(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.traces.native_format import line_of
 from tests.traces.checks import check_sound, write_json_lines
+from tests.traces.rollouts import message, meta, write
 
 MAIN = "019a0000-0000-7000-8000-000000000001"
 CHILD = "019a0000-0000-7000-8000-000000000002"
@@ -233,3 +234,27 @@ def test_a_file_of_a_run_that_has_changed_is_told(tmp_path: Path) -> None:
     assert trace.changed() == f"{child.name}: the file has gone"
     main.unlink()
     assert trace.changed() == "the file has gone"
+
+
+def test_equal_ids_of_two_programs_are_two_runs(tmp_path: Path) -> None:
+    """A sub-agent belongs to a run of the same program only."""
+    session = "0199aaaa-bbbb-7ccc-8ddd-eeeeeeeeeeee"
+    child = "0199aaaa-bbbb-7ccc-8ddd-ffffffffffff"
+    write(
+        tmp_path,
+        meta(child, parent_thread_id=session),
+        message("user", "go"),
+        name=f"rollout-{child}.jsonl",
+    )
+    write_json_lines(
+        tmp_path / f"{session}.jsonl",
+        {
+            "sessionId": session,
+            "uuid": "u1",
+            "parentUuid": None,
+            "type": "user",
+            "message": {"role": "user", "content": "another program"},
+        },
+    )
+    reports = list(scan([tmp_path]))
+    assert sorted(report.format or "" for report in reports) == ["claude-code", "codex"]

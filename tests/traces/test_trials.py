@@ -125,6 +125,27 @@ def test_an_evaluation_of_many_trials_tells_of_each_by_its_folders(tmp_path: Pat
     assert trace.meta.outcome is Outcome.FAILED
 
 
+def test_a_published_trajectory_has_its_scenario_run_and_score(tmp_path: Path) -> None:
+    """The layout of the published set: a session beside the outputs of the agent and the judge."""
+    scenarios = tmp_path / "ReAct-Agent-Trajectories" / "Model-A" / "sre"
+    for scenario, run, recall in ((3, 1, 0.1), (3, 2, 1.0), (12, 1, 0.0)):
+        folder = scenarios / f"Scenario-{scenario}" / str(run)
+        folder.mkdir(parents=True)
+        write_json(folder / "agent_output.json", {"entities": []})
+        scores = {"root_cause_entity": {"calculation_recall": recall}}
+        write_json(folder / "judge_output.json", {"scores": scores})
+        session = f"{MAIN[:-4]}{scenario:02}{run:02}"
+        rollout(folder / "session.jsonl", session, None, said(1, "user", "diagnose"))
+    metas = [trace.meta for report in scan([tmp_path]) for trace in report.traces]
+    facts = {(meta.task_id, meta.trial, meta.score, meta.benchmark) for meta in metas}
+    assert facts == {
+        ("Scenario-3", 1, 0.1, "ITBench sre"),
+        ("Scenario-3", 2, 1.0, "ITBench sre"),
+        ("Scenario-12", 1, 0.0, "ITBench sre"),
+    }
+    assert {meta.outcome for meta in metas if meta.score == 1.0} == {Outcome.SUCCEEDED}
+
+
 def test_a_home_of_codex_is_no_trial(tmp_path: Path) -> None:
     """Many sessions of one person, not one run."""
     (tmp_path / "config.toml").write_text('model = "m"')

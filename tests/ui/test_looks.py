@@ -110,7 +110,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (
             " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
             "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
-            "│ 5 wait for an answer: ] goes to the next",
+            "│ 4 wait for an answer: ] goes to the next",
             " 1 3 label  ] suggestion  a accept  x reject  v range  w quote  z read   ? help",
         ),
     ),
@@ -126,11 +126,11 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one …"),
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1 ▇│")),
-    (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 5 ─", "╰─ a accept  x reject  e edit ─")),
+    (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 4 ─", "╰─ a accept  x reject  e edit ─")),
     (("z",), ("╭─ #11 message · codex · ┌2.6 ◌ ─", " ↓ ↑ scroll · ) ( other spans · z goes back")),
     (
         ("z", "X"),
-        ("╭─ Answer many suggestions ─", "j  ( ) ×5 all by rules@2+all", "│   x  reject 1"),
+        ("╭─ Answer many suggestions ─", "j  ( ) ×4 all by rules@3+all", "│   x  reject 1"),
     ),
     ((["escape"], "ZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),

@@ -44,7 +44,7 @@ _INTO_SHARDS_BY_MODEL: Final = "mast_tui.scale.model_command"
     "--rules",
     "rule_names",
     metavar="all|NAME,…",
-    help="Which rules run. Default: those that have earned it; docs/rules.md has them all.",
+    help="Which rules run. Default: two of them; docs/rules.md lists all.",
 )
 @click.option(
     "--again",

@@ -269,7 +269,17 @@ def _print_batch(batch: Document) -> None:
 
 
 def failed_files(document: Document) -> int:
-    """Name on stderr what failed; the exit code."""
+    """Report on stderr each failure, and that there was no trace at all.
+
+    Args:
+        document: What came of a run.
+
+    Returns:
+        The exit code: 1 where anything failed or no trace was found.
+    """
+    if not (_any_trace(document) or document["failed"]):
+        say("mast-tui judge: no traces under the paths; `mast-tui inspect PATH` says why")
+        return 1
     for failure in document["failed"]:
         say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
     if document.get("stopped"):
@@ -278,6 +288,12 @@ def failed_files(document: Document) -> int:
     batch = document.get("batch")
     left = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or stopped or left else 0
+
+
+def _any_trace(document: Document) -> bool:
+    """Tell whether a run met a trace, a shard that was there before, or a batch."""
+    shards = document.get("shards") or {}
+    return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
 
 def say_estimate(estimate: Estimate, setup: Setup) -> None:

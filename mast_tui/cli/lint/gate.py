@@ -31,8 +31,8 @@ rules_option = click.option(
     "--rules",
     "rule_names",
     metavar="all|NAME,…",
-    help="Which rules run. Default: those that have earned it, and those for modes that --fail-on "
-    "names and these do not see; docs/rules.md has them all.",
+    help="Which rules run. Default: two of them, and those for modes that --fail-on "
+    "names and these do not see; docs/rules.md lists all.",
 )
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.traces.io.named_paths import paths_of
-from mast_tui.traces.io.remote import trace_path
+from mast_tui.traces.io.named_paths import file_or_record, paths_of
+from mast_tui.traces.io.remote import is_url, trace_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
@@ -172,7 +172,7 @@ workers = click.option(
 
 def existing_file(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
     """The path of one file that must be there, from what was typed: for ``callback=``."""
-    path = trace_path(value)
+    path = trace_path(value) if is_url(value) else file_or_record(value)
     if path.is_dir():
         raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
     if not path.exists():

@@ -23,25 +23,27 @@ class Unanswered(TraceFails):
 
 
 class ContextOverflow(TraceFails):
-    """The request is longer than the model reads: ask with smaller windows.
+    """A request that is longer than the model reads; smaller windows may fit.
 
-    ``room`` is what an answer might take if only that was too long, and ``limit`` what the server
-    reads as far as it tells, both in tokens. ``cut`` is what the answer of a server took that
-    read only a part of the request and did not say so.
+    Attributes:
+        answer_room: The tokens that an answer may take, where only the answer was too long.
+        context_limit: The tokens that the server reads, as far as they are known.
+        truncated_usage: The cost of an answer to a request that the server truncated without
+            saying so.
     """
 
     def __init__(
         self,
         message: str,
         *,
-        room: int | None = None,
-        limit: int | None = None,
-        cut: Usage | None = None,
+        answer_room: int | None = None,
+        context_limit: int | None = None,
+        truncated_usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
-        self.room = room
-        self.limit = limit
-        self.cut = cut
+        self.answer_room = answer_room
+        self.context_limit = context_limit
+        self.truncated_usage = truncated_usage
 
 
 class Deferred(AskError):

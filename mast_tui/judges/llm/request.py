@@ -165,6 +165,21 @@ def is_context_size(tokens: int) -> bool:
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 
+def was_truncated(counted: int, estimated: int, noticed_by: int) -> bool:
+    """Return whether a request was truncated, whose count a truncated request has too.
+
+    Args:
+        counted: The tokens that the server counted of both.
+        estimated: The estimate of the tokens of the request.
+        noticed_by: The same of the one that is known to be truncated. Where no context is of that
+            size, only clearly longer or shorter requests were truncated too: others may have as
+            many tokens by chance.
+    """
+    if estimated <= counted:
+        return False
+    return is_context_size(counted) or differ_clearly(estimated, noticed_by)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A server's answer to one request.

@@ -22,7 +22,7 @@ from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 class UnknownRule(MastError):
@@ -75,12 +75,6 @@ RULES: Final = (
     ),
     Rule("repeated-message", repetition.MODE, "the same words again", repeated_words.find),
     Rule(
-        "after-done",
-        termination.TOO_LATE,
-        "work after it was declared finished",
-        termination.find_after_done,
-    ),
-    Rule(
         "limit",
         termination.TOO_LATE,
         "a limit ends the run while it is at work",
@@ -109,22 +103,16 @@ RULES: Final = (
         needs_end=True,
     ),
     Rule(
-        "unchecked",
-        verification.LEFT_OUT,
-        "success claimed without a look after the last change",
-        verification.find_unchecked,
-    ),
-    Rule(
         "failed-check",
-        verification.FAILING,
+        verification.MODE,
         "success claimed against the last check",
-        verification.find_failed_check,
+        verification.find,
     ),
 )
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
-REMOVED: Final = frozenset({"loop", "overlong"})
-"""The names of earlier rules. Workspaces hold judges that are called after them."""
+REMOVED: Final = frozenset({"after-done", "loop", "overlong", "unchecked"})
+"""The names of earlier rules. No finding on public runs could be shown to be right."""
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -155,7 +143,7 @@ def _complaint(unknown: set[str]) -> str:
     if removed:
         names = ", ".join(map(repr, removed))
         verb = "was" if len(removed) == 1 else "were"
-        return f"{names} {verb} removed: on public runs no finding could be shown to be right"
+        return f"{names} {verb} removed: no finding on public runs could be shown to be right"
     return f"no rule {', '.join(map(repr, sorted(unknown)))}"
 
 

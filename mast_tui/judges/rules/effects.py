@@ -151,16 +151,6 @@ def effect_of_command(command: str) -> Effect:
     return max([*effects, *bodies], default=Effect.NONE)
 
 
-def ends_with_a_look(command: str) -> bool:
-    """Whether a command line looks at something after the last change that it makes itself.
-
-    ``kubectl apply -f x && kubectl rollout status …`` does.
-    """
-    effects = [_effect_of_segment(segment) for segment in _segments(_HEREDOC.sub(" ", command))]
-    changes = [place for place, effect in enumerate(effects) if effect is Effect.CHANGES]
-    return bool(changes) and Effect.READS in effects[changes[-1] + 1 :]
-
-
 def _segments(command: str) -> Iterator[list[str]]:
     """The simple commands of a line, as words with their quotes taken off."""
     words: list[str] = []

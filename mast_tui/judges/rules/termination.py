@@ -10,9 +10,9 @@ from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.phrases import any_of
 from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
 from mast_tui.judges.rules.steps import Quote, Step
-from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
-from mast_tui.traces.model import Role, SpanKind
+from mast_tui.traces.model import SpanKind
 
 TOO_LATE: Final = "unaware_of_termination_conditions"
 TOO_EARLY: Final = "premature_termination"
@@ -42,84 +42,6 @@ _HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNOR
 _LAST_STEPS: Final = 6
 _LAST_WORDS: Final = 400
 """In a tool's result only its end can be the harness speaking."""
-
-_CROWD: Final = 3
-"""From so many agents on, one that calls its part finished need not mean the whole."""
-
-_MORE_CALLS: Final = 3
-_MORE_WORDS: Final = 2
-_MORE_SMALL_TALK: Final = 6
-_LONG: Final = 160
-
-_NO_REQUEST: Final = re.compile(
-    r"\s*(?:continue|go\s+on|keep\s+going|please\s+(?:continue|keep)|proceed|thanks?|thank\s+you"
-    r"|ok(?:ay)?\b|<|\Z)",
-    re.IGNORECASE,
-)
-
-
-def find_after_done(walk: Walk) -> Iterator[Finding]:
-    """Suggest where work goes on after it was declared finished."""
-    crowd = len({step.span.agent for step in walk.steps if step.tells}) >= _CROWD
-    requests = _next_requests(walk)
-    for step in walk.steps:
-        quote = speech.says_finished(step) if step.tells else None
-        if quote is None:
-            continue
-        until = requests[step.index]
-        if crowd and until - step.index > step.index:
-            continue  # more than half of the run follows: one of many closed its own part
-        # One word that ends the run by its own rules ends it for all.
-        alone = crowd and quote.text != "TERMINATE"
-        more = _what_follows(walk, step, until, alone=alone)
-        if more is None:
-            continue
-        what, amount = more
-        yield walk.finding(
-            TOO_LATE,
-            (step.index + 1, until - 1),
-            quote,
-            f"{step.number} declares the work finished; {what} follow up to "
-            f"{walk.steps[until - 1].number} with no new request.",
-            min(0.85, 0.5 + 0.04 * amount),
-        )
-        return
-
-
-def _next_requests(walk: Walk) -> list[int]:
-    """For each step the index of the next one in which a person asks for something."""
-    requests: list[int] = []
-    request = len(walk.steps)
-    for step in reversed(walk.steps):
-        requests.append(request)
-        asks = step.span.role is Role.USER and not is_output(step)
-        if asks and not _NO_REQUEST.match(step.head):
-            request = step.index
-    return requests[::-1]
-
-
-def _what_follows(walk: Walk, step: Step, until: int, *, alone: bool) -> tuple[str, int] | None:
-    """What work there is between a declaration and the next request, if it is more than a close.
-
-    ``alone``: only what the agent does that made it. Where many speak, one calls its part finished
-    and the others go on with theirs.
-    """
-
-    def counts(one: Step) -> bool:
-        return not alone or one.span.agent == step.span.agent
-
-    calls = [call for call in walk.calls_between(step.index, until) if counts(call.step)]
-    if len(calls) >= _MORE_CALLS:
-        return f"{len(calls)} more calls", len(calls)
-    told = [
-        one
-        for one in walk.steps[step.index + 1 : until]
-        if one.tells and counts(one) and not is_output(one)
-    ]
-    long = [one for one in told if len(one.said) >= _LONG]
-    if len(long) >= _MORE_WORDS or len(told) >= _MORE_SMALL_TALK:
-        return f"{len(told)} more messages", len(told)
-    return None
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:

@@ -1,10 +1,9 @@
-"""3.2 No or incomplete verification, and 3.3 Incorrect verification: success without its proof."""
+"""3.3 Incorrect verification: success claimed against the last check."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules import speech
@@ -15,8 +14,7 @@ from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
-LEFT_OUT: Final = "no_or_incomplete_verification"
-FAILING: Final = "incorrect_verification"
+MODE: Final = "incorrect_verification"
 
 _PROBLEM: Final = re.compile(
     r"[^\n]*(?:\b(?:CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|Traceback"
@@ -30,19 +28,7 @@ _NO_PROBLEM: Final = re.compile(
     r"|\b(?:errors?|failed|invalid)\s*[:=]\s*(?:0|none|\[\])\b",
     re.IGNORECASE,
 )
-_CONFIRMED: Final = re.compile(r"\b(?:success(?:ful(?:ly)?)?|succeeded)\b", re.IGNORECASE)
-_DONE: Final = re.compile(
-    r"\b(?:cancell?|return|exchang|refund|book|modifi|delet|creat|remov|sen|transferr|submitt|publish"
-    r"|sav|add|deploy|restart|roll)(?:ed|t)\b",
-    re.IGNORECASE,
-)
-_FAILED: Final = re.compile(
-    r"\b(?:failed|unable to|could not|couldn['’]t|cannot|can['’]t|did not|didn['’]t|an? error)\b",
-    re.IGNORECASE,
-)
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
-_STATE: Final = re.compile(r"\s*[\[{]")
-_LONG_STATE: Final = 80
 _NOTE_FILE: Final = re.compile(r"(?:>>?|\btee(?:\s+-a)?)\s*['\"]?[\w./-]+\.(?:md|txt|log)\b")
 _NOTE_WORDS: Final = frozenset(
     {"note", "notes", "comment", "timeline", "report", "journal", "summary"}
@@ -68,61 +54,27 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """What is known of the work when something is claimed: the last change, whether anything
-    was done after it, and the last look after it."""
-
-    change: Call
-    idle: bool
-    check: Call | None
-
-
-def find_unchecked(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success that no check stands behind."""
-    yield from (finding for finding in _find(walk) if finding.mode == LEFT_OUT)
-
-
-def find_failed_check(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success against the last check."""
-    yield from (finding for finding in _find(walk) if finding.mode == FAILING)
-
-
-def _find(walk: Walk) -> Iterator[Finding]:
-    settled: set[int] = set()
+def find(walk: Walk) -> Iterator[Finding]:
+    """Suggest each claim of success against the last check after the last change."""
     calls = iter(call for call in walk.calls if call.works and not _takes_notes(call))
     call = next(calls, None)
-    standing: _Standing | None = None
+    change: Call | None = None
+    check: Call | None = None
+    reported: set[int] = set()
     for claim, quote in _claims(walk):
         while call is not None and call.index < claim.index:
-            standing = _after(standing, call)
+            if call.changed:
+                change = call
+                check = None
+            elif call.effect is Effect.READS and call.result is not None:
+                check = call
             call = next(calls, None)
-        if standing is None or standing.change.index in settled:
+        if change is None or change.index in reported:
             continue
-        settled.add(standing.change.index)
-        finding = _finding(walk, standing, claim, quote)
-        if finding is not None:
-            yield finding
-
-
-def _after(standing: _Standing | None, call: Call) -> _Standing | None:
-    if call.changed:
-        return _Standing(call, idle=True, check=None)
-    if standing is None:
-        return None
-    looks = call.effect is Effect.READS and call.result is not None
-    return _Standing(standing.change, idle=False, check=call if looks else standing.check)
-
-
-def _finding(walk: Walk, standing: _Standing, claim: Step, quote: Quote) -> Finding | None:
-    change, check = standing.change, standing.check
-    if standing.idle:
-        settled = _tells_its_effect(change) or _confirms(change, claim) or _owns_up(claim)
-        return None if settled else _unchecked(walk, change, claim, quote)
-    found = _contradiction(change, check, claim) if check is not None else None
-    if check is None or found is None:
-        return None
-    return _contradicted(walk, check, claim, quote, found)
+        reported.add(change.index)
+        contradiction = None if check is None else _contradiction(change, check, claim)
+        if check is not None and contradiction is not None:
+            yield _finding(walk, check, claim, quote, contradiction)
 
 
 def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
@@ -151,40 +103,6 @@ def _takes_notes(call: Call) -> bool:
     return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
-def _tells_its_effect(change: Call) -> bool:
-    """Whether the call looks after itself, or answers with the state that it has made."""
-    if change.checks_itself:
-        return True
-    answer = answer_of(change.result) if change.result is not None else ""
-    return _STATE.match(answer) is not None and len(answer) > _LONG_STATE
-
-
-def _confirms(change: Call, claim: Step) -> bool:
-    """Whether the tool's own result says what is claimed: that it worked, or in the same words."""
-    if change.result is None:
-        return False
-    if _CONFIRMED.search(change.result.head):
-        return True
-    done = {word.lower() for word in _DONE.findall(change.result.head)}
-    return bool(done.intersection(word.lower() for word in _DONE.findall(claim.said)))
-
-
-def _owns_up(claim: Step) -> bool:
-    """Whether the agent says itself that something failed."""
-    return _FAILED.search(claim.said) is not None
-
-
-def _unchecked(walk: Walk, change: Call, claim: Step, quote: Quote) -> Finding:
-    return walk.finding(
-        LEFT_OUT,
-        (change.index, claim.index),
-        quote,
-        f"{claim.number} claims success; the last change is {change.step.number}, and nothing "
-        "was looked at after it.",
-        0.75,
-    )
-
-
 def _contradiction(change: Call, check: Call, claim: Step) -> Quote | None:
     """What in the check's result speaks against the claim, if it is about what was changed."""
     result = check.result
@@ -203,11 +121,11 @@ def _share_a_name(change: Call, check: Call) -> bool:
     return bool(set(_NAME.findall(change.command)) & set(_NAME.findall(check.command)))
 
 
-def _contradicted(walk: Walk, check: Call, claim: Step, quote: Quote, found: Quote) -> Finding:
+def _finding(walk: Walk, check: Call, claim: Step, quote: Quote, contradiction: Quote) -> Finding:
     return walk.finding(
-        FAILING,
+        MODE,
         (check.index, claim.index),
-        found,
+        contradiction,
         f"{claim.number} claims success (“{quote.text[:80]}”), but the last check, "
         f"{check.step.number}, still shows the problem.",
         0.7,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.rules.effects import Effect, command_of, effect_of, ends_with_a_look
+from mast_tui.judges.rules.effects import Effect, command_of, effect_of
 from mast_tui.judges.rules.steps import Quote, Step, read_steps
 from mast_tui.labels import Evidence, Finding
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
@@ -23,7 +23,6 @@ class Call:
     tool: str
     command: str
     effect: Effect
-    checks_itself: bool
 
     @property
     def index(self) -> int:
@@ -163,7 +162,6 @@ def _call(step: Step, result: Step | None, tool: str, arguments: str) -> Call:
         tool=tool,
         command=command,
         effect=effect_of(tool, arguments),
-        checks_itself=ends_with_a_look(command),
     )
 
 

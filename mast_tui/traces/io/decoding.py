@@ -42,3 +42,12 @@ def as_utf8(data: bytes) -> bytes:
         return data[len(codecs.BOM_UTF8) :]
     text, _problem = decode(data)
     return text.encode("utf-8", "replace")
+
+
+def csv_separator(text: str) -> str:
+    """Return the character between the cells of a CSV, by its heading row.
+
+    Spreadsheets write semicolons where the comma is the decimal sign, and tabs on request.
+    """
+    heading = text.lstrip("\ufeff").partition("\n")[0]
+    return "," if "," in heading else max(",;\t", key=heading.count)

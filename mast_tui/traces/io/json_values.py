@@ -95,22 +95,15 @@ def dump_text(value: object) -> str:
 
 
 def dump_line(value: object) -> bytes:
-    """A JSON value on one line, with its line feed; what JSON cannot hold is made fit."""
+    """Return a JSON value on one line, with its line feed.
+
+    Lone surrogates become U+FFFD; numbers of any length stay numbers.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
-        return orjson.dumps(_encodable(value), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _encodable(value: object) -> object:
-    """The value without halves of characters, and with huge numbers as text."""
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        return str(value)
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {replace_surrogates(str(name)): _encodable(item) for name, item in value.items()}
-    return replace_surrogates(value) if isinstance(value, str) else value
+        text = json.dumps(without_surrogates(value), ensure_ascii=False, separators=(",", ":"))
+        return text.encode() + b"\n"
 
 
 def canonical_bytes(value: object) -> bytes:

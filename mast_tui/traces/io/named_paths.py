@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.traces.io.regular_files import read_beside
 from mast_tui.traces.io.remote import RemotePath, table_of, trace_path
 from mast_tui.traces.io.url_secrets import ADDRESSES, object_in_query
+from mast_tui.traces.model import FileReport
 
 _LIST_BYTES: Final = 4 << 30
 
@@ -25,12 +27,67 @@ _DEEPEST_LIST: Final = 20
 """How deeply lists may name lists."""
 
 
+class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
+    """The path of a file of which one trace is meant.
+
+    Attributes:
+        record: The number of the trace in the file, from 0; None of a path that is derived from
+            it, such as its folder.
+    """
+
+    record: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _record_path, (str(self), self.record)
+
+    def absolute(self) -> RecordPath:
+        """Return the same trace by an absolute path."""
+        return _record_path(str(super().absolute()), self.record)
+
+
+def _record_path(file: str, record: int | None) -> RecordPath:
+    path = RecordPath(file)
+    path.record = record
+    return path
+
+
+def file_or_record(text: str) -> Path:
+    """Return the path in an argument; ``FILE#2`` is the third trace of FILE.
+
+    Args:
+        text: A path of this machine. A file whose own name ends in ``#2`` goes before.
+    """
+    path = Path(text)
+    name, sign, number = text.rpartition("#")
+    if not sign or not number.isdecimal() or path.exists() or not Path(name).is_file():
+        return path
+    return _record_path(name, int(number))
+
+
+def only_records(report: FileReport, records: Collection[int]) -> FileReport:
+    """Return the report on a file with some of its traces, or the reason why one is not there.
+
+    Args:
+        report: The report on the whole file.
+        records: The numbers of the traces, from 0.
+    """
+    if not report.traces:
+        return report
+    traces = report.traces
+    missing = next((number for number in sorted(records) if number >= len(traces)), None)
+    if missing is not None:
+        held = counted(len(traces), "trace")
+        return FileReport(report.path, failed=f"holds {held}, no #{missing}")
+    return report._replace(traces=tuple(traces[number] for number in sorted(records)))
+
+
 def paths_of(*arguments: str) -> Iterator[Path]:
     """Find the files and folders that arguments of a command mean.
 
     Args:
-        arguments: Each is a path or URL; a URL with ``*``; or ``@FILE`` with one of these a line,
-            ``@-`` for stdin. A Parquet table of traces is the folder of its rows.
+        arguments: Each is a path or URL; ``FILE#2`` for one trace of a file; a URL with ``*``; or
+            ``@FILE`` with one of these a line, ``@-`` for stdin. A Parquet table of traces is the
+            folder of its rows.
 
     Raises:
         MastError: A list cannot be read or names itself, nothing matches a pattern, or two URLs
@@ -64,7 +121,7 @@ class _Arguments:
         path = trace_path(argument)
         try:
             if not isinstance(path, RemotePath):
-                yield table_of(path) or path
+                yield table_of(path) or file_or_record(argument)
                 return
             if not self._is_new(path):
                 return

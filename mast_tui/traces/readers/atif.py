@@ -726,8 +726,15 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
         task=task_of(steps=steps),
         system=agent_name(record),
         model=_model(record),
+        version=_agent_version(record),
         answer_key=own.with_all_of(meta.answer_key),
     )
+
+
+def _agent_version(record: Fields) -> str | None:
+    """Return the version of the agent; ``unknown`` is what writers put where they have none."""
+    version = as_text(fields_of(record.get("agent")).get("version"))
+    return None if version == "unknown" else version
 
 
 def _model(record: Fields) -> str | None:

@@ -23,11 +23,12 @@ from mast_tui.traces.model import (
 from mast_tui.traces.native_format import FORMAT, OPENING, VERSION
 from mast_tui.traces.readers.answer_keys import from_json, sorted_by_name
 from mast_tui.traces.readers.base import identity_of
-from mast_tui.traces.readers.document_traces import records_by_line, report_of
+from mast_tui.traces.readers.document_traces import records_by_line, records_in, report_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import clamp_score, task_id_of, trial_of
 
 _HASH_CHARS: Final = 64
+_MARK: Final = FORMAT.encode()
 
 Choice = TypeVar("Choice", bound=Enum)
 
@@ -39,16 +40,25 @@ class ConvertedReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or a line behind a broken first one, begins as the format does."""
-        return source.head.startswith(OPENING) or b"\n" + OPENING in source.head
+        """Tell whether a record names the format, however its JSON is spaced or sorted."""
+        if source.head.startswith(OPENING) or b"\n" + OPENING in source.head:
+            return True
+        if _MARK not in source.data:
+            return False
+        return any(
+            fields_of(record.value).get("format") == FORMAT for record in records_in(source, [])
+        )
 
     def read(self, source: Source) -> FileReport:
-        """One trace a line."""
+        """Return a trace for each record."""
         problems: list[Problem] = []
         traces: list[Trace] = []
-        lines = list(records_by_line(source, problems))
+        by_line = source.head.startswith(OPENING) or b"\n" + OPENING in source.head
+        find = records_by_line if by_line else records_in
+        lines = list(find(source, problems))
         for record, line in enumerate(lines):
-            place, value = line.place, fields_of(line.value)
+            place = line.place
+            value = fields_of(line.value)
             if value.get("format") != FORMAT:
                 problems.append(Problem(place, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
@@ -128,6 +138,8 @@ def _meta(value: Fields) -> TraceMeta:
         answer_key=from_json(value["answer_key"]) if "answer_key" in value else older,
         task_id=task_id_of(value.get("task_id")),
         trial=trial_of(value.get("trial")),
+        version=as_text(value.get("system_version")),
+        started=as_number(value.get("started")),
     )
 
 

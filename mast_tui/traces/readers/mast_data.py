@@ -14,7 +14,7 @@ from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.frameworks import framework_of
 from mast_tui.traces.readers.frameworks.base import Reading, Transcript

@@ -183,7 +183,7 @@ class LibraryCache:
         if (known := self._fact(path, _THREAD, stamp)) is not None:
             return Thread(*known) if known else None
         thread = thread_of(path)
-        told = () if thread is None else (thread.id, thread.parent)
+        told = () if thread is None else tuple(thread)
         self._keep(path, _THREAD, stamp, lambda: told)
         return thread
 
@@ -275,7 +275,7 @@ def _values_of(report: FileReport) -> object:
         report.format,
         report.skipped,
         [(problem.place, problem.message) for problem in report.problems],
-        None if thread is None else (thread.id, thread.parent),
+        None if thread is None else tuple(thread),
         [(trace.record, tuple(trace.summary)) for trace in report.traces],
     )
 

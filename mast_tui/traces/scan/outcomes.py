@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
-from mast_tui.traces.io.decoding import decode
+from mast_tui.traces.io.decoding import csv_separator, decode
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Outcome, Problem, Trace, TraceMeta
 from mast_tui.traces.times import unix_seconds
@@ -128,7 +128,8 @@ def parse_outcomes(data: bytes) -> Outcomes:
     problems = [] if problem is None else [problem]
     facts: dict[str, TraceMeta] = {}
     lines: dict[str, int] = {}
-    rows = csv.DictReader(text.splitlines(keepends=True), restval="")
+    lines_of_text = text.splitlines(keepends=True)
+    rows = csv.DictReader(lines_of_text, restval="", delimiter=csv_separator(text))
     try:
         if "trace" not in (rows.fieldnames or ()):
             return Outcomes({}, (Problem("line 1", "there is no column named 'trace'"),))

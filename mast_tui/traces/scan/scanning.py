@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mast_tui.traces.io.named_paths import RecordPath, only_records
 from mast_tui.traces.io.regular_files import is_folder, is_regular
 from mast_tui.traces.io.remote import RemotePath, bring, list_folders
 from mast_tui.traces.keys import UniqueKeys
@@ -35,13 +36,15 @@ _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 class Unit:
     """What is read in one go: a file with those of its sub-agents, or the folder of a trial.
 
-    ``named`` says that somebody asked for just this file.
+    ``named`` says that somebody asked for just this file, ``records`` for which of its traces;
+    None for all.
     """
 
     path: Path
     members: Sequence[Path] = _NO_MEMBERS
     named: bool = False
     trial: Trial | None = None
+    records: frozenset[int] | None = None
 
     @property
     def files(self) -> Sequence[Path]:
@@ -86,6 +89,19 @@ class _TraceIds:
         return report._replace(traces=tuple(traces), problems=tuple(problems))
 
 
+def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
+    """Return the numbers of the traces asked for, by the file; none of a file that is whole."""
+    records: dict[str, frozenset[int]] = {}
+    whole: set[str] = set()
+    for path in paths:
+        file = os.path.realpath(path)
+        if isinstance(path, RecordPath) and path.record is not None:
+            records[file] = records.get(file, frozenset()) | {path.record}
+        else:
+            whole.add(file)
+    return {file: numbers for file, numbers in records.items() if file not in whole}
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomesFile:
     """An ``outcomes.csv``; ``whole`` says that all traces beside it were met before."""
@@ -122,6 +138,7 @@ class Scan:
         self._wait = wait
         self._paths = tuple(paths)
         self._seen = {os.path.realpath(path) for path in without}
+        self._records = _records_by_file(self._paths)
         self._library = library
         self._ids = _TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
@@ -202,7 +219,7 @@ class Scan:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
                     members = sorted({*members, *members_beside(entry.path)})
-                yield Unit(entry.path, members, named)
+                yield Unit(entry.path, members, named, records=self._records.get(real))
         # Only now is it known of which traces they speak.
         for path in outcomes:
             yield OutcomesFile(path, whole=self._sees_all and not named)
@@ -211,8 +228,9 @@ class Scan:
         """Read the traces of a unit, and what other files of it tell of them."""
         if unit.trial is not None:
             yield from self._trial(unit.trial)
-        else:
-            yield self._report(unit.path, unit.members, named=unit.named)
+            return
+        report = self._report(unit.path, unit.members, named=unit.named)
+        yield report if unit.records is None else only_records(report, unit.records)
 
     def settled(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
         """What is told of a step beside all that was met before: ids are unique, and what the

@@ -15,11 +15,14 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.remote import RemotePath
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Thread
+from mast_tui.traces.readers.json_fields import fields_of
 
 _LOOKED_AT: Final = 64 * 1024
 _MOST_BESIDE: Final = 500
 """Of how many files beside a named one it is looked whether they are its sub-agents."""
 
+_CODEX_SYSTEM: Final = "codex"
+_CLAUDE_SYSTEM: Final = "claude-code"
 _CODEX: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
 _CLAUDE: Final = re.compile(rb'"sessionId"\s*:')
 _CODEX_ID: Final = re.compile(rb'"payload"\s*:\s*\{[^{}]*?"id"\s*:\s*"([^"\\]+)"')
@@ -57,11 +60,12 @@ def threads_among(
     """
     look = told or thread_of
     heads = {path: thread for path in paths if (thread := look(path)) is not None}
-    parents = {thread.id: (path, thread.parent) for path, thread in heads.items()}
+    parents = {(thread.system, thread.id): (path, thread.parent) for path, thread in heads.items()}
     for path, thread in heads.items():
         # A session that was resumed begins with another's records; its file has its own id.
         if thread.parent is None:
-            parents.setdefault(path.name.split(".jsonl")[0], (path, None))
+            name = path.name.split(".jsonl")[0]
+            parents.setdefault((thread.system, name), (path, None))
     found = Threads()
     for path, thread in heads.items():
         run = _run_of(thread, parents)
@@ -99,7 +103,7 @@ def thread_of(path: Path) -> Thread | None:
         own, parent = _CODEX_ID.search(head), _CODEX_PARENT.search(head)
         if own is None:
             return None
-        return Thread(_decoded(own[1]), _decoded(parent[1]) if parent else None)
+        return Thread(_decoded(own[1]), _decoded(parent[1]) if parent else None, _CODEX_SYSTEM)
     return _claude_thread(head) if _CLAUDE.search(head) is not None else None
 
 
@@ -114,10 +118,12 @@ def _claude_thread(head: bytes) -> Thread | None:
         session = as_text(record.get("sessionId")) if isinstance(record, Mapping) else None
         if session is None or "uuid" not in record:
             continue
+        if "parts" in fields_of(record.get("message")):
+            return None  # Qwen Code, whose records are named alike
         agent = as_text(record.get("agentId"))
         if agent is not None and record.get("isSidechain") is True:
-            return Thread(agent, session)
-        return Thread(session)
+            return Thread(agent, session, _CLAUDE_SYSTEM)
+        return Thread(session, None, _CLAUDE_SYSTEM)
     return None
 
 
@@ -130,16 +136,23 @@ def _head(path: Path) -> bytes:
     return head if packing_of(head) is None else Source(path).head
 
 
-def _run_of(thread: Thread, parents: Mapping[str, tuple[Path, str | None]]) -> Path | None:
-    """The file of the thread that began it all; None where it is not there, or nobody began it."""
+def _run_of(
+    thread: Thread, parents: Mapping[tuple[str, str], tuple[Path, str | None]]
+) -> Path | None:
+    """Return the file of the first thread of a run; None where it is absent or is this one.
+
+    Args:
+        thread: A thread.
+        parents: The file and the parent of each thread, by its system and id.
+    """
     passed = {thread.id}
     parent = thread.parent
     path = None
-    while parent is not None and parent in parents:
+    while parent is not None and (thread.system, parent) in parents:
         if parent in passed:
             return None
         passed.add(parent)
-        path, parent = parents[parent]
+        path, parent = parents[thread.system, parent]
     return path
 
 

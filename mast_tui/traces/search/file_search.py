@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.file_places import place_in_file
+from mast_tui.traces.io.named_paths import only_records
 from mast_tui.traces.io.packed import TooBig, packing_of, unpack
 from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
@@ -110,23 +111,33 @@ class NotSearched(NamedTuple):
 
 
 class FileToSearch(NamedTuple):
-    """A file, or a folder that holds one run; ``members`` are the files of its sub-agents, and
-    ``size`` is how many bytes it has itself."""
+    """A file, or a folder that holds one run.
+
+    ``members`` are the files of its sub-agents, ``size`` is how many bytes it has itself, and
+    ``records`` are the numbers of the traces that are searched; None for all.
+    """
 
     path: str
     members: tuple[str, ...] = ()
     named: bool = False
     size: int = 0
+    records: frozenset[int] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process reads the file, and needs the user and query of its URL.
         addresses = (ADDRESSES.whole(self.path), tuple(map(ADDRESSES.whole, self.members)))
-        return _sent_file, (*addresses, self.named, self.size)
+        return _sent_file, (*addresses, self.named, self.size, self.records)
 
 
-def _sent_file(address: str, members: tuple[str, ...], named: bool, size: int) -> FileToSearch:
+def _sent_file(
+    address: str,
+    members: tuple[str, ...],
+    named: bool,
+    size: int,
+    records: frozenset[int] | None,
+) -> FileToSearch:
     public = ADDRESSES.public
-    return FileToSearch(public(address), tuple(map(public, members)), named=named, size=size)
+    return FileToSearch(public(address), tuple(map(public, members)), named, size, records)
 
 
 PREVIEW_BEFORE: Final = 40
@@ -156,7 +167,13 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
                 words = "no such file or folder; name a trace or a folder of them"
                 yield NotSearched(path, words)
             else:
-                yield FileToSearch(path, members, named=step.named, size=_size_of(step.path))
+                yield FileToSearch(
+                    path,
+                    members,
+                    named=step.named,
+                    size=_size_of(step.path),
+                    records=step.records,
+                )
         elif isinstance(step, FileReport) and step.failed is not None:
             yield NotSearched(str(step.path), step.failed)
 
@@ -192,6 +209,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
             report = read_file(path, named=file.named)
         else:
             report = read_run(path, [*map(trace_path, file.members)], named=file.named)
+        if file.records is not None:
+            report = only_records(report, file.records)
         if report.failed is not None:
             yield [NotSearched(file.path, report.failed)]
         for trace in report.traces:

@@ -1,8 +1,10 @@
-"""ITBench: the workspace of one trial of the SRE agent.
+"""ITBench: the workspace of one trial of the SRE agent, and one run of the published trajectories.
 
-The agent's own rollout is the run; where it is missing, what the program printed, and where that
-is missing too, the telemetry that was collected from it. How the trial ended stands in a judge's
-file in the folder, or in one of a folder above that lists many trials.
+The agent's own rollout is the run; where it is missing, the output of the program, and where that
+is missing too, the telemetry that was collected from it. A judge's file in the folder has the
+scores, or one of a folder above that lists many trials. The published set has
+``DOMAIN/Scenario-N/RUN/session.jsonl``; there and in ``INCIDENT/TRIAL`` the folders name the task
+and the trial.
 """
 
 from __future__ import annotations
@@ -25,22 +27,51 @@ _OWN_EVALUATIONS: Final = (
     "evaluation_results.json",
 )
 _SHARED_EVALUATION: Final = "evaluation_results.json"
+_SESSION: Final = "session.jsonl"
+_RESULTS: Final = ("agent_output.json", "judge_output.json")
+_DOMAINS: Final = frozenset({"sre", "ciso", "finops"})
 _FOLDERS_UP: Final = 4
 _METRIC: Final = "root_cause_entity"
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The trial in a folder with ``agent_output.json``, or with what was collected from a run."""
+    """Return the trial in a folder; None for a folder of another kind.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
+    session = folder / _SESSION
     printed = folder / "traces" / "stdout.log"
     collected = folder / "traces" / "traces.jsonl"
+    is_published = _SESSION in names and not names.isdisjoint(_RESULTS)
     has_traces = "traces" in names and (printed.is_file() or collected.is_file())
-    if not has_traces and not ("agent_output.json" in names and "sessions" in names):
+    if not (is_published or has_traces or {"agent_output.json", "sessions"} <= names):
         return None
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
     problems: list[Problem] = []
     facts, told_by = _evaluation(folder, names, problems)
-    sources = (tuple(rollouts), (printed,), (collected,))
-    return Trial("ITBench trial", folder, sources, facts, told_by, problems=tuple(problems))
+    sources = ((session,) if is_published else tuple(rollouts), (printed,), (collected,))
+    return Trial(
+        "ITBench trial",
+        folder,
+        sources,
+        _with_task(facts, folder),
+        told_by,
+        problems=tuple(problems),
+    )
+
+
+def _with_task(facts: TraceMeta, folder: Path) -> TraceMeta:
+    """Add the task, the trial and the domain that the folders above a run name."""
+    if not folder.name.isdecimal():
+        return facts
+    domain = next((part for part in folder.parts[-5:-1] if part.lower() in _DOMAINS), None)
+    return facts._replace(
+        benchmark=f"ITBench {domain.lower()}" if domain else "ITBench",
+        task_id=folder.parent.name,
+        trial=int(folder.name),
+    )
 
 
 def _evaluation(

@@ -146,7 +146,7 @@ async def test_what_was_wrong_is_said_when_it_is_asked_for_once_more() -> None:
 
 
 async def test_a_shorter_answer_is_asked_for_where_only_that_was_too_long() -> None:
-    overflow = ContextOverflow("too long", room=60)
+    overflow = ContextOverflow("too long", answer_room=60)
     ledger = Kept()
     assert await ask(ledger, overflow, reply("7")) == (7, [ROOM, 60])
     assert await ask(ledger) == (7, [])
@@ -218,7 +218,8 @@ CUT = replace(reply("word " * 60, "length"), tokens_in=3_596, tokens_out=60)
 @pytest.mark.parametrize(
     ("script", "limit"),
     [
-        ([ContextOverflow("too long", room=60), CUT], 3_656),  # all that was left is too little
+        # all that was left is too little
+        ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
         ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
         ([replace(CUT, tokens_in=4_035)], 4_095),
     ],
@@ -229,7 +230,7 @@ async def test_an_answer_that_the_context_has_no_room_for_wants_a_shorter_reques
     ledger = Kept()
     with pytest.raises(ContextOverflow) as caught:
         await ask(ledger, *script)
-    assert caught.value.limit == limit
+    assert caught.value.context_limit == limit
     assert [(kept.text, usable) for kept, usable in ledger.all] == [
         (CUT.text, False),
         ("", True),
@@ -248,7 +249,9 @@ async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back
     cut = replace(reply("7"), tokens_in=4_096, tokens_out=9)
     ledger = Kept()
     with pytest.raises(ContextOverflow):
-        await ask(ledger, ContextOverflow("it was cut", limit=4_096, cut=cut.usage))
+        await ask(
+            ledger, ContextOverflow("it was cut", context_limit=4_096, truncated_usage=cut.usage)
+        )
     assert ledger.taken_back == [4_096]
     ((note, usable),) = ledger.all
     assert (note.text, note.finish, note.tokens_in, note.tokens_out) == ("", "length", 4_096, 9)

@@ -118,8 +118,8 @@ async def test_different_requests_that_count_the_same_were_cut(
             if cut:
                 with pytest.raises(ContextOverflow) as caught:
                     await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
-                assert caught.value.limit == count
-                assert caught.value.cut == Usage(1, count, 50)
+                assert caught.value.context_limit == count
+                assert caught.value.truncated_usage == Usage(1, count, 50)
             else:
                 await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
 
@@ -153,7 +153,7 @@ async def test_what_is_left_for_an_answer_is_told_with_an_overflow(words: str) -
         async with a_client(server) as client:
             with pytest.raises(ContextOverflow) as caught:
                 await client.ask(a_request(), 4_000)
-    assert caught.value.room == 8192 - 4700 - 32
+    assert caught.value.answer_room == 8192 - 4700 - 32
     assert "8192" in str(caught.value)
 
 

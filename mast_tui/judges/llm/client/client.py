@@ -370,8 +370,8 @@ class Client(ModelClient):
                 f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
                 " it cuts what is longer than its context (for Ollama set"
                 " OLLAMA_CONTEXT_LENGTH=32768)",
-                limit=reply.tokens_in,
-                cut=reply.usage,
+                context_limit=reply.tokens_in,
+                truncated_usage=reply.usage,
             )
         if len(reply.text) < LONG_ANSWER:
             text = scrub(reply.text, self._endpoint.api_key)
@@ -437,8 +437,8 @@ class Client(ModelClient):
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
                 f"the request is too long for {self._host}: {said}",
-                room=answer_room(refusal),
-                limit=context_limit(refusal),
+                answer_room=answer_room(refusal),
+                context_limit=context_limit(refusal),
             )
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             sent = body.get(request_form.limit or "")

@@ -273,7 +273,7 @@ class Reading:
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
         return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
-    def _split(self, window: Window, why: ContextOverflow) -> tuple[Window, ...]:
+    def _split(self, window: Window, overflow: ContextOverflow) -> tuple[Window, ...]:
         """Return smaller windows in the place of one that was too long.
 
         Raises:
@@ -282,7 +282,8 @@ class Reading:
         """
         instructions = self._prompt.system.tokens
         answer = self._parameters.answer_tokens
-        reads = "" if why.limit is None else f"the server reads {why.limit:,} tokens, and "
+        limit = overflow.context_limit
+        reads = "" if limit is None else f"the server reads {limit:,} tokens, and "
         sizes = (
             f"{reads}the instructions take about {instructions:,}, an answer up to {answer:,}"
             f" (--answer-tokens), a window up to {self._parameters.window_tokens:,}"
@@ -290,12 +291,12 @@ class Reading:
             " (llama.cpp -c, vLLM --max-model-len, Ollama OLLAMA_CONTEXT_LENGTH) or ask about"
             " fewer modes (--taxonomy)"
         )
-        if why.limit is not None and instructions > _most_of_estimate(why):
-            raise RunStops(f"{why}; {sizes}") from why
+        if limit is not None and instructions > _most_of_estimate(overflow):
+            raise RunStops(f"{overflow}; {sizes}") from overflow
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
-            raise _NothingSmaller(f"{error}; at last: {why}; {sizes}") from error
+            raise _NothingSmaller(f"{error}; at last: {overflow}; {sizes}") from error
 
     def _found(self) -> list[Sighting]:
         if self._parameters.decisive:
@@ -338,14 +339,14 @@ class Reading:
         )
 
 
-def _most_of_estimate(why: ContextOverflow) -> float:
+def _most_of_estimate(overflow: ContextOverflow) -> float:
     """Return the largest estimate of a text that a server may read whole.
 
     A limit that the server names, or that contexts have, is taken as it is. Other counts of cut
     requests may come from a server that counts little.
     """
-    limit = why.limit or 0
-    if why.cut is None or is_context_size(limit):
+    limit = overflow.context_limit or 0
+    if overflow.truncated_usage is None or is_context_size(limit):
         return limit
     return limit * OVERSHOOT
 

@@ -138,7 +138,7 @@ class _Recorder(ModelClient):
         try:
             reply = await self._asks.ask(request, room, correction)
         except ContextOverflow as error:
-            write(too_long=str(error), longest_answer=error.room)
+            write(too_long=str(error), longest_answer=error.answer_room)
             raise
         except Unanswered as error:
             write(unanswered=str(error))
@@ -187,7 +187,7 @@ class _Player(ModelClient):
         if isinstance(line, Reply):
             return line
         if isinstance(line, _TooLong):
-            raise ContextOverflow(line.words, room=line.longest_answer)
+            raise ContextOverflow(line.words, answer_room=line.longest_answer)
         raise Unanswered(line)
 
 

@@ -251,9 +251,9 @@ class RequestLoop(Generic[A]):
                 reply = await self._asks.ask(request, room, correction)
                 allowed = room.tokens
             except ContextOverflow as error:
-                if error.room is None or error.room >= room.tokens:
+                if error.answer_room is None or error.answer_room >= room.tokens:
                     raise
-                allowed = error.room
+                allowed = error.answer_room
                 reply = await self._asks.ask(request, allowed, correction)
             if allowed < room.tokens or _filled_context(reply, allowed):
                 await self._check_whole(reply, self._key_of(request, room.tokens))
@@ -261,16 +261,17 @@ class RequestLoop(Generic[A]):
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
             note = Reply("", "length", form, 0, 0)
-            if error.cut is not None:
+            usage = error.truncated_usage
+            if usage is not None:
                 note = Reply(
                     "",
                     "length",
                     form,
-                    error.cut.tokens_in,
-                    error.cut.tokens_out,
-                    tokens_cached=error.cut.tokens_cached,
+                    usage.tokens_in,
+                    usage.tokens_out,
+                    tokens_cached=usage.tokens_cached,
                 )
-                await self._ledger.take_back(error.cut.tokens_in, request.tokens)
+                await self._ledger.take_back(usage.tokens_in, request.tokens)
             await self._ledger.keep(self._key_of(request, room.tokens), note, True)
             self._note_too_long(request, room.tokens)
             raise
@@ -289,7 +290,7 @@ class RequestLoop(Generic[A]):
         raise ContextOverflow(
             f"the answer had only {reply.tokens_out:,} tokens of the {limit:,} that request and"
             " answer may take together",
-            limit=limit,
+            context_limit=limit,
         )
 
     def _note_too_long(self, request: Request, room: int) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from mast_tui.judges.llm.request import Finish, Form, Reply, differ_clearly, is_context_size
+from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
@@ -259,9 +259,7 @@ class RunRecord:
 
         Args:
             limit: The tokens that the server counted.
-            sent: An estimate of the request by which that was noticed. Where no context is of
-                that size, only answers to clearly longer or shorter requests are taken back:
-                others may have as many tokens by chance.
+            sent: An estimate of the request by which that was noticed.
 
         Returns:
             The traces that had been judged, with their suggestions.
@@ -269,7 +267,7 @@ class RunRecord:
         answers = [
             asked
             for asked, tokens in self._may_be_cut.pop(limit, [])
-            if is_context_size(limit) or differ_clearly(tokens, sent)
+            if was_truncated(limit, tokens, sent)
         ]
         judged: list[TakenBack] = []
         with self._workspace.transaction():

@@ -8,7 +8,8 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
-from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.chat import a2a
+from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.chat.values import model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -32,7 +33,7 @@ _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 
 _NESTS: Final = names("""
     data request request_body body inputs input values state result session conversation
-    trajectory trace run response output outputs
+    trajectory trace run response result output outputs
 """)
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
 _PROMPTS: Final = ("input", "prompt")
@@ -76,14 +77,15 @@ _LOOKED_AT: Final = 20
 class Conversation:
     """A run's messages and the record around them.
 
-    ``usage`` and ``model`` are those of the response that ends the run, where the file keeps
-    responses whole.
+    The last ``answers`` messages are a model's response, where the file keeps responses apart;
+    ``usage`` and ``model`` are those of that response.
     """
 
     messages: Messages
     record: Fields
     usage: Tokens | None = None
     model: str | None = None
+    answers: int = 0
 
 
 def mostly_messages(values: Iterable[object]) -> bool:
@@ -106,10 +108,13 @@ def conversation_in(value: object) -> Conversation | None:
         inner = _object(value.get(field))
         if inner is not None and not _is_foreign(inner):
             holders.append((f"/{field}", inner))
+    for pointer, record in holders:
+        if a2a.is_task(record) and (messages := a2a.task_messages(record, pointer)):
+            return Conversation(messages, {**record, "outcome": a2a.task_outcome(record)})
     for find in (_asked_and_answered, _answered_only):
-        for at, record in holders:
-            if (found := find(record, at, value)) is not None:
-                return found
+        for pointer, record in holders:
+            if (conversation := find(record, pointer, value)) is not None:
+                return conversation
     return None
 
 
@@ -118,122 +123,126 @@ def is_set(document: object) -> bool:
     return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
 
 
-def _asked_and_answered(record: Fields, at: str, whole: Fields) -> Conversation | None:
-    """A list of messages in ``record``, which stands at ``at`` in ``whole``, and the response."""
-    container, asked = _asked(record, at)
+def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
+    """Return the messages listed in ``record``, at ``pointer`` in ``whole``, with the response."""
+    container, asked = _asked(record, pointer)
     if container is None:
         return None
-    answer = _answer(record, at, whole) if container in _ANSWERED else None
-    return _conversation(record, at, whole, asked, answer)
+    answer = _answer(record, pointer, whole) if container in _ANSWERED else None
+    return _conversation(record, pointer, whole, asked, answer)
 
 
-def _answered_only(record: Fields, at: str, whole: Fields) -> Conversation | None:
+def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """A response in ``record`` without a list of messages before it, or a list of outputs."""
-    answer = _answer(record, at, whole)
+    answer = _answer(record, pointer, whole)
     if answer is not None:
-        return _conversation(record, at, whole, _prompt(record, at), answer)
+        return _conversation(record, pointer, whole, _prompt(record, pointer), answer)
     output = _message_list(record.get("output"))
     if output is None:
         return None
-    return _conversation(record, at, whole, _pointers(f"{at}/output", output), None)
+    return _conversation(record, pointer, whole, _pointers(f"{pointer}/output", output), None)
 
 
 def _conversation(
-    record: Fields, at: str, whole: Fields, asked: Messages, answer: Conversation | None
+    record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
     about = record if record is whole else {**record, **whole}
-    messages = _system(record, at) + asked
+    messages = _system(record, pointer) + asked
     if answer is None:
         return Conversation(messages, about)
     answered = answer.messages
     if asked and answered and _are_equal(asked[-1][1], answered[0][1]):
         answered = answered[1:]  # the log of the request holds the answer already
-    return Conversation(messages + answered, about, answer.usage, answer.model)
+    return Conversation(messages + answered, about, answer.usage, answer.model, len(answered))
 
 
-def _are_equal(one: object, other: object) -> bool:
+def _are_equal(left: object, right: object) -> bool:
     """Whether two JSON values are equal, however deeply they are nested."""
-    return canonical_bytes(one) == canonical_bytes(other)
+    return canonical_bytes(left) == canonical_bytes(right)
 
 
-def _asked(record: Fields, at: str) -> tuple[str | None, Messages]:
+def _asked(record: Fields, pointer: str) -> tuple[str | None, Messages]:
     for container in _CONTAINERS:
         if (messages := _message_list(record.get(container))) is not None:
-            return container, _pointers(f"{at}/{container}", messages)
+            return container, _pointers(f"{pointer}/{container}", messages)
     return None, ()
 
 
-def _prompt(record: Fields, at: str) -> Messages:
+def _prompt(record: Fields, pointer: str) -> Messages:
     """The prompt of a request that is a text."""
     for field in _PROMPTS:
         if as_text(record.get(field)):
-            return ((f"{at}/{field}", {"role": "user", "content": record[field]}),)
+            return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
     return ()
 
 
-def _system(record: Fields, at: str) -> Messages:
+def _system(record: Fields, pointer: str) -> Messages:
     """The system prompt beside the messages."""
     if "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
-            return _pointers(f"{at}/instructions", instructions)
+            return _pointers(f"{pointer}/instructions", instructions)
         if as_text(instructions):
-            return ((f"{at}/instructions", {"role": "system", "content": instructions}),)
+            return ((f"{pointer}/instructions", {"role": "system", "content": instructions}),)
     for field in _SYSTEMS:
         value = record.get(field)
         if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
-            return ((f"{at}/{field}", {"role": "system", "parts": value["parts"]}),)
+            return ((f"{pointer}/{field}", {"role": "system", "parts": value["parts"]}),)
         if value and (field == "system" or isinstance(value, str)):
-            return ((f"{at}/{field}", {"role": "system", "content": value}),)
+            return ((f"{pointer}/{field}", {"role": "system", "content": value}),)
     return ()
 
 
-def _answer(record: Fields, at: str, whole: Fields) -> Conversation | None:
-    """The response in a record that is one, or that has one beside the request."""
-    if (found := _own_answer(record, at)) is not None:
-        return found
-    found = _answer_beside(record, at)
-    if found is None and record is not whole:
-        found = _answer_beside(whole, "")
-    return found
+def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
+    """Return the response in a record that is one, or that has one beside the request."""
+    answer = _own_answer(record, pointer) or _answer_in_field(record, pointer)
+    if answer is None and record is not whole:
+        answer = _answer_in_field(whole, "")
+    return answer
 
 
-def _answer_beside(record: Fields, at: str) -> Conversation | None:
+def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
     for field in _RESPONSES:
         inner = _object(record.get(field))
         if inner is None or _is_foreign(inner):
             continue
-        if (found := _own_answer(inner, f"{at}/{field}")) is not None:
-            return found
+        answer = _own_answer(inner, f"{pointer}/{field}")
+        if answer is not None:
+            return answer
         if isinstance(inner.get("role"), str) and is_message(inner):
-            return Conversation(((f"{at}/{field}", inner),), inner, model=model_of(inner))
+            message = (f"{pointer}/{field}", inner)
+            return Conversation((message,), inner, model=model_of(inner))
     return None
 
 
-def _own_answer(record: Fields, at: str) -> Conversation | None:
+def _own_answer(record: Fields, pointer: str) -> Conversation | None:
     """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
-        return Conversation(((at, record),), record)
-    found: list[tuple[str, object]] = []
+        return Conversation(((pointer, record),), record)
+    messages: list[tuple[str, object]] = []
     for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
         if is_message(message):
-            found.append((f"{at}/choices/{number}/message", message))
+            messages.append((f"{pointer}/choices/{number}/message", message))
         elif isinstance(text := fields_of(choice).get("text"), str):
-            found.append((f"{at}/choices/{number}", {"role": "assistant", "content": text}))
+            messages.append((f"{pointer}/choices/{number}", {"role": "assistant", "content": text}))
     for number, candidate in enumerate(items_of(record.get("candidates"))):
         content = fields_of(candidate).get("content")
         if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
-            found.append((f"{at}/candidates/{number}/content", {"role": "model", **content}))
-    if not found and is_message(record.get("message")):
-        found.append((f"{at}/message", record["message"]))
-    is_response = record.get("object") in _RESPONSE_OBJECTS or at.rpartition("/")[-1] in _RESPONSES
-    if not found and (is_response or any(prompt in record for prompt in _PROMPTS)):
+            messages.append(
+                (f"{pointer}/candidates/{number}/content", {"role": "model", **content})
+            )
+    if not messages and is_message(record.get("message")):
+        messages.append((f"{pointer}/message", record["message"]))
+    is_response = (
+        record.get("object") in _RESPONSE_OBJECTS or pointer.rpartition("/")[-1] in _RESPONSES
+    )
+    if not messages and (is_response or any(prompt in record for prompt in _PROMPTS)):
         items = _message_list(record.get("output")) or ()
-        found.extend(_pointers(f"{at}/output", items))
-    if not found:
+        messages.extend(_pointers(f"{pointer}/output", items))
+    if not messages:
         return None
-    return Conversation(tuple(found), record, usage_of(record), model_of(record))
+    return Conversation(tuple(messages), record, usage_of(record), model_of(record))
 
 
 def _message_list(value: object) -> Sequence[object] | None:
@@ -251,8 +260,8 @@ def _message_list(value: object) -> Sequence[object] | None:
 
 def _unpacked(element: object) -> object:
     """A message that is a JSON text; any other element as it is."""
-    found = _object(element)
-    return element if found is None else found
+    message = _object(element)
+    return element if message is None else message
 
 
 def _object(value: object) -> Fields | None:

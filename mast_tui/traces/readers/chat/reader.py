@@ -23,8 +23,9 @@ from mast_tui.traces.readers.chat.containers import (
     is_set,
     mostly_messages,
 )
+from mast_tui.traces.readers.chat.growing import LoggedRun, is_tool_call, logged_runs
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import speaks_by_name
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, speaks_by_name
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -34,6 +35,7 @@ from mast_tui.traces.readers.document_traces import (
 )
 from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, items_of
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _FLAVOURS: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
@@ -75,16 +77,47 @@ READER: Final = MessageListReader()
 
 
 def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) -> list[Trace]:
-    """The traces of the records that hold messages; those that hold none go to ``problems``."""
-    traces = []
+    """Return the traces of the records that hold messages; list those that hold none as problems.
+
+    Args:
+        path: The file.
+        records: Its records. Requests that repeat the history of an earlier one are one trace.
+        problems: Gets an entry for each record without messages.
+    """
+    lines: list[tuple[Record, Conversation | None]] = []
     for record in records:
         conversation = conversation_in(record.value)
-        if conversation is None:
+        if conversation is None and not is_tool_call(record.value):
             problems.append(Problem(record.place, "no list of messages, left out"))
+        else:
+            lines.append((record, conversation))
+    traces: list[Trace] = []
+    for run in logged_runs(lines):
+        if run.is_growing:
+            traces.append(_trace_of_run(path, run))
             continue
-        content = canonical_bytes(record.value)
-        traces.append(trace_of(path, conversation, record.number, content, record.prefix))
+        for record, conversation in zip(run.records, run.conversations, strict=True):
+            if conversation is not None:
+                content = canonical_bytes(record.value)
+                traces.append(trace_of(path, conversation, record.number, content, record.prefix))
     return traces
+
+
+def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
+    rows = run.rows()
+    steps = observed_steps(rows, service=ASSISTANT)
+    first = run.records[0]
+    meta = facts_of_record(fields_of(first.value), steps.steps)
+    model = next((row.model for row in rows if row.model), None)
+    content = canonical_bytes([record.value for record in run.records])
+    return trace_of_steps(
+        READER,
+        path,
+        content,
+        steps,
+        meta=meta._replace(model=model or meta.model),
+        record=first.number,
+    )
 
 
 def trace_of(

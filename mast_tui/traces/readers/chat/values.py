@@ -147,20 +147,41 @@ def file_note(part: Fields) -> str | None:
     return f"[{kind or 'file'}]"
 
 
-def _part_text(part: object) -> str:
-    if not isinstance(part, Mapping):
-        return content_text(part)
+def known_part_text(part: Fields) -> str | None:
+    """Return the text of a part, or a note such as ``[image]``; None for a part of another type."""
+    text = part.get("text")
+    if isinstance(text, Mapping) and isinstance(text.get("value"), str):
+        return str(text["value"])  # as OpenAI's threads have it
     if any(isinstance(part.get(field), str) for field in ("text", "refusal", "transcript")):
         return as_text(part.get("transcript")) or content_text(part)
     if note := file_note(part):
         return note
-    match kind_of(part):
+    kind = kind_of(part) or part.get("kind")
+    match kind:
         case "web_search_result":
             return texts_in(part, "title", "url")
         case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
             return f"[{name}]"
-        case _:
-            return content_text(part)
+        case "source-url" | "source-document":
+            return f"[source {name_in(part, 'title', 'url', 'sourceId') or ''}]"
+        case "data" if "data" in part:
+            return dump_text(part["data"])
+        case "text" | "input_text" | "output_text":
+            return content_text(part) if "content" in part or "value" in part else ""
+    if len(part) == 1 and (medium := next(iter(part))) in _FILE_KINDS:
+        held = fields_of(part[medium])  # as Bedrock writes it
+        return f"[{medium} {name_in(held, 'name', 'format') or ''}".rstrip() + "]"
+    for field in ("json", "data"):
+        if part.keys() <= {field, "mediaType", "metadata"} and field in part:
+            return dump_text(part[field])
+    if any(isinstance(part.get(field), str) for field in ("content", "thinking", "value")):
+        return content_text(part)
+    return f"[{kind}]" if isinstance(kind, str) and ("image" in kind or "audio" in kind) else None
+
+
+def _part_text(part: object) -> str:
+    text = known_part_text(part) if isinstance(part, Mapping) else None
+    return content_text(part) if text is None else text
 
 
 def _only_value(output: Fields) -> str:

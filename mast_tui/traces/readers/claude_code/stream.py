@@ -34,7 +34,7 @@ from mast_tui.traces.readers.claude_code.records import (
     without_text,
 )
 from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in, text_in
 
 _LINES: Final = 0
 """The part that stands for all lines of a span, of those counted from 1 on one line."""
@@ -82,6 +82,7 @@ class ClaudeStreamReader:
             _texts_of,
             native=stream.session,
             model=stream.model,
+            version=stream.version,
             problems=stream.problems,
             spawned={},
         )
@@ -178,6 +179,7 @@ class _Stream:
         self.problems: list[Problem] = []
         self.maker = SpanMaker(Voice())
         self.model: str | None = None
+        self.version: str | None = None
         self.session: str | None = None
         self._voices: dict[str | None, Voice] = {None: self.maker.voice}
         self._types: dict[str, str] = {}
@@ -216,6 +218,7 @@ class _Stream:
         facts = facts_of(record, number, parts)
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
+            self.version = text_in(record, "claude_code_version", "version")
         self.model = self.model or facts.model
         if facts.type == "assistant":
             self._pieces.pop(caller, None)

@@ -202,6 +202,7 @@ class SpanMaker:
         *,
         native: str | None,
         model: str | None,
+        version: str | None,
         problems: Iterable[Problem],
         spawned: Mapping[str, str],
     ) -> Trace:
@@ -214,6 +215,7 @@ class SpanMaker:
             texts_of: Makes the texts of some lines, by the number of the part.
             native: The id that it brings itself, if any.
             model: The model that was asked.
+            version: The version of the agent.
             problems: What of it could not be read.
             spawned: By sub-agent the key of the result before which its spans belong.
         """
@@ -223,7 +225,7 @@ class SpanMaker:
             task = task_of_text(texts_of(index.read(line, line)).get(part, "")) or None
         identity = identity_of(reader, source.path, source.head, native=native)
         spans = RecordSpans(index, self, texts_of, spawned)
-        meta = TraceMeta(system=AGENT, model=model, task=task)
+        meta = TraceMeta(system=AGENT, model=model, task=task, version=version)
         return Trace(identity, source.path, spans, meta=meta, problems=problems)
 
     def _call_of(self, tool_id: str | None) -> Span | None:

@@ -198,6 +198,7 @@ class CodexParser:
     def _note_facts(self, kind: str, payload: Fields) -> None:
         if kind == "session_meta" and self.thread is None:
             self._begin_thread(thread_of(payload), payload)
+            self.meta = self.meta._replace(version=as_text(payload.get("cli_version")))
         if self.meta.model is None:
             self.meta = self.meta._replace(model=as_text(payload.get("model")))
 

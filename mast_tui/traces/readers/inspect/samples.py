@@ -171,6 +171,7 @@ def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMet
         answer_key=_answer_key(sample, walk),
         task_id=task_id_of(sample.get("id")),
         trial=trial_of(sample.get("epoch")),
+        version=as_text(fields_of(spec.get("packages")).get("inspect_ai")),
     )
 
 

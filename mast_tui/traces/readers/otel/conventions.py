@@ -15,7 +15,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.python_literals import literal
-from mast_tui.traces.readers.chat.pieces import is_message
+from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, names, text_in
 from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, grouped, unflattened
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind

@@ -18,7 +18,7 @@ from mast_tui.traces.io.json_values import (
 )
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanStatus
-from mast_tui.traces.readers.chat.pieces import is_message, unwrap_langchain
+from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,

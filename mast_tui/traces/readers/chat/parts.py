@@ -1,0 +1,284 @@
+"""The parts of a message's content, in the spelling of every vendor, as pieces.
+
+A content is a text or a list of parts. Texts, pictures and files next to each other make one piece;
+a call, a result or a thought is a piece by itself. ``_TYPED`` has the parts that name their
+``type``, ``_KEYED`` those that are told by a field, as Gemini and Bedrock write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text
+from mast_tui.traces.model import SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.pieces import (
+    Piece,
+    Speaker,
+    call_piece,
+    noted,
+    result_piece,
+)
+from mast_tui.traces.readers.chat.values import known_part_text, said_text, thought_text
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    kind_of,
+    name_set,
+)
+
+PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
+"""Makes the pieces of a part, given the part, its pointer and who speaks."""
+
+_OUTPUTS: Final = ("content", "output", "result", "response")
+_GOOGLE_CODE_TOOL: Final = "code_execution"
+_THOUGHTS: Final = name_set("thinking reasoning redacted_thinking redactedThinking")
+_RESULTS: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
+
+
+def content_pieces(
+    content: object, speaker: Speaker, pointer: str, *, without_thoughts: bool = False
+) -> Iterator[Piece]:
+    """Yield the pieces of a message's content in the order of its parts.
+
+    Args:
+        content: A text, a part or a list of parts.
+        speaker: Who speaks.
+        pointer: The pointer from the message to the list.
+        without_thoughts: Leave thoughts out, because the message has them beside its content.
+    """
+    if not isinstance(content, list):
+        content = [content] if isinstance(content, Mapping) else content
+    if not isinstance(content, list):
+        if text := said_text(content):
+            yield speaker.says(text, kind=speaker.kind)
+        return
+    texts: list[object] = []
+    text_at = ""
+    for number, part in enumerate(content):
+        pieces = part_pieces(part, f"{pointer}/{number}", speaker)
+        if pieces is None:
+            if not texts:
+                text_at = f"{pointer}/{number}" if number else ""
+            texts.append(part)
+            continue
+        if text := said_text(texts):
+            yield speaker.says(text, text_at, kind=speaker.kind)
+        texts = []
+        if not (without_thoughts and kind_of(part) in _THOUGHTS):
+            yield from pieces
+    if text := said_text(texts):
+        yield speaker.says(text, text_at, kind=speaker.kind)
+
+
+def holds_results(content: object) -> bool:
+    """Tell whether a content is a list with the result of a call among its parts."""
+    return isinstance(content, list) and any(
+        _is_result(kind_of(part)) or "toolResult" in fields_of(part) for part in content
+    )
+
+
+def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
+    """Return the pieces of a part.
+
+    Args:
+        part: A part of a message's content.
+        pointer: The pointer from the message to it.
+        speaker: Who speaks.
+
+    Returns:
+        The pieces; None for a part of a text. A part of an unknown type is a log with a problem.
+    """
+    if not isinstance(part, Mapping):
+        return None
+    kind = kind_of(part)
+    make = _maker_by_type(kind, part) if kind else _maker_by_key(part)
+    if make is not None:
+        return make(part, pointer, speaker)
+    if known_part_text(part) is not None:
+        return None
+    name = kind or next(iter(part), "")
+    problem = f"unknown part type `{name}`" if name else "a part without content"
+    return [replace(noted(part, pointer, name=name or None), problem=problem)]
+
+
+def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
+    if (make := _TYPED.get(kind)) is not None:
+        return make
+    if _is_result(kind):
+        return _result
+    if "toolCallId" in part and (kind.startswith("tool-") or kind == "dynamic-tool"):
+        return _ui_tool
+    return _note if kind.startswith("data-") else None
+
+
+def _maker_by_key(part: Fields) -> PartPieces | None:
+    if part.get("thought") is True:
+        return _thought
+    for field, value in part.items():
+        make = _KEYED.get(field)
+        if make is not None and isinstance(value, Mapping):
+            return make
+    return None
+
+
+def _is_result(kind: str) -> bool:
+    return kind in _RESULTS or kind.endswith("_tool_result")
+
+
+def _nothing(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return ()
+
+
+def _note(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [noted(part, pointer, name=kind_of(part))]
+
+
+def _thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [speaker.says(thought_text(part), pointer, kind=SpanKind.REASONING)]
+
+
+def _call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(part, pointer, speaker.agent)]
+
+
+def _result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [result_piece(part, first_in(part, *_OUTPUTS), pointer)]
+
+
+def _ui_tool(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the call and the result that a part of Vercel's AI SDK holds in one."""
+    invocation = fields_of(part.get("toolInvocation")) or part
+    name = kind_of(part).removeprefix("tool-")
+    arguments = first_in(invocation, "input", "args", "rawInput")
+    call_id = as_text(invocation.get("toolCallId"))
+    call = replace(
+        call_piece({**invocation, "arguments": arguments}, pointer, speaker.agent, name=name),
+        call_id=call_id,
+    )
+    error = as_text(invocation.get("errorText"))
+    output = first_in(invocation, "output", "result")
+    state = invocation.get("state")
+    if error is None and output is None and state not in ("output-available", "result"):
+        denied = state == "output-denied"
+        return [replace(call, status=SpanStatus.ERROR) if denied else call]
+    result = result_piece(
+        {},
+        output if error is None else error,
+        f"{pointer}/output" if error is None else f"{pointer}/errorText",
+        name=call.name,
+        call_id=call_id,
+        status=None if error is None else SpanStatus.ERROR,
+    )
+    return [call, result]
+
+
+def _goose_request(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    request = fields_of(part.get("toolCall"))
+    call = {**fields_of(request.get("value")), "id": part.get("id")}
+    piece = call_piece(call, pointer, speaker.agent)
+    if error := as_text(request.get("error")):
+        return [replace(piece, text=piece.text or error, status=SpanStatus.ERROR)]
+    return [piece]
+
+
+def _goose_response(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    result = fields_of(part.get("toolResult"))
+    value = result.get("value")
+    content = value.get("content") if isinstance(value, Mapping) else value
+    failed = result.get("status") == "error" or fields_of(value).get("isError") is True
+    return [
+        result_piece(
+            part,
+            first_in(result, "error") if content is None else content,
+            pointer,
+            call_id=as_text(part.get("id")),
+            status=SpanStatus.ERROR if failed else SpanStatus.OK,
+        )
+    ]
+
+
+def _bedrock_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    use = fields_of(part.get("toolUse"))
+    return [call_piece({**use, "id": use.get("toolUseId")}, pointer, speaker.agent)]
+
+
+def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    result = fields_of(part.get("toolResult"))
+    call_id = as_text(result.get("toolUseId"))
+    return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
+
+
+def _bedrock_thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
+    text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
+    shown = "[redacted thinking]" if text is None else thought_text(text)
+    return [speaker.says(shown, pointer, kind=SpanKind.REASONING)]
+
+
+def _gemini_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(first_in(part, "function_call", "functionCall"), pointer, speaker.agent)]
+
+
+def _gemini_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    response = fields_of(first_in(part, "function_response", "functionResponse"))
+    content = response.get("response")
+    failed = isinstance(content, Mapping) and set(content) == {"error"}
+    return [
+        result_piece(
+            response,
+            content,
+            pointer,
+            call_id=as_text(response.get("id")),
+            status=SpanStatus.ERROR if failed else None,
+        )
+    ]
+
+
+def _gemini_code(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    code = fields_of(first_in(part, "executable_code", "executableCode"))
+    call = {"arguments": code.get("code")}
+    return [call_piece(call, pointer, speaker.agent, name=_GOOGLE_CODE_TOOL)]
+
+
+def _gemini_code_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    ran = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
+    went_well = as_text(ran.get("outcome")) == "OUTCOME_OK"
+    status = SpanStatus.OK if went_well else SpanStatus.ERROR
+    return [
+        result_piece(ran, ran.get("output") or "", pointer, name=_GOOGLE_CODE_TOOL, status=status)
+    ]
+
+
+def _by_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:
+    """Return a table with one entry for each of the names in its keys."""
+    return {name: make for names, make in makers.items() for name in names.split()}
+
+
+_TYPED: Final = _by_name(
+    {
+        "tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use": _call,
+        "function_call input_json_delta toolCall": _call,
+        " ".join(_RESULTS): _result,
+        " ".join(_THOUGHTS): _thought,
+        "toolRequest frontendToolRequest": _goose_request,
+        "toolResponse": _goose_response,
+        "tool-invocation": _ui_tool,
+        "step-start step-finish token_budget": _nothing,
+        "toolConfirmationRequest actionRequired systemNotification compaction": _note,
+    }
+)
+_KEYED: Final = _by_name(
+    {
+        "function_call functionCall": _gemini_call,
+        "function_response functionResponse": _gemini_result,
+        "executable_code executableCode": _gemini_code,
+        "code_execution_result codeExecutionResult": _gemini_code_result,
+        "toolUse": _bedrock_call,
+        "toolResult": _bedrock_result,
+        "reasoningContent reasoning_content": _bedrock_thought,
+        "cachePoint cache_point": _nothing,
+    }
+)

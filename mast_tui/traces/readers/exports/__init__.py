@@ -1,0 +1,25 @@
+"""Runs that tools export as one JSON document, turned into lists of chat messages.
+
+A format is an ``ExportFormat``: how it is recognised, and how a document becomes runs. Add one to a
+module here and to ``FORMATS``.
+"""
+
+from mast_tui.traces.readers.exports.agents import BROWSER_USE, CREWAI, SMOLAGENTS
+from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
+from mast_tui.traces.readers.exports.chats import CHATGPT, CLAUDE_AI, SEMANTIC_KERNEL
+from mast_tui.traces.readers.exports.engine import ExportReader
+
+FORMATS = tuple(
+    ExportReader(export_format)
+    for export_format in (
+        TAU2,
+        BFCL,
+        SMOLAGENTS,
+        BROWSER_USE,
+        CREWAI,
+        CHATGPT,
+        CLAUDE_AI,
+        SEMANTIC_KERNEL,
+    )
+)
+"""A reader for each format, in the order in which they are tried."""

@@ -1,0 +1,121 @@
+"""The reader of exported documents: a format's function makes runs, this makes traces of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mast_tui.traces.index.document import StepList
+from mast_tui.traces.io.json_values import canonical_bytes
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.run_facts import task_of
+
+NO_FACTS: Final = TraceMeta()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRun:
+    """One run as chat messages.
+
+    Attributes:
+        value: The JSON value of the run, by which it is known again.
+        messages: Messages that ``chat.turns`` understands, each under its pointer in ``value``.
+        pointer: Where ``value`` is in the document.
+        native_id: The id that the run has itself.
+        meta: The facts beside the messages. Without a task it is the first message of a user.
+        problems: Parts of the run that are left out.
+    """
+
+    value: object
+    messages: Sequence[tuple[str, Fields]]
+    pointer: str = ""
+    native_id: str | None = None
+    meta: TraceMeta = NO_FACTS
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """A format of exported documents.
+
+    Attributes:
+        name: The name that ``inspect`` shows.
+        marks: Byte strings that every file of the format contains.
+        runs: Makes the runs of a JSON document; no run means that it is of another format.
+    """
+
+    name: str
+    marks: tuple[bytes, ...]
+    runs: Callable[[object], Sequence[ExportedRun]]
+
+
+class ExportReader:
+    """Reads the documents of one export format; keys are those of message lists."""
+
+    key_scheme: Final = 1
+
+    def __init__(self, export_format: ExportFormat) -> None:
+        self._format = export_format
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self._format.name
+
+    def recognises(self, source: Source) -> bool:
+        """Tell whether the file has the marks of the format and holds a run of it."""
+        if not all(mark in source.data for mark in self._format.marks):
+            return False
+        return bool(self._format.runs(_document(source, [])))
+
+    def read(self, source: Source) -> FileReport:
+        """Return a trace for each run."""
+        problems: list[Problem] = []
+        runs = self._format.runs(_document(source, problems))
+        traces = [
+            self._trace(source, run, number if len(runs) > 1 else None)
+            for number, run in enumerate(runs)
+        ]
+        return report_of(self, source, traces, problems)
+
+    def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
+        steps = StepList()
+        mapper = MessageMapper(steps, prefix=run.pointer)
+        for pointer, message in run.messages:
+            mapper.add(message, pointer)
+        left_out = [Problem(run.pointer or "/", message) for message in run.problems]
+        meta = run.meta._replace(
+            task=run.meta.task or task_of(steps=steps.steps),
+            model=run.meta.model or mapper.model,
+        )
+        return trace_of_steps(
+            self,
+            source.path,
+            source.data if record is None else canonical_bytes(run.value),
+            steps,
+            meta=meta,
+            record=record,
+            native=run.native_id,
+            problems=[*mapper.problems, *left_out],
+        )
+
+
+def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
+    """Yield the objects of a document under their pointers: the document, or those it lists."""
+    if isinstance(document, list):
+        for number, value in enumerate(document):
+            yield f"/{number}", fields_of(value)
+    else:
+        yield "", fields_of(document)
+
+
+def _document(source: Source, problems: list[Problem]) -> object:
+    """Return the document; the values of JSON Lines as a list."""
+    if source.json_lines:
+        return [record.value for record in records_by_line(source, problems)]
+    return source.json

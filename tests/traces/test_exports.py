@@ -1,0 +1,397 @@
+"""Runs exported as one JSON document: benchmarks, agent frameworks, chat products."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.library import read_file
+from mast_tui.traces.model import Outcome, Tokens, Trace
+from mast_tui.traces.readers import claims
+from tests.traces.checks import check_sound, span_lines, spans_of, write_json, write_json_lines
+from tests.traces.text_coverage import text_coverage
+
+LONG = "The lighthouse keeper wrote that the lamp had failed twice since Easter."
+LONGER = "A mason looked at the tower and found a crack that runs from the sill to the gallery."
+
+TAU2 = {
+    "info": {
+        "agent_info": {"implementation": "llm_agent", "llm": "lamp-1"},
+        "environment_info": {"domain_name": "harbour", "policy": LONGER},
+    },
+    "tasks": [
+        {
+            "id": 4,
+            "user_scenario": {"instructions": LONG},
+            "evaluation_criteria": {
+                "actions": [{"name": "book", "arguments": {"berth": 2}}],
+                "nl_assertions": ["says sorry"],
+            },
+        }
+    ],
+    "simulations": [
+        {
+            "id": "s-1",
+            "task_id": 4,
+            "trial": 2,
+            "termination_reason": "user_stop",
+            "reward_info": {"reward": 1.0, "db_check": {"db_match": True}},
+            "messages": [
+                {"role": "user", "content": "A berth, please.", "usage": {"prompt_tokens": 7}},
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [
+                        {"id": "a", "name": "list", "arguments": {}, "requestor": "assistant"},
+                        {"id": "b", "name": "book", "arguments": {}, "requestor": "assistant"},
+                    ],
+                    "timestamp": "2026-10-01T10:00:03Z",
+                    "usage": {"completion_tokens": 2, "prompt_tokens": 9},
+                },
+                {"role": "tool", "id": "b", "content": "taken", "error": True},
+                {"role": "tool", "id": "a", "content": "1, 2", "error": False},
+                {
+                    "role": "user",
+                    "content": None,
+                    "tool_calls": [
+                        {"id": "c", "name": "wave", "arguments": {}, "requestor": "user"}
+                    ],
+                },
+                {"role": "tool", "id": "c", "content": "waved", "requestor": "user"},
+            ],
+        }
+    ],
+}
+TAU2_SPANS = [
+    "message user: A berth, please.",
+    "tool_call assistant list: {}",
+    "tool_call assistant book: {}",
+    "tool_result assistant book error: taken",
+    "tool_result assistant list ok: 1, 2",
+    "tool_call user wave: {}",
+    "tool_result user wave: waved",
+]
+
+BFCL = {
+    "id": "multi_turn_base_3",
+    "result": [[["cd(folder='a')"]]],
+    "inference_log": [
+        [{"role": "state_info", "class_name": "Files", "content": {"cwd": "/"}}],
+        {
+            "begin_of_turn_query": [{"role": "user", "content": LONG}],
+            "step_0": [
+                {"role": "inference_input", "content": {"message": "the history again"}},
+                {"role": "assistant", "content": "[cd(folder='a')]"},
+                {
+                    "role": "handler_log",
+                    "content": "Successfully decoded model response.",
+                    "model_response_decoded": ["cd(folder='a')"],
+                },
+                {"role": "tool", "content": '{"cwd": "/a"}'},
+            ],
+            "step_1": [
+                {"role": "assistant", "content": "I am in the folder."},
+                {
+                    "role": "handler_log",
+                    "content": "Error decoding the model response.",
+                    "error": "no call in the text",
+                },
+            ],
+        },
+    ],
+}
+BFCL_SPANS = [
+    'message Files: { "cwd": "/" }',
+    f"message user: {LONG}",
+    "tool_call assistant cd: folder='a'",
+    'tool_result assistant cd: {"cwd": "/a"}',
+    "message assistant: I am in the folder.",
+    "message handler_log: no call in the text",
+]
+
+SMOLAGENTS = [
+    {"system_prompt": LONG},
+    {"task": "How tall is the tower?", "task_images": None},
+    {"plan": LONGER, "timing": {"start_time": 1790000000.0}},
+    {
+        "step_number": 1,
+        "timing": {"start_time": 1790000001.0, "end_time": 1790000002.5},
+        "model_input_messages": [],
+        "tool_calls": [
+            {"id": "t1", "type": "function", "function": {"name": "measure", "arguments": "x"}}
+        ],
+        "model_output": "I measure.",
+        "observations": "30 m",
+        "error": None,
+        "token_usage": {"input_tokens": 11, "output_tokens": 3},
+    },
+    {
+        "step_number": 2,
+        "timing": {"start_time": 1790000003.0, "end_time": 1790000004.0},
+        "tool_calls": None,
+        "code_action": "print(h)",
+        "model_output": None,
+        "observations": None,
+        "error": {"type": "AgentExecutionError", "message": "h is not defined"},
+    },
+    {"output": "30 m"},
+]
+SMOLAGENTS_SPANS = [
+    f"message system: {LONG}",
+    "message user: How tall is the tower?",
+    f"message assistant: {LONGER}",
+    "message assistant: I measure.",
+    "tool_call assistant measure: x",
+    "tool_result assistant measure: 30 m",
+    "tool_call assistant python_interpreter: print(h)",
+    "tool_result assistant python_interpreter error: h is not defined",
+    "message assistant: 30 m",
+]
+
+BROWSER_USE = {
+    "history": [
+        {
+            "model_output": {
+                "thinking": None,
+                "evaluation_previous_goal": "Unknown",
+                "memory": LONG,
+                "next_goal": "Open the log.",
+                "action": [{"click": {"index": 3}}, {"done": {"text": "30 m", "success": True}}],
+            },
+            "result": [
+                {"error": "the element is gone", "is_done": False},
+                {"extracted_content": "30 m", "is_done": True, "success": True},
+            ],
+            "state": {"url": "https://tower.test", "title": "Tower", "screenshot": "iVBOR"},
+            "metadata": {"step_start_time": 1790000001.0, "input_tokens": 40, "step_number": 1},
+        }
+    ]
+}
+BROWSER_USE_SPANS = [
+    "message browser: Tower https://tower.test",
+    f"reasoning assistant: Unknown {LONG} Open the log.",
+    'tool_call assistant click: { "index": 3 }',
+    'tool_call assistant done: { "text": "30 m", "success": true }',
+    "tool_result assistant click error: the element is gone",
+    "tool_result assistant done ok: 30 m",
+]
+
+CREWAI = [
+    {
+        "timestamp": "2026-10-01 10:00:00",
+        "task_name": "survey",
+        "task": LONG,
+        "agent": "Mason",
+        "status": "started",
+    },
+    {
+        "timestamp": "2026-10-01 10:01:00",
+        "task_name": "survey",
+        "task": LONG,
+        "agent": "Mason",
+        "status": "completed",
+        "output": LONGER,
+    },
+]
+CREWAI_SPANS = [f"message user: {LONG}", f"message Mason: {LONGER}"]
+
+
+def chatgpt_node(
+    name: str, parent: str | None, role: str, content: object, **message: object
+) -> dict[str, object]:
+    """A node of ChatGPT's tree."""
+    author = {"role": role, "name": message.pop("author_name", None)}
+    return {
+        "id": name,
+        "parent": parent,
+        "message": {"id": name, "author": author, "content": content, **message},
+    }
+
+
+CHATGPT = {
+    "conversation_id": "c-9",
+    "current_node": "n6",
+    "mapping": {
+        "n0": {"id": "n0", "parent": None, "message": None},
+        "n1": chatgpt_node("n1", "n0", "user", {"content_type": "text", "parts": [LONG]}),
+        "n2": chatgpt_node("n2", "n1", "assistant", {"content_type": "text", "parts": ["No."]}),
+        "n3": chatgpt_node(
+            "n3",
+            "n1",
+            "assistant",
+            {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "Count."}]},
+        ),
+        "n4": chatgpt_node(
+            "n4", "n3", "assistant", {"content_type": "code", "text": "1+1"}, recipient="python"
+        ),
+        "n5": chatgpt_node(
+            "n5",
+            "n4",
+            "tool",
+            {"content_type": "execution_output", "text": "2"},
+            author_name="python",
+        ),
+        "n6": chatgpt_node(
+            "n6",
+            "n5",
+            "assistant",
+            {
+                "content_type": "multimodal_text",
+                "parts": [{"content_type": "image_asset_pointer"}, "Two."],
+            },
+            metadata={"model_slug": "lamp-2"},
+        ),
+    },
+}
+CHATGPT_SPANS = [
+    f"message user: {LONG}",
+    "reasoning assistant: Count.",
+    "tool_call assistant python: 1+1",
+    "tool_result assistant python: 2",
+    "message assistant: [image] Two.",
+]
+
+CLAUDE_AI = {
+    "uuid": "conv-1",
+    "chat_messages": [
+        {
+            "uuid": "m1",
+            "sender": "human",
+            "text": "Read it.",
+            "content": [],
+            "attachments": [{"file_name": "log.txt", "extracted_content": LONG}],
+            "parent_message_uuid": "00000000-0000-4000-8000-000000000000",
+        },
+        {
+            "uuid": "m2",
+            "sender": "assistant",
+            "content": [{"type": "text", "text": "An answer made anew later."}],
+            "parent_message_uuid": "m1",
+        },
+        {
+            "uuid": "m3",
+            "sender": "assistant",
+            "content": [
+                {"type": "tool_use", "name": "repl", "input": {"code": "1"}},
+                {"type": "tool_result", "name": "repl", "content": [], "is_error": True},
+                {"type": "token_budget"},
+                {"type": "text", "text": "It failed."},
+            ],
+            "parent_message_uuid": "m1",
+            "created_at": "2026-10-01T10:00:00Z",
+        },
+    ],
+}
+CLAUDE_AI_SPANS = [
+    f"message user: Read it. [file log.txt] {LONG}",
+    'tool_call assistant repl: { "code": "1" }',
+    "tool_result assistant repl error: ",
+    "message assistant: It failed.",
+]
+
+SEMANTIC_KERNEL = {
+    "messages": [
+        {"role": "user", "items": [{"content_type": "text", "text": LONG}]},
+        {
+            "role": "assistant",
+            "items": [
+                {
+                    "content_type": "function_call",
+                    "id": "k",
+                    "name": "sea-depth",
+                    "arguments": '{"at": "A"}',
+                }
+            ],
+            "ai_model_id": "lamp-3",
+        },
+        {
+            "role": "tool",
+            "items": [
+                {
+                    "content_type": "function_result",
+                    "id": "k",
+                    "name": "sea-depth",
+                    "result": "4 m",
+                }
+            ],
+        },
+    ]
+}
+SEMANTIC_KERNEL_SPANS = [
+    f"message user: {LONG}",
+    'tool_call assistant sea-depth: {"at": "A"}',
+    "tool_result assistant sea-depth: 4 m",
+]
+
+NOT_SHOWN = (
+    *("policy", "user_scenario", "id", "url", "summary", "inference_input"),
+    *("model_input_messages", "screenshot"),
+)
+
+
+def read_export(path: Path) -> Trace:
+    """The only trace of a file that one reader alone claims."""
+    assert len(list(claims(Source(path)))) == 1
+    (trace,) = read_file(path, named=False).traces
+    check_sound(trace)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        pytest.param(TAU2, TAU2_SPANS, id="tau2"),
+        pytest.param(TAU2["simulations"], TAU2_SPANS, id="tau2-simulations-alone"),
+        pytest.param(BFCL, BFCL_SPANS, id="bfcl"),
+        pytest.param(SMOLAGENTS, SMOLAGENTS_SPANS, id="smolagents"),
+        pytest.param({"steps": SMOLAGENTS}, SMOLAGENTS_SPANS, id="smolagents-result"),
+        pytest.param(BROWSER_USE, BROWSER_USE_SPANS, id="browser-use"),
+        pytest.param(CREWAI, CREWAI_SPANS, id="crewai"),
+        pytest.param(CHATGPT, CHATGPT_SPANS, id="chatgpt"),
+        pytest.param([CHATGPT], CHATGPT_SPANS, id="chatgpt-list"),
+        pytest.param([CLAUDE_AI], CLAUDE_AI_SPANS, id="claude-ai"),
+        pytest.param(SEMANTIC_KERNEL, SEMANTIC_KERNEL_SPANS, id="semantic-kernel"),
+    ],
+)
+def test_exports_become_spans(document: object, expected: list[str], tmp_path: Path) -> None:
+    """Each text is in one span; calls and results are tied, errors have their status."""
+    path = write_json(tmp_path / "run.json", document)
+    trace = read_export(path)
+    assert span_lines(trace) == expected
+    for span in spans_of(trace):
+        assert span.kind.value != "tool_result" or span.parent is not None
+    if document is CREWAI:  # the log repeats the task in both of its lines
+        return
+    coverage = text_coverage(path, [trace], NOT_SHOWN)
+    assert not coverage.lost
+    assert not coverage.doubled
+
+
+def test_a_simulation_has_its_task_trial_reward_and_answer_key(tmp_path: Path) -> None:
+    """Facts lie in the results around the simulation; the user's own tokens do not count."""
+    trace = read_export(write_json(tmp_path / "results.json", TAU2))
+    meta = trace.meta
+    assert (meta.task_id, meta.trial, meta.benchmark) == ("4", 2, "tau2 harbour")
+    assert (meta.model, meta.outcome, meta.score) == ("lamp-1", Outcome.SUCCEEDED, 1.0)
+    assert trace.identity.trace_id == "s-1"
+    assert meta.task == "A berth, please."
+    names = {name for entries in meta.hidden for name in [entries[0]]}
+    assert any("policy" in name for name in names)
+    assert [span.tokens for span in spans_of(trace) if span.tokens] == [Tokens(9, 2)]
+
+
+def test_lines_of_bfcl_are_a_trace_each(tmp_path: Path) -> None:
+    """A result file has a conversation on each line, with its own task."""
+    path = write_json_lines(tmp_path / "r.jsonl", BFCL, {**BFCL, "id": "multi_turn_base_4"})
+    traces = read_file(path, named=False).traces
+    assert [trace.meta.task_id for trace in traces] == ["multi_turn_base_3", "multi_turn_base_4"]
+
+
+@pytest.mark.parametrize("conversation", [CHATGPT, CLAUDE_AI], ids=["chatgpt", "claude-ai"])
+def test_other_branches_of_a_conversation_are_named(conversation: object, tmp_path: Path) -> None:
+    """Answers that were made anew are no part of the run, and the trace says so."""
+    trace = read_export(write_json(tmp_path / "conversations.json", [conversation]))
+    (problem,) = trace.problems
+    assert problem.message.startswith("1 message of another branch left out")
