@@ -9,6 +9,7 @@ from mast_tui.traces.readers.sessions.documents import ANTIGRAVITY, CLINE, GEMIN
 from mast_tui.traces.readers.sessions.engine import SessionReader
 from mast_tui.traces.readers.sessions.events import COPILOT, DROID_STREAM, KIMI, MCP
 from mast_tui.traces.readers.sessions.messages import CLAUDE_WEB, CURSOR, GOOSE, GROK, STRANDS
+from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
 from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 
 FORMATS = tuple(
@@ -30,6 +31,7 @@ FORMATS = tuple(
         OPENCODE,
         CLINE,
         ANTIGRAVITY,
+        OPENCLAW_TELEMETRY,
     )
 )
 """A reader for each format, in the order in which they are tried."""

@@ -55,7 +55,7 @@ from mast_tui.traces.readers.sessions.pieces import (
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
-_GEMINI_STATUS: Final[Mapping[object, SpanStatus]] = {
+_GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
     "success": SpanStatus.OK,
     "error": SpanStatus.ERROR,
     "cancelled": SpanStatus.ERROR,
@@ -155,11 +155,11 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
     ]
     if not responses:
         shown = as_text(output) or as_text(call.get("resultDisplay"))
-        if shown is None and call.get("status") not in _GEMINI_STATUS:
+        if shown is None and as_text(call.get("status")) not in _GEMINI_STATUS:
             return [asked]
         responses = [shown]
     failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = SpanStatus.ERROR if failed else _GEMINI_STATUS.get(call.get("status"))
+    status = SpanStatus.ERROR if failed else _GEMINI_STATUS.get(as_text(call.get("status")))
     texts = (result_piece({}, response, "").text for response in responses)
     result = result_piece(
         {},
@@ -173,8 +173,7 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
 
 
 def _turn_of(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    kept = [piece for piece in pieces if not is_empty(piece)]
-    return turn(record, *kept)
+    return turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 GEMINI: Final = SessionFormat(
@@ -514,7 +513,7 @@ def _antigravity_result(kind: str, text: str, failed: bool) -> Piece:
     """Return the result that a step is: of the call that has waited longest."""
     status = SpanStatus.ERROR if failed else None
     result = result_piece({}, text, "", status=status)
-    return replace(result, agent=kind.lower())
+    return replace(result, agent=kind.lower() or result.agent)
 
 
 def _unquoted(value: object) -> object:

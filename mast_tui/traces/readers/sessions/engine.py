@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
@@ -61,6 +62,7 @@ class Session:
     """One session while it is translated, with the facts that its records state.
 
     Attributes:
+        header: The fields beside the list of records, in a document.
         values: The records that count, in reading order.
         id: The session's own id.
         model: The first model that is named.
@@ -68,6 +70,7 @@ class Session:
         tokens: The tokens of the whole session, for sessions that count no model call by itself.
     """
 
+    header: Fields
     values: Sequence[Fields]
     id: str | None = None
     model: str | None = None
@@ -108,8 +111,8 @@ class SessionFormat:
         lists: The fields of a document that may hold the records.
         keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
-        session_fields: The dotted paths to the session that a record belongs to, for files that
-            may hold records of several.
+        session_of: Returns the name of the session that a record belongs to, for files that may
+            hold several.
     """
 
     name: str
@@ -121,7 +124,7 @@ class SessionFormat:
     lists: tuple[str, ...] = ()
     keys: str = "id"
     facts: Mapping[str, str] = field(default_factory=dict)
-    session_fields: str = ""
+    session_of: Callable[[Fields], str | None] | None = None
 
 
 class SessionReader:
@@ -156,30 +159,41 @@ class SessionReader:
         problems: list[Problem] = []
         header, records = self._records(source, problems)
         sessions = self._sessions(records)
-        traces = [
-            self.trace(source, header, session, number if len(sessions) > 1 else None)
-            for number, session in enumerate(sessions)
-        ]
+        if len(sessions) == 1:
+            traces = [self.trace(source.path, source.data, sessions[0], header)]
+        else:
+            traces = [
+                self.trace(
+                    source.path,
+                    canonical_bytes([record.value for record in session]),
+                    session,
+                    header,
+                    number,
+                )
+                for number, session in enumerate(sessions)
+            ]
         return report_of(self, source, traces, problems)
 
     def trace(
         self,
-        source: Source,
-        header: Fields,
+        path: Path,
+        content: bytes,
         records: Sequence[SessionRecord],
+        header: Fields,
         number: int | None = None,
     ) -> Trace:
         """Return the trace of a session.
 
         Args:
-            source: The file.
-            header: The fields beside the list of records.
+            path: The file, or the folder with the files of the session.
+            content: The bytes by which the session is known again.
             records: The records of the session.
+            header: The fields beside the list of records.
             number: The number of the session in a file with several; None for the only one.
         """
         problems: list[Problem] = []
         kept = self._format.order(records, problems)
-        session = Session([record.value for record in kept])
+        session = Session(header, [record.value for record in kept])
         for value in (header, *session.values, *(record.value for record in records)):
             self._take_facts(session, value)
         translate = self._format.translator(session)
@@ -192,7 +206,6 @@ class SessionReader:
                 mapper.add_turn(turn, key, record.place)
         if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
-        content = source.data if number is None else canonical_bytes([one.value for one in records])
         meta = TraceMeta(
             task=task_of(_first_words(steps.steps), steps=steps.steps),
             system=self._format.system,
@@ -201,7 +214,7 @@ class SessionReader:
         )
         return trace_of_steps(
             self,
-            source.path,
+            path,
             content,
             steps,
             meta=meta,
@@ -252,13 +265,14 @@ class SessionReader:
 
     def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
         """Group the records by session; one that names none belongs to the one before it."""
-        if not self._format.session_fields:
+        session_of = self._format.session_of
+        if session_of is None:
             return [list(records)]
         sessions: dict[str, list[SessionRecord]] = {}
         unnamed: list[SessionRecord] = []
         current = unnamed
         for record in records:
-            name = text_at(record.value, self._format.session_fields)
+            name = session_of(record.value)
             if name is not None:
                 current = sessions.setdefault(name, [])
             current.append(record)

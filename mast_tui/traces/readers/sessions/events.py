@@ -36,6 +36,7 @@ from mast_tui.traces.readers.sessions.engine import (
     Session,
     SessionFormat,
     stateless,
+    text_at,
 )
 from mast_tui.traces.readers.sessions.pieces import (
     SYSTEM,
@@ -436,7 +437,7 @@ DROID_STREAM: Final = SessionFormat(
     recognises=_is_droid_stream,
     translator=stateless(_droid_event),
     facts={"id": "sessionId session_id", "model": "model"},
-    session_fields="sessionId session_id",
+    session_of=lambda record: text_at(record, "sessionId session_id"),
 )
 
 

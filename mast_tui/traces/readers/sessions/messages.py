@@ -23,6 +23,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionFormat,
     Translate,
     stateless,
+    text_at,
 )
 from mast_tui.traces.readers.sessions.pieces import (
     is_empty,
@@ -49,7 +50,15 @@ def _strands_turn(record: Fields) -> Turn | None:
         return unknown_record(record) if kind_of(record) else None
     usage = fields_of(message.get("metadata")).get("usage")
     tokens = usage_tokens(usage, "inputTokens cacheReadInputTokens", "outputTokens")
-    return message_turn(record, message, tokens=tokens)
+    spoken = message_turn(record, message, tokens=tokens)
+    agent = name_in(record, "agent")
+    if spoken is None or agent is None:
+        return spoken
+    return replace(spoken, pieces=tuple(_by_agent(piece, agent) for piece in spoken.pieces))
+
+
+def _by_agent(piece: Piece, agent: str) -> Piece:
+    return replace(piece, agent=agent) if piece.role is Role.AGENT else piece
 
 
 STRANDS: Final = SessionFormat(
@@ -71,10 +80,12 @@ def _is_goose(records: Sequence[Fields]) -> bool:
     for record in records:
         if "working_dir" in record and "role" not in record:
             return True
-        message = fields_of(record.get("message")) or record
-        parts = map(kind_of, items_of(message.get("content")))
-        if isinstance(message.get("role"), str) and any(part in _GOOSE_PARTS for part in parts):
-            return "created" in message or kind_of(record) == "message"
+        streamed = fields_of(record.get("message"))
+        if kind_of(record) == "message" and "created" in streamed and "id" not in record:
+            return True
+        parts = map(kind_of, items_of((streamed or record).get("content")))
+        if any(part in _GOOSE_PARTS for part in parts):
+            return "created" in record or kind_of(record) == "message"
     return False
 
 
@@ -93,8 +104,9 @@ def _goose_translator(session: Session) -> Translate:
             texts = bits.pop(name, None)
             if texts is None:
                 return None
-            message = {**fields_of(record.get("message")), "content": "".join(texts)}
-            return message_turn(record, message)
+            return message_turn(
+                record, {**fields_of(record.get("message")), "content": "".join(texts)}
+            )
         kind = kind_of(record)
         if kind == "complete" or "working_dir" in record:
             session.tokens = _goose_tokens(record) or session.tokens
@@ -104,7 +116,8 @@ def _goose_translator(session: Session) -> Translate:
         inner = record.get("message")
         return message_turn(record, inner if isinstance(inner, Mapping) else record)
 
-    session.tokens = next(filter(None, map(_goose_tokens, session.values)), None)
+    session.id = text_at(session.header, "id")
+    session.tokens = next(filter(None, map(_goose_tokens, (session.header, *session.values))), None)
     return translate
 
 
@@ -128,7 +141,7 @@ def _goose_tokens(record: Fields) -> Tokens | None:
 GOOSE: Final = SessionFormat(
     name="goose",
     system="goose",
-    marks=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"'),
+    marks=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
     recognises=_is_goose,
     translator=_goose_translator,
     lists=("conversation", "messages"),

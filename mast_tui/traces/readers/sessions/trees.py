@@ -49,13 +49,14 @@ def _is_pi(records: Sequence[Fields]) -> bool:
         message = fields_of(record.get("message"))
         parts = map(kind_of, items_of(message.get("content")))
         if kind_of(record) == "message" and (
-            message.get("role") in _PI_MARKS or "toolCall" in parts
+            as_text(message.get("role")) in _PI_MARKS or "toolCall" in parts
         ):
             return True
     return False
 
 
-def _pi_turn(record: Fields) -> Turn | None:
+def pi_turn(record: Fields) -> Turn | None:
+    """Take a record of Pi apart; None for changed settings."""
     kind = kind_of(record)
     if kind in _PI_SETTINGS:
         return None
@@ -70,7 +71,7 @@ def _pi_turn(record: Fields) -> Turn | None:
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
-    role = message.get("role")
+    role = as_text(message.get("role"))
     if role == "bashExecution":
         # The user ran a command with "!" in the prompt.
         call = call_piece({"arguments": message.get("command")}, "", "user", name="bash")
@@ -80,7 +81,7 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
         result = result_piece({}, message.get("output"), "/output", name="bash", status=status)
         return turn(record, replace(call, role=Role.USER), result)
     if role in ("branchSummary", "compactionSummary"):
-        return turn(record, log(content_text(message.get("summary")), str(role)))
+        return turn(record, log(content_text(message.get("summary")), role))
     if role in ("custom", "hookMessage"):
         return turn(record, SYSTEM.says(content_text(message.get("content"))))
     tokens = usage_tokens(message.get("usage"), "input cacheRead cacheWrite", "output")
@@ -96,7 +97,7 @@ PI: Final = SessionFormat(
     system="pi",
     marks=(b'"session"', b'"message"'),
     recognises=_is_pi,
-    translator=stateless(_pi_turn),
+    translator=stateless(pi_turn),
     order=along_last_branch("id", "parentId"),
     lists=("entries",),
     facts={"id": "session:id", "model": "model_change:modelId message.model"},
@@ -104,12 +105,15 @@ PI: Final = SessionFormat(
 
 
 def _is_droid(records: Sequence[Fields]) -> bool:
+    if _is_pi(records):
+        return False
     for record in records:
         kind = kind_of(record)
-        if kind in ("session", "session_start"):
-            return kind == "session_start" and "id" in record
+        if kind == "session_start":
+            return "id" in record
         message = fields_of(record.get("message"))
-        if kind == "message" and "id" in record and isinstance(message.get("role"), str):
+        named = "id" in record or "parentId" in record
+        if kind == "message" and named and isinstance(message.get("role"), str):
             return True
     return False
 
