@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from mast_tui.judges.llm.client.api_errors import api_error_of, asked_wait, read_api_error
+from mast_tui.judges.llm.client.api_errors import api_error_of, read_api_error
 from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
@@ -277,21 +277,6 @@ def test_a_wait_is_read_in_the_body_of_a_429(
     assert api_error_of({"error": body}, 400).wait is None
     read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
     assert read.wait == 7.0
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"reset-requests": "1s", "remaining-requests": "0"}, 1.0),
-        ({"reset-tokens": "6m0s", "remaining-tokens": "0", "reset-requests": "1s"}, 360.0),
-        ({"reset-tokens": "6m0s", "reset-requests": "20ms"}, 0.02),
-        ({"reset-tokens": "soon"}, None),
-    ],
-)
-def test_a_limit_that_begins_anew_is_a_wait(headers: dict[str, str], seconds: float | None) -> None:
-    named = {f"x-ratelimit-{name}": value for name, value in headers.items()}
-    assert asked_wait(named) == seconds
-    assert asked_wait({**named, "retry-after": "9"}) == 9.0
 
 
 RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
