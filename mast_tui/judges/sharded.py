@@ -105,8 +105,8 @@ class ShardTotals:
         self.written -= other.written
         self.traces -= other.traces
         self.by_mode.subtract(other.by_mode)
-        self.failed = [one for one in self.failed if one not in other.failed]
-        self.skipped = [one for one in self.skipped if one not in other.skipped]
+        self.failed = [failure for failure in self.failed if failure not in other.failed]
+        self.skipped = [skip for skip in self.skipped if skip not in other.skipped]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,30 +187,31 @@ class WriteShards:
             found: What came of each of its units.
         """
         judged: dict[int, Judged] = {}
-        told = ShardTotals(written=1)
+        totals = ShardTotals(written=1)
         requests: set[RequestSize] = set()
         for unit in found:
             requests |= unit.requests
             if unit.stopped is not None or unit.unanswered:
-                told.written = 0
-            told.stopped = told.stopped or unit.stopped
-            told.usage += unit.usage
-            told.failed += unit.unanswered
-            for one in unit.judged:
-                judged.setdefault(one.key, one)
-                if one.problem is not None:
-                    told.failed.append((str(one.record.path), one.problem))
-            _note_unread(unit.reports, told)
-        if told.written:
+                totals.written = 0
+            totals.stopped = totals.stopped or unit.stopped
+            totals.usage += unit.usage
+            totals.failed += unit.unanswered
+            for judged_trace in unit.judged:
+                judged.setdefault(judged_trace.key, judged_trace)
+                if judged_trace.problem is not None:
+                    path = str(judged_trace.record.path)
+                    totals.failed.append((path, judged_trace.problem))
+            _note_unread(unit.reports, totals)
+        if totals.written:
             write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
-            told.traces = len(judged)
-            told.by_mode.update(
+            totals.traces = len(judged)
+            totals.by_mode.update(
                 finding.mode
-                for one in judged.values()
-                for finding in one.findings
+                for judged_trace in judged.values()
+                for finding in judged_trace.findings
                 if finding.mode in self.manifest.looks_at
             )
-        return told
+        return totals
 
 
 def _note_unread(reports: Iterable[FileReport], told: ShardTotals) -> None:
@@ -278,17 +279,17 @@ def judge_into_shards(
             results[shard.name] = totals
             run.take(totals)
             tell(run)
-        again = outdated(folder.done(manifest) - judged_again)
-        for name in again:
+        outdated_names = outdated(folder.done(manifest) - judged_again)
+        for name in outdated_names:
             folder.withdraw(name)
             if name in results:
                 run.drop(results.pop(name))
             else:
                 run.known -= 1
-        if run.stopped is not None or not again:
+        if run.stopped is not None or not outdated_names:
             return run
-        judged_again.update(again)
-        left = [shard for shard in shards if shard.name in again]
+        judged_again.update(outdated_names)
+        left = [shard for shard in shards if shard.name in outdated_names]
 
 
 def _written(
@@ -360,13 +361,13 @@ def _files_for(files: int) -> int:
 
 
 def _shard(units: Sequence[Unit], whose: str, states: dict[Path, object]) -> Shard:
-    told: list[Any] = [whose, __version__]
+    identity: list[Any] = [whose, __version__]
     for unit in units:
         folder = unit.path.parent
         if folder not in states:
             states[folder] = _state(folder / FILE_NAME)
-        told.append([*_parts(unit), unit.named, states[folder]])
-    return Shard(sha256(json.dumps(told).encode()).hexdigest()[:24], tuple(units))
+        identity.append([*_parts(unit), unit.named, states[folder]])
+    return Shard(sha256(json.dumps(identity).encode()).hexdigest()[:24], tuple(units))
 
 
 def _parts(unit: Unit) -> list[tuple[str, int, int]]:

@@ -66,16 +66,16 @@ class JudgeUnitsByModel:
             way = connect_to_server(setup, Usage(), budget=budget)
             async with way as asks:
                 answers = ShardAnswers(self.folder)
-                found = await _Judging(setup, answers, asks).all(units)
+                judged = await _Judging(setup, answers, asks).all(units)
                 requests = frozenset(answers.requests)
         except RunStops as error:
-            found = [UnitJudged(stopped=str(error))]
+            judged = [UnitJudged(stopped=str(error))]
         finally:
             if isinstance(budget, SharedBudget):
                 budget.close()
-        if not found:
+        if not judged:
             return []
-        return [replace(found[0], usage=budget.used, requests=requests), *found[1:]]
+        return [replace(judged[0], usage=budget.used, requests=requests), *judged[1:]]
 
 
 class _Judging:
@@ -191,8 +191,8 @@ class ShardAnswers:
             limit: The number of tokens to which the server truncates.
             sent: An estimate of the tokens of the request by which that was noticed.
         """
-        known = self._truncations.get(limit, ())
-        noticed_by = tuple(sorted({*known[:1], *known[-1:], sent}))
+        earlier = self._truncations.get(limit, ())
+        noticed_by = tuple(sorted({*earlier[:1], *earlier[-1:], sent}))
         self._truncations[limit] = noticed_by
         data = orjson.dumps(noticed_by)
         await asyncio.to_thread(self._folder.write, f"{_TRUNCATED}{limit}.json", data)
