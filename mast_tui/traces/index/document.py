@@ -200,8 +200,8 @@ class StepSpans(Spans):
         """The first span in each place of the source, and in all that is around it."""
         first: dict[str, int] = {}
         for index, step in enumerate(self._steps):
-            for place in _places_around(step.place):
-                first.setdefault(place, index)
+            for position in _places_around(step.place):
+                first.setdefault(position, index)
         return first
 
     def index_of(self, key: str, /) -> int | None:
@@ -211,21 +211,21 @@ class StepSpans(Spans):
         ``line 4``, is that of the first of them, so that earlier labels find their text.
         """
         index = self._index.get(key)
-        if index is None and _PLACE.match(key):
+        if index is None and _POSITION.match(key):
             return self._first_at.get(key)
         return index
 
 
-_PLACE: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
+_POSITION: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
 """Keys that may be a place in the source."""
 
 
-def _places_around(place: str) -> Iterator[str]:
+def _places_around(position: str) -> Iterator[str]:
     """Yield a place such as ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
-    yield place
-    while "/" in place[1:]:
-        place = place.rpartition("/")[0].rstrip()
-        yield place
+    yield position
+    while "/" in position[1:]:
+        position = position.rpartition("/")[0].rstrip()
+        yield position
 
 
 _ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))

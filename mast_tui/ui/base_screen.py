@@ -86,9 +86,9 @@ class ListScreen(MovesLines, Screen[None]):
         """Return who works, and as what: an adjudicator, or with or without suggestions."""
         opened = self.mast.opened
         if opened is None:
-            return (self.mast.waiting_words(),)
+            return (self.mast.workspace.waiting_words(),)
         role = ADJUDICATOR if opened.adjudicates else sight_words(blind=opened.blind)
-        return (*self.mast.unsent_words(), one_line(opened.annotator), role)
+        return (*self.mast.workspace.unsent_words(), one_line(opened.annotator), role)
 
     def action_undo(self) -> None:
         """Nothing here can be taken back."""

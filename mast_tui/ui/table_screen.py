@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from mast_tui.traces.model import Trace
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import Column, ColumnTable
@@ -27,10 +27,10 @@ class OpensTraces(BaseScreen):
     def open_at(self, at: TraceLocation) -> None:
         """Open a trace of the workspace, whether it is listed in the library or not."""
         self.hints.say("Opening the trace …")
-        self._read_to_open(at, list(self.mast.catalog.traces.values()))
+        self._load_and_show(at, list(self.mast.catalog.traces.values()))
 
     @work(thread=True, group="open", exclusive=True)
-    def _read_to_open(self, at: TraceLocation, known: list[Trace]) -> None:
+    def _load_and_show(self, at: TraceLocation, known: list[Trace]) -> None:
         opened = self.mast.opened
         if opened is None:
             return
