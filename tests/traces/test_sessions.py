@@ -27,6 +27,7 @@ from tests.traces.session_files import (
     LONG,
     LONGER,
     OPENCODE,
+    OPENCODE_RUN,
     PI,
     QWEN,
     SESSIONS,
@@ -136,6 +137,14 @@ def test_text_before_an_export_is_named(tmp_path: Path) -> None:
     path.write_text(f"Exporting session: ses_m\n{path.read_text()}")
     assert span_lines(read(path)) == OPENCODE.spans
     assert problems_of(path) == ["line 1: text before the JSON, left out"]
+
+
+def test_records_among_lines_of_text_are_read(tmp_path: Path) -> None:
+    """As where a program's output went into a file with its progress."""
+    path = OPENCODE_RUN.write(tmp_path)
+    path.write_text(f"Starting …\n{path.read_text()}Done.\n")
+    assert span_lines(read(path)) == OPENCODE_RUN.spans
+    assert [problem.split(":")[0] for problem in problems_of(path)] == ["line 1", "line 7"]
 
 
 @pytest.mark.parametrize("indent", [None, 2], ids=["on one line", "pretty-printed"])

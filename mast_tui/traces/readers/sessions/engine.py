@@ -161,6 +161,10 @@ class SessionReader:
         if self._format.documents_only and source.json_lines:
             return False
         records = source.head_records
+        if not source.json_lines and source.json is not None and source.damage:
+            glued = glued_records(head.decode("utf-8", "replace"), cut_off=True)
+            if glued:
+                return self._format.recognises([*map(fields_of, glued)])
         if len(records) < 2 and not source.json_lines:
             header, listed = self._document(source, [])
             records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
@@ -251,7 +255,8 @@ class SessionReader:
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         """Return the fields beside the list of records, and the records."""
-        if not source.json_lines:
+        lines_among_text = source.json is None and len(source.head_records) > 1
+        if not source.json_lines and not lines_among_text:
             return self._document(source, problems)
         records = []
         for record in records_by_line(source, problems):

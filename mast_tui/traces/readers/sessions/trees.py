@@ -131,7 +131,11 @@ def _droid_turn(record: Fields) -> Turn | None:
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
         return spoken
-    return replace(spoken, pieces=tuple(prompt(content_text([part])) for part in content))
+    pieces = (
+        replace(prompt(content_text([part])), at=f"/content/{number}" if number else "")
+        for number, part in enumerate(content)
+    )
+    return replace(spoken, pieces=tuple(pieces))
 
 
 DROID: Final = SessionFormat(
