@@ -17,7 +17,14 @@ from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tok
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, names, text_in
-from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, grouped, unflattened
+from mast_tui.traces.readers.otel.spans import (
+    Event,
+    OtelSpan,
+    event_of,
+    grouped,
+    span_of,
+    unflattened,
+)
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 
 _OPERATIONS: Final = {
@@ -31,7 +38,7 @@ _OPERATIONS: Final = {
     }.items()
     for name in names(listed)
 }
-_VERBS: Final = ("invoke_agent ", "execute_tool ", "create_agent ")
+_VERBS: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
 _TOOL_INPUT: Final = names("""
     gen_ai.tool.call.arguments gen_ai.tool.args gcp.vertex.agent.tool_call_args ai.toolCall.args
     tool_arguments
@@ -63,10 +70,12 @@ def genai_row(span: OtelSpan, row_id: str) -> Row:
         case RowKind.TOOL:
             return _genai_tool(span, row)
         case RowKind.AGENT:
-            name = row.agent or span.text("traceloop.entity.name") or _bare(span.name)
+            name = row.agent or span.text("traceloop.entity.name") or bare_name(span.name)
             taken = _genai_told(_asked(span), "user")
             given = _genai_told(_answered(span), "assistant")
-            return replace(row, name=name, agent=name, input=taken, output=given)
+            system = _genai_told(_asked(span), "system")
+            row = replace(row, name=name, agent=name, input=taken, output=given)
+            return replace(row, instructions=as_text(system))
         case RowKind.OTHER:
             return replace(
                 row,
@@ -105,7 +114,7 @@ def _genai_tool(span: OtelSpan, row: Row) -> Row:
     taken, given = span.value(*_TOOL_INPUT), span.value(*_TOOL_OUTPUT)
     return replace(
         row,
-        name=name or _bare(span.name),
+        name=name or bare_name(span.name),
         input=_entity(span, "input") if taken is None else taken,
         output=_entity(span, "output") if given is None else given,
         call_id=span.text("gen_ai.tool.call.id", "ai.toolCall.id"),
@@ -228,11 +237,50 @@ def _entity(span: OtelSpan, part: str) -> object:
     return value
 
 
-def _bare(name: str) -> str:
+def bare_name(name: str) -> str:
     """A span's name without the verb that the conventions put before it."""
     for verb in _VERBS:
         name = name.removeprefix(verb)
     return name.strip().removeprefix("[").removesuffix("]") or name
+
+
+def row_of_attributes(attributes: object, name: str, row_id: str) -> Row | None:
+    """Return the row that the attributes of a span make; None where they are of no convention.
+
+    Args:
+        attributes: A JSON object; anything else is of no convention.
+        name: The name of the span.
+        row_id: The id of the row.
+    """
+    if not isinstance(attributes, Mapping):
+        return None
+    span = span_of({"name": name, "attributes": attributes}, "")
+    return row_of(span, row_id)
+
+
+def row_of(span: OtelSpan, row_id: str) -> Row | None:
+    """Return the row that a span makes by the conventions that it follows; None without any."""
+    genai = genai_row(span, row_id) if is_genai(span) else None
+    if not is_openinference(span):
+        return genai
+    row = openinference_row(span, row_id)
+    return row if genai is None else _completed(row, genai)
+
+
+def _completed(row: Row, other: Row) -> Row:
+    """Return a row with what only the other convention tells."""
+    if row.kind is RowKind.TOOL:
+        return replace(row, call_id=row.call_id or other.call_id)
+    if row.kind is not RowKind.MODEL:
+        return replace(row, instructions=row.instructions or other.instructions)
+    return replace(
+        row,
+        asked=row.asked or other.asked,
+        answered=row.answered or other.answered,
+        tokens=row.tokens or other.tokens,
+        model=row.model or other.model,
+        agent=row.agent or other.agent,
+    )
 
 
 _KIND: Final = "openinference.span.kind"
@@ -260,12 +308,12 @@ def openinference_row(span: OtelSpan, row_id: str) -> Row:
             return replace(
                 row,
                 name=span.text("tool.name") or span.name,
-                input=_arguments(taken),
+                input=_arguments(_parameters(span) if taken is None else taken),
                 output=output,
                 call_id=span.text("tool_call.id", "tool.call_id", "gen_ai.tool.call.id") or call_id,
             )
         case RowKind.AGENT:
-            name = row.agent or span.name.removesuffix(".run")
+            name = row.agent or bare_name(span.name.removesuffix(".run"))
             return replace(row, name=name, agent=name, input=taken, output=given)
         case RowKind.OTHER:
             documents = _documents(span)
@@ -304,6 +352,12 @@ def _prompts(span: OtelSpan) -> list[Message]:
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
 
+def _parameters(span: OtelSpan) -> object:
+    """Return the arguments in a tool's parameters, which are its JSON schema in some libraries."""
+    parameters = grouped(span.attributes, "tool.parameters")
+    return None if "properties" in fields_of(parameters) else parameters
+
+
 def _arguments(value: object) -> object:
     """A tool's arguments without what smolagents wraps around them."""
     parsed = value
@@ -321,6 +375,8 @@ def _tool_output(value: object) -> tuple[object, str | None]:
     """What a tool gave back, and the call's id where LangChain's message around it has one."""
     parsed = fields_of(json_in(value))
     inner: object = parsed["output"] if set(parsed) == {"output"} else value
+    if set(parsed) == {"id", "name", "response"}:  # a function response of Google's
+        return parsed["response"], as_text(parsed["id"])
     if isinstance(inner, str):
         message = tool_message(inner)
         return (inner, None) if message is None else message

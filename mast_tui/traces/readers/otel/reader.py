@@ -12,12 +12,7 @@ from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMe
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
-from mast_tui.traces.readers.otel.conventions import (
-    genai_row,
-    is_genai,
-    is_openinference,
-    openinference_row,
-)
+from mast_tui.traces.readers.otel.conventions import row_of
 from mast_tui.traces.readers.otel.documents import Raw, layout_of, raw_spans
 from mast_tui.traces.readers.otel.spans import (
     Attributes,
@@ -99,7 +94,8 @@ class OtelReader:
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + _log_rows(run)
         service = next((span.service for span in run.spans if span.service), None)
-        steps = observed_steps(rows, service=service)
+        problems: list[Problem] = []
+        steps = observed_steps(rows, service=service, problems=problems)
         meta = TraceMeta(
             task=task_of(steps=steps.steps),
             system=system_of(run.spans),
@@ -107,7 +103,14 @@ class OtelReader:
             answer_key=_answer_key(run),
         )
         return trace_of_steps(
-            self, source.path, content, steps, meta=meta, record=record, native=run.trace_id
+            self,
+            source.path,
+            content,
+            steps,
+            meta=meta,
+            record=record,
+            native=run.trace_id,
+            problems=problems,
         )
 
 
@@ -119,37 +122,14 @@ def rows_of(spans: Sequence[OtelSpan]) -> list[Row]:
 
     Where none of them is of a known convention, each says what its attributes say.
     """
-    rows: list[Row] = []
-    known = False
-    for span in spans:
-        row_id = span.id or span.place
-        if is_openinference(span):
-            row = openinference_row(span, row_id)
-            rows.append(_completed(row, span) if is_genai(span) else row)
-        elif is_genai(span):
-            rows.append(genai_row(span, row_id))
-        else:
-            rows.append(span.row(row_id, RowKind.OTHER))
-            continue
-        known = True
-    if known:
-        return rows
-    return [replace(row, output=_described(span)) for row, span in zip(rows, spans, strict=True)]
+    read = [row_of(span, span.id or span.place) for span in spans]
+    if any(row is not None for row in read):
+        return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
+    return [replace(_unknown(span), output=_described(span)) for span in spans]
 
 
-def _completed(row: Row, span: OtelSpan) -> Row:
-    """A model's row with what the span tells by the other convention only."""
-    if row.kind is not RowKind.MODEL:
-        return row
-    other = genai_row(span, row.id)
-    return replace(
-        row,
-        asked=row.asked or other.asked,
-        answered=row.answered or other.answered,
-        tokens=row.tokens or other.tokens,
-        model=row.model or other.model,
-        agent=row.agent or other.agent,
-    )
+def _unknown(span: OtelSpan) -> Row:
+    return span.row(span.id or span.place, RowKind.OTHER)
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:

@@ -55,7 +55,7 @@ class TrailReader:
         value, problems = fields_of(record.value), list[Problem]()
         spans = list(_spans(value.get("spans"), f"{record.prefix}/spans", problems))
         rows = rows_of(spans)
-        steps = observed_steps(rows, every_row=True)
+        steps = observed_steps(rows, every_row=True, problems=problems)
         meta = TraceMeta(
             task=task_of(value.get("task"), steps=steps.steps),
             system=system_of(spans),

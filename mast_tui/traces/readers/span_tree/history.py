@@ -40,11 +40,13 @@ class Part:
 
     ``content`` stands for what it says: equal for texts that differ in whitespace only, and for
     calls of the same tool with the same arguments. ``call_id`` is the id of a call or a result.
+    ``problem`` says what is wrong with it.
     """
 
     step: Step
     content: int
     call_id: str | None
+    problem: str | None = None
 
 
 def plain(text: str) -> str:
@@ -71,6 +73,7 @@ class Calls:
         self._asked: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
         self._named: dict[str, deque[ShownCall]] = defaultdict(deque)
         self._performed: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        self._before_model: dict[str, ShownCall] = {}
 
     def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """A model's call was shown, which a tool's row may answer."""
@@ -83,7 +86,7 @@ class Calls:
     def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """A tool's row was shown for which no model's call had been."""
         if call_id is not None:
-            self.by_id[call_id] = call
+            self.by_id[call_id] = self._before_model[call_id] = call
         elif call.name is not None:
             self._performed[call.name, canonical(arguments)].append(call)
 
@@ -100,6 +103,10 @@ class Calls:
         if call is not None and call_id is not None:
             self.by_id[call_id] = call
         return call
+
+    def performed_before(self, call_id: str | None) -> ShownCall | None:
+        """Return the call that a tool's row showed before the model's answer that asks for it."""
+        return None if call_id is None else self._before_model.pop(call_id, None)
 
     def retold(self, part: Part) -> ShownCall | None:
         """The shown call that a call in a history repeats, though no model was seen asking it."""
@@ -149,14 +156,17 @@ class Parts:
 
     def _take_apart(self, message: Message) -> Iterator[Part]:
         steps = StepList()
-        MessageMapper(steps).add(message, _HERE)
+        mapper = MessageMapper(steps)
+        mapper.add(message, _HERE)
+        problems = {problem.place: problem.message for problem in mapper.problems}
         for step in steps.steps:
             content = self.content(step.kind, step.text, step.name)
+            call_id = None
             if step.key.startswith(_HERE):
-                pointer = step.key.removeprefix(_HERE)
-                yield Part(replace(step, key=pointer), content, None)
+                step = replace(step, key=step.key.removeprefix(_HERE))
             else:
-                yield Part(step, content, step.key.rpartition(":")[0] or step.key)
+                call_id = step.key.rpartition(":")[0] or step.key
+            yield Part(step, content, call_id, problems.get(step.place))
 
 
 def _digest(data: bytes) -> bytes:
@@ -232,6 +242,12 @@ class History:
         self._ends.add(node)
         return places
 
+    def show_instructions(self, agent: str, content: int) -> bool:
+        """Tell whether a system prompt is new to an agent, and count it as shown."""
+        known = (agent, content) in self._system
+        self._system.add((agent, content))
+        return not known
+
     def show_call(self, node: int, call: ShownCall) -> None:
         """The call at this place was shown as ``call``."""
         self._call_at[node] = call
@@ -241,9 +257,8 @@ class History:
 
     def _is_new_aside(self, part: Part, agent: str) -> bool:
         if part.step.role is Role.SYSTEM:
-            known = (agent, part.content) in self._system
-            self._system.add((agent, part.content))
-            return not known and bool(part.step.text.strip())
+            is_new = self.show_instructions(agent, part.content)
+            return is_new and bool(part.step.text.strip())
         return part.step.kind is SpanKind.REASONING and part.content not in self.shown
 
     def _answered(self, part: Part, recent: OpenCalls[ShownCall]) -> ShownCall | None:
@@ -267,7 +282,9 @@ class History:
 
     def _is_new(self, part: Part, node: int, call: ShownCall | None) -> bool:
         if part.step.kind is SpanKind.TOOL_RESULT:
-            return call is None or call.result is None
+            if call is not None:
+                return call.result is None
+            return part.content not in self.shown or len(part.step.text) < _TELLING_CHARS
         if part.step.kind is SpanKind.TOOL_CALL:
             retold = self._calls.retold(part)
             if retold is not None:

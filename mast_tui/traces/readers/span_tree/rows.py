@@ -39,7 +39,8 @@ class Row:
     history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
     as JSON values or texts, and so has a model's row whose messages are not told apart.
     ``call_id`` of a tool's row is the id under which a model asked for it. ``start`` and ``end``
-    are Unix seconds; ``error`` is what went wrong, as text. ``speaks`` says of an ``OTHER`` row
+    are Unix seconds; ``error`` is what went wrong, as text. ``instructions`` is the system prompt
+    that an agent's or another row has beside its messages. ``speaks`` says of an ``OTHER`` row
     that what came out of it is worth reading by itself: a retriever's documents, the verdict of a
     guardrail or an evaluator; it has no meaning for other kinds.
     """
@@ -61,6 +62,7 @@ class Row:
     input: object = None
     output: object = None
     call_id: str | None = None
+    instructions: str | None = None
     speaks: bool = False
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import json_in, names
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.json_fields import fields_of, json_in, names
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
     History,
@@ -26,12 +26,17 @@ _NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
 
 
 def observed_steps(
-    rows: Sequence[Row], *, service: str | None = None, every_row: bool = False
+    rows: Sequence[Row],
+    *,
+    service: str | None = None,
+    every_row: bool = False,
+    problems: list[Problem] | None = None,
 ) -> StepList:
     """Make the spans of one run from its rows, which may come in any order.
 
     Rows are read as a tree: parents before children, children by start time, then as they stand
     in ``rows``. ``service`` is who acts where neither a row nor an agent's row above it tells.
+    What is wrong with a message is added to ``problems``.
 
     - A model's row shows of ``asked`` what the run has not shown before, then ``answered``. Its
       ``input`` and ``output`` take the place of messages that are missing. Tokens and an error
@@ -45,8 +50,9 @@ def observed_steps(
       where nothing under it tells them.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
-    result of a tool without a call id), ``<row id>/call``, ``<row id>/input``, ``<row
-    id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and ``<row id>/answered/0`` with
+    result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
+    ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
+    ``<row id>/answered/0`` with
     ``MessageMapper``'s pointer behind it; calls and results with a call id are ``<call id>:call``
     and ``<call id>:result``. Places are those of the rows.
 
@@ -54,7 +60,11 @@ def observed_steps(
     are not used in keys, the last span of a model's answer has the bare id, and a row that would
     be left out is a ``log`` span with its name.
     """
-    return _Timeline(RowTree(rows), service, every_row).read()
+    timeline = _Timeline(RowTree(rows), service, every_row)
+    steps = timeline.read()
+    if problems is not None:
+        problems += timeline.problems
+    return steps
 
 
 @dataclass(slots=True)
@@ -85,6 +95,7 @@ class _Timeline:
     """The spans of a run so far, and the rows under which the reading stands."""
 
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
+        self.problems: list[Problem] = []
         self._tree = tree
         self._every_row = every_row
         self._service = as_text(service)
@@ -151,6 +162,7 @@ class _Timeline:
             lines.append(told_here)
         frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
         frame.shown = True
+        self._instructions(frame)
         if told_here is not None and not self._frames:
             self._message(frame, "input", told_here, Role.USER)
 
@@ -163,7 +175,10 @@ class _Timeline:
                 self._log(frame, row.id, _record(row))
         else:
             self._mark(frame)
-            told_here = None if self._frames else self._untold_input(frame)
+            if self._frames:
+                return
+            self._instructions(frame)
+            told_here = self._untold_input(frame)
             if told_here is not None:
                 self._message(frame, "input", told_here, Role.USER)
 
@@ -183,6 +198,24 @@ class _Timeline:
         if self._tree.fails_by_itself(frame.number):
             key = f"{row.id}/error" if frame.shown else row.id
             self._log(frame, key, row.error or f"{row.name} failed")
+
+    def _instructions(self, frame: _Frame) -> None:
+        """Show the system prompt of a row, unless the first model under it tells it."""
+        row = frame.row
+        if row.instructions is None:
+            return
+        content = self._parts.content(SpanKind.MESSAGE, row.instructions)
+        model = self._tree.first_model(frame.number)
+        if model is not None and any(
+            part.content == content
+            for message in asked_of(model)
+            for part in self._parts.of(message)
+        ):
+            return
+        if self._history.show_instructions(frame.agent, content):
+            more = More(place=row.place, parent=frame.within, start=row.start)
+            key = f"{row.id}/instructions"
+            self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
 
     def _untold_input(self, frame: _Frame) -> str | None:
         """What went into a row, where it is a text and the first model under it does not tell."""
@@ -249,7 +282,14 @@ class _Timeline:
         places = self._history.answer([part for _, part in found])
         last = None
         for (key, part), node in zip(found, places, strict=True):
-            last = self._show(frame, key, part, node, answered=True)
+            call = None
+            if part.step.kind is SpanKind.TOOL_CALL and not self._every_row:
+                call = self._calls.performed_before(part.call_id)
+            if call is None:
+                last = self._show(frame, key, part, node, answered=True)
+            else:  # its tool began, or was exported, before the answer that asks for it
+                last = call.key
+                self._history.show_call(node, call)
         if last is None or row.error is not None:
             text = row.error or "the answer was not recorded"
             last = self._log(frame, row.id if last is None else f"{row.id}/error", text)
@@ -298,6 +338,8 @@ class _Timeline:
         )
         shown = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
         self._history.shown.add(part.content)
+        if part.problem is not None:
+            self.problems.append(Problem(row.place, part.problem))
         if step.kind is SpanKind.TOOL_CALL:
             made = ShownCall(shown, agent, step.name, bare=not canonical(step.text))
             self._calls.asked(made, part.call_id, step.text)
@@ -426,6 +468,8 @@ def _content(value: object) -> str:
 
 
 _SAYING: Final = names("output input answer result response content text question query task")
+_MCP_HEAD: Final = 40
+_MCP_RESULT: Final = frozenset({"content", "isError", "is_error"})
 _LOOKED_INTO: Final = 16 * 1024
 
 
@@ -451,6 +495,10 @@ def plain_text(value: object) -> str | None:
 
 def output_text(value: object) -> str:
     """The text of a tool's output: its text parts where it is a list of parts, else all of it."""
+    looks_wrapped = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
+    wrapped = fields_of(json_in(value)) if looks_wrapped else {}
+    if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
+        value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
         return content_text(value)
     return dump_text(value)

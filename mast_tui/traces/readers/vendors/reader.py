@@ -61,7 +61,8 @@ class VendorExportReader:
         judged = _judged(vendor, records)
         ran = [found for found in records.found.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
-        steps = observed_steps(rows)
+        problems: list[Problem] = []
+        steps = observed_steps(rows, problems=problems)
         meta = TraceMeta(
             task=_task(rows, steps.steps),
             system=text_at(records.head, vendor.trace_name) or _root(rows).name,
@@ -71,7 +72,14 @@ class VendorExportReader:
         told = [records.head, *(found.record for found in records.found.values())]
         content = source.data if number is None else canonical_bytes(told)
         return trace_of_steps(
-            self, source.path, content, steps, meta=meta, record=number, native=records.id
+            self,
+            source.path,
+            content,
+            steps,
+            meta=meta,
+            record=number,
+            native=records.id,
+            problems=problems,
         )
 
 

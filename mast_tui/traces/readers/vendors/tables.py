@@ -55,6 +55,7 @@ class Vendor:
     in capitals, stands for; ``speaks`` are the types whose output is worth reading by itself,
     ``judged`` those of calls that scored the run, which an annotator working blind must not see,
     and ``hidden`` fields of the same sort. ``guesses`` is set where a type is rarely told,
+    ``attributes`` leads to the attributes of the OpenTelemetry span that a record was made of,
     ``encoded`` where inputs and outputs are JSON texts always, ``status_decides`` where an error's
     text may stand beside what was no error.
     """
@@ -75,6 +76,7 @@ class Vendor:
     speaks: frozenset[str] = frozenset()
     judged: frozenset[str] = frozenset()
     hidden: Paths = ()
+    attributes: Paths = ()
     guesses: bool = False
     encoded: bool = False
     status_decides: bool = False
@@ -152,11 +154,13 @@ LANGFUSE: Final = Vendor(
             "metadata/tool_call_id",
             "metadata/toolCallId",
             "metadata/attributes/gen_ai.tool.call.id",
+            "metadata/attributes/ai.toolCall.id",
         ),
     ),
     kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
     speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
     hidden=("scores",),
+    attributes=("metadata/attributes",),
     status_decides=True,
 )
 
