@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.model import Role
+from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
 from mast_tui.traces.readers.json_fields import (
@@ -62,6 +63,11 @@ def answer_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of an answer; a text, or JSON of another shape, is one message."""
     structured, plain = _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")
     return structured or plain or repaired(_whole(value, "assistant"))
+
+
+def structured_answer(value: object) -> tuple[Message, ...]:
+    """Return the messages of an answer that tells its roles; none where it is plain text."""
+    return _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")[0]
 
 
 def is_lost(value: object) -> bool:
@@ -279,3 +285,51 @@ def tool_message(value: object) -> Message | None:
     if unwrapped is not None:
         return unwrapped[1] if unwrapped[0].role is Role.TOOL else None
     return value if value.get("role") == "tool" else None
+
+
+class ToolOutput(NamedTuple):
+    """The output of a tool, with the id of its call and its status where the source tells them."""
+
+    output: object
+    call_id: str | None = None
+    status: SpanStatus = SpanStatus.UNKNOWN
+
+
+_GOOGLE_RESPONSE: Final = {"id", "name", "response"}
+_STATUS: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
+_WRITTEN_MESSAGE: Final = re.compile(
+    r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
+    r"tool_call_id='(?P<id>[^']*)'",
+    re.DOTALL,
+)
+
+
+def tool_output(value: object) -> ToolOutput:
+    """Return a tool's output without the message or the object that a framework puts around it."""
+    parsed = value_in(value)
+    message = tool_message(parsed)
+    fields = fields_of(parsed)
+    if message is not None:
+        status = _STATUS.get(str(message.get("status")), SpanStatus.UNKNOWN)
+        text = content_text(message.get("content"))
+        return ToolOutput(text, as_text(message.get("tool_call_id")), status)
+    if fields.keys() == _GOOGLE_RESPONSE:
+        return ToolOutput(fields["response"], as_text(fields["id"]))
+    inner = fields["output"] if fields.keys() == {"output"} else value
+    written = _WRITTEN_MESSAGE.match(inner) if isinstance(inner, str) else None
+    if written is not None:
+        content = literal(written["content"])
+        text = content if isinstance(content, str) else written["content"]
+        return ToolOutput(text, written["id"])
+    held = fields_of(inner)
+    held = fields_of(held.get("kwargs")) or held
+    if call_id := as_text(held.get("tool_call_id")):
+        return ToolOutput(content_text(held.get("content")), call_id)
+    return ToolOutput(inner)
+
+
+def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
+    """Return error if one of two statuses is an error, else the one that is known."""
+    if SpanStatus.ERROR in (first, second):
+        return SpanStatus.ERROR
+    return second if first is SpanStatus.UNKNOWN else first

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.values import said_text
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
@@ -500,7 +501,7 @@ def output_text(value: object) -> str:
     if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
         value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return content_text(value)
+        return said_text(value)
     return dump_text(value)
 
 
@@ -514,8 +515,9 @@ def holds(text: str, texts: Iterable[str]) -> bool:
 
 
 def _is_part(value: object) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and value.get("type") == "text"
-        and isinstance(value.get("text"), str)
-    )
+    """Tell whether a value is a text part, or a part of a result as Bedrock writes it."""
+    if not isinstance(value, Mapping):
+        return False
+    if value.get("type") == "text" or value.keys() == {"text"}:
+        return isinstance(value.get("text"), str)
+    return value.keys() == {"json"}

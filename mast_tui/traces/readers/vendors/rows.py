@@ -22,6 +22,7 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, t
 from mast_tui.traces.readers.otel.conventions import row_of_attributes
 from mast_tui.traces.readers.span_tree.history import canonical
 from mast_tui.traces.readers.span_tree.messages import (
+    ToolOutput,
     answer_messages,
     has_answer,
     instructions_in,
@@ -31,7 +32,8 @@ from mast_tui.traces.readers.span_tree.messages import (
     request_text,
     system_text,
     tool_calls,
-    tool_message,
+    tool_output,
+    worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
 from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
@@ -235,20 +237,15 @@ def _as_tool(row: Row) -> Row:
             row = replace(row, input=asked)
     elif isinstance(asked, str):
         row = replace(row, input=_literal(asked))
-    answer = value_in(row.output)
-    if (message := tool_message(answer)) is not None:
-        status = SpanStatus.ERROR if message.get("status") == "error" else row.status
-        return replace(
-            row,
-            output=content_text(message.get("content")),
-            call_id=row.call_id or as_text(message.get("tool_call_id")),
-            status=status,
-        )
-    if isinstance(answer, Mapping) and len(answer) == 1 and "output" in answer:
-        return replace(row, output=answer["output"])
+    told = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        return replace(row, output=None)  # a table's way to say that there is none
-    return row
+        told = ToolOutput(None)  # a table's way to say that there is none
+    return replace(
+        row,
+        output=told.output,
+        call_id=row.call_id or told.call_id,
+        status=worse_status(row.status, told.status),
+    )
 
 
 def _literal(text: str) -> object:
