@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.io.decoding import as_utf8
@@ -16,10 +16,10 @@ from mast_tui.traces.readers.document_traces import records_by_line
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
+    Attributes,
     attributes_of,
     is_of_phoenix,
     looks_like_span,
-    service_of,
 )
 
 _MARKS: Final = tuple(
@@ -38,7 +38,6 @@ _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
-_SPAN_LISTS: Final = ("spans", "data")
 _LOOKED_AT: Final = 20
 _MOST_BREAKS: Final = 50
 
@@ -51,11 +50,11 @@ _BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A span, or a log record, as it stands in the file, with what stands around it."""
+    """A span or a log record of the file, with the attributes of its resource and its scope."""
 
     value: object
     place: str
-    service: str | None = None
+    resource: Attributes = field(default_factory=dict)
     scope: str | None = None
     is_log: bool = False
 
@@ -161,7 +160,8 @@ def _layout(value: object) -> str | None:
             return "phoenix"
     elif isinstance(value, list) and value and _is_otlp(value[0]):
         return "otlp"
-    spans = [one for one in _span_list(value)[:_LOOKED_AT] if looks_like_span(one)]
+    lists = _span_lists(value).values()
+    spans = [one for spans in lists for one in spans[:_LOOKED_AT] if looks_like_span(one)]
     if not spans:
         return None
     return "phoenix" if any(map(is_of_phoenix, spans)) else "otel-spans"
@@ -175,23 +175,30 @@ def _is_otlp(value: object) -> bool:
     return bool(resources) and all(_listed(fields_of(one), _SCOPE_SPANS) for one in resources)
 
 
-def _span_list(value: object) -> list[object]:
-    """The spans in a list, in an object around one, in a table by columns, or the span itself."""
+def _span_lists(value: object) -> dict[str, list[object]]:
+    """Return lists of spans under their pointers: of a list, an object, a table, or one span.
+
+    An object has its spans under ``spans`` or ``data``, or groups of them under names.
+    """
     if isinstance(value, list):
-        return value
+        return {"": value}
     if not isinstance(value, Mapping):
-        return []
+        return {}
     columns = value.get("context.span_id")
     if isinstance(columns, Mapping):
-        return [
+        rows: list[object] = [
             {name: column.get(row) for name, column in value.items() if isinstance(column, Mapping)}
             for row in columns
         ]
-    for name in _SPAN_LISTS:
-        if isinstance(value.get(name), list) and "info" not in value:
-            found: list[object] = value[name]
-            return found
-    return [value]
+        return {"": rows}
+    if "info" in value:  # a trace of MLflow's
+        return {"": [value]}
+    lists: dict[str, list[object]] = {
+        f"/{name}": inner
+        for name, inner in value.items()
+        if isinstance(inner, list) and any(map(looks_like_span, inner[:_LOOKED_AT]))
+    }
+    return lists or {"": [value]}
 
 
 def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[Raw]:
@@ -203,16 +210,14 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
     if isinstance(value, Mapping) and _layout(value) == "otlp":
         yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
         return
-    spans = _span_list(value)
-    alone = len(spans) == 1 and spans[0] is value
-    named = [f"/{name}" for name in _SPAN_LISTS if name in fields_of(value)]
-    within = f"{prefix}{separator}{''.join(named[:1])}"
-    for number, one in enumerate(spans):
-        place = (prefix or "/") if alone else f"{within}/{number}"
-        if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
-            yield Raw(one, place)
-        elif _OTHER_SIGNALS.isdisjoint(fields_of(one)):
-            problems.append(Problem(place, "no span, left out"))
+    for pointer, spans in _span_lists(value).items():
+        alone = len(spans) == 1 and spans[0] is value
+        for number, one in enumerate(spans):
+            place = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
+            if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
+                yield Raw(one, place)
+            elif _OTHER_SIGNALS.isdisjoint(fields_of(one)):
+                problems.append(Problem(place, "no span, left out"))
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
@@ -222,14 +227,14 @@ def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
     ):
         for at_resource, resource in _each(value, resources, prefix):
             described = fields_of(resource.get("resource"))
-            service = service_of(attributes_of(described.get("attributes")))
+            attributes = attributes_of(described.get("attributes"))
             for at_scope, scoped in _each(resource, scopes, at_resource):
                 found = (scoped.get(name) for name in _SCOPES)
                 scope = next((one for one in found if isinstance(one, Mapping)), {})
                 name = next((one for one in items if isinstance(scoped.get(one), list)), None)
                 for number, item in enumerate(items_of(scoped.get(name or ""))):
                     place = f"{at_scope}/{name}/{number}"
-                    yield Raw(item, place, service, as_text(scope.get("name")), is_log)
+                    yield Raw(item, place, attributes, as_text(scope.get("name")), is_log)
 
 
 def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:

@@ -101,6 +101,7 @@ class OtelReader:
             system=system_of(run.spans),
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(run),
+            version=next((span.version for span in run.spans if span.version), None),
         )
         return trace_of_steps(
             self,
@@ -186,7 +187,7 @@ def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
             owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
             run.logs.append((raw, owner, event_of(raw.value)))
         else:
-            span = span_of(raw.value, raw.place, service=raw.service, scope=raw.scope)
+            span = span_of(raw.value, raw.place, resource=raw.resource, scope=raw.scope)
             run = runs.setdefault(span.trace, _Run(span.trace))
             if span.id is None:
                 problems.append(Problem(raw.place, "a span without an id"))
@@ -211,7 +212,7 @@ def _folded(
         span = run.spans[0] if run.spans else None
     if span is None:
         named = {"spanId": owner, "name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}
-        span = span_of(named, raw.place, service=raw.service, scope=raw.scope)
+        span = span_of(named, raw.place, resource=raw.resource, scope=raw.scope)
         span.start = _time(raw)
         known[run.trace_id, owner] = span
         run.spans.append(span)

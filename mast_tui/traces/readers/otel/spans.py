@@ -71,6 +71,7 @@ class OtelSpan:
     attributes: Attributes
     events: list[Event] = field(default_factory=list)
     service: str | None = None
+    version: str | None = None
     scope: str | None = None
 
     def text(self, *names: str) -> str | None:
@@ -130,11 +131,15 @@ def is_of_phoenix(value: object) -> bool:
 
 
 def span_of(
-    value: Fields, place: str, *, service: str | None = None, scope: str | None = None
+    value: Fields, place: str, *, resource: Attributes | None = None, scope: str | None = None
 ) -> OtelSpan:
-    """The span in a JSON object; what of it is missing or of another type is left open.
+    """Return the span in a JSON object; what of it is missing or of another type is left open.
 
-    ``service`` and ``scope`` count where the object itself does not tell them.
+    Args:
+        value: The object.
+        place: Where it is in the file.
+        resource: The attributes of its resource where those are around it.
+        scope: The name of its scope, likewise.
     """
     context = _context(value)
     both = {**context, **value}
@@ -147,6 +152,7 @@ def span_of(
     if end is None and start is not None and lasted is not None:
         end = start + lasted
     status, message = _status(value)
+    resources = _resources(value, attributes, resource)
     events = json_in(value.get("events"))
     return OtelSpan(
         trace_id(_first(both, _TRACE)),
@@ -160,7 +166,8 @@ def span_of(
         message,
         attributes,
         [event_of(one) for one in items_of(events) if isinstance(one, Mapping)],
-        _service(value, attributes) or service,
+        next(filter(None, map(service_of, resources)), None) or as_text(value.get("service_name")),
+        next(filter(None, (text_in(one, "service.version") for one in resources)), None),
         _scope(value) or scope,
     )
 
@@ -216,11 +223,13 @@ def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _service(value: Fields, attributes: Attributes) -> str | None:
+def _resources(
+    value: Fields, attributes: Attributes, around: Attributes | None
+) -> tuple[Attributes, ...]:
+    """Return the attributes that may name the service: the span's, its resource's, those around."""
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
     beside = attributes_of(value.get("resource_attributes"))
-    named = filter(None, map(service_of, (attributes, resource, beside)))
-    return next(named, None) or as_text(value.get("service_name"))
+    return attributes, resource, beside, around or {}
 
 
 def _scope(value: Fields) -> str | None:

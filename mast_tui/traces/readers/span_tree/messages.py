@@ -70,6 +70,11 @@ def structured_answer(value: object) -> tuple[Message, ...]:
     return _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")[0]
 
 
+def last_answer(value: object) -> tuple[Message, ...]:
+    """Return the last message of a conversation that came out of a run; none for anything else."""
+    return structured_answer(value)[-1:]
+
+
 def is_lost(value: object) -> bool:
     """Tell whether a request or an answer is a tracer's value for a message that it lost."""
     return value_in(value) in _LOST

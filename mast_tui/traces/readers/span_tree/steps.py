@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.values import said_text
-from mast_tui.traces.readers.json_fields import fields_of, json_in, names
+from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
     History,
@@ -19,10 +21,13 @@ from mast_tui.traces.readers.span_tree.history import (
     ShownCall,
     canonical,
 )
+from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
+_MOST_STEPS: Final = 200
+_MOST_TEXTS: Final = 20
 _NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
 
 
@@ -104,6 +109,7 @@ class _Timeline:
         self._parts = Parts()
         self._calls = Calls()
         self._history = History(self._calls)
+        self._early_results: dict[str, str] = {}
         self._frames: list[_Frame] = []
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
 
@@ -233,18 +239,36 @@ class _Timeline:
         return None if holds(text, (part.step.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
-        """What came out of a row, where nothing under it tells that."""
+        """Show what came out of a row, where nothing under it tells that."""
         row = frame.row
-        if row.output is None:
-            return
-        text = plain_text(row.output)
-        if text is None and self._tree.first_model(frame.number) is None:
-            text = as_text(dump_text(row.output))
+        text = None if row.output is None else self._untold_output(frame)
         if text is None or self._was_said(text):
             return
         under = self._steps.steps[max(frame.before, len(self._steps) - _LAST_STEPS) :]
         if not holds(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
+
+    def _untold_output(self, frame: _Frame) -> str | None:
+        """Return a row's output as text: its only or last message, or all of it where that is new.
+
+        An object beside calls of a model is all of it only for a root: others hold a graph's state.
+        """
+        output = frame.row.output
+        if (text := plain_text(output)) is not None:
+            return text
+        if self._tree.first_model(frame.number) is None:
+            return as_text(dump_text(output))
+        if self._frames:
+            return None
+        if messages := last_answer(output):
+            parts = [part for message in messages for part in self._parts.of(message)]
+            said = [part.step.text for part in parts if part.step.kind is SpanKind.MESSAGE]
+            return as_text("\n".join(said))
+        texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
+        shown = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
+        if not texts or all(holds(text, shown) for text in texts):
+            return None
+        return as_text(dump_text(output))
 
     def _enter_model(self, frame: _Frame) -> None:
         """Show what is new in the call, unless a row under it tells it."""
@@ -345,8 +369,14 @@ class _Timeline:
             made = ShownCall(shown, agent, step.name, bare=not canonical(step.text))
             self._calls.asked(made, part.call_id, step.text)
             self._history.show_call(node, made)
+            early = self._early_results.pop(part.call_id or "", None)
+            if early is not None:
+                self._steps.put_behind_call(early, shown)
+                made.result = early
         elif step.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = shown
+        elif step.kind is SpanKind.TOOL_RESULT and part.call_id is not None:
+            self._early_results[part.call_id] = shown
         return shown
 
     def _enter_tool(self, frame: _Frame) -> None:
@@ -492,6 +522,20 @@ def plain_text(value: object) -> str | None:
         else:
             value = next((value[name] for name in _SAYING if as_text(value.get(name))), None)
     return None
+
+
+def texts_within(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value, deeper ones later."""
+    waiting = deque([value])
+    while waiting:
+        value = waiting.popleft()
+        if isinstance(value, str):
+            if text := as_text(value):
+                yield text
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
 
 
 def output_text(value: object) -> str:

@@ -1,6 +1,6 @@
-"""Runs exported from LangSmith, Langfuse, MLflow, Weave and Braintrust.
+"""Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust and OpenAI's Agents SDK.
 
-All five keep timed calls in a tree; ``tables`` says where each keeps what.
+All keep timed calls in a tree; ``tables`` says where each keeps what.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ASKS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
 class VendorExportReader:
-    """Reads the exports of five tracing vendors; keys begin with the vendor's ids."""
+    """Reads the exports of tracing vendors; keys begin with the vendor's ids."""
 
     name: Final = "vendor-export"
     key_scheme: Final = 1
@@ -68,6 +68,7 @@ class VendorExportReader:
             system=text_at(records.head, vendor.trace_name) or _root(rows).name,
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, judged),
+            version=_version(vendor, records),
         )
         told = [records.head, *(found.record for found in records.found.values())]
         content = source.data if number is None else canonical_bytes(told)
@@ -129,6 +130,12 @@ def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Foun
             name = text_at(found.record, vendor.fields.name) or "score"
             draft.scored(name, value_at(found.record, vendor.fields.output))
     return draft.key()
+
+
+def _version(vendor: Vendor, records: TraceRecords) -> str | None:
+    """Return the version of the system that the trace or the first record that knows it tells."""
+    holders = (records.head, *(found.record for found in records.found.values()))
+    return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 
 
 def _root(rows: Sequence[Row]) -> Row:

@@ -16,6 +16,8 @@ from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
+NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
+"""Values that tell no more than an absent field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class TraceRecords:
         if known is None:
             self.found[found.id] = found
             return
-        told = {name: value for name, value in known.record.items() if value is not None}
+        told = {name: value for name, value in known.record.items() if value not in NOTHING}
         self.found[found.id] = Found(
             known.id, known.parent or found.parent, {**found.record, **told}, known.place
         )
@@ -59,6 +61,12 @@ def value_at(record: object, paths: Paths) -> object:
         if value is not _ABSENT and value is not None:
             return value
     return None
+
+
+def values_at(record: object, paths: Paths) -> list[object]:
+    """Return the values that are not None under the paths."""
+    found = (_step_through(record, path) for path in paths)
+    return [value for value in found if value is not _ABSENT and value is not None]
 
 
 def text_at(record: object, paths: Paths) -> str | None:
@@ -137,11 +145,12 @@ def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, o
         for number, item in enumerate(value):
             yield f"{place}/{number}", item
         return
-    lists = (name for name in vendor.containers if isinstance(fields_of(value).get(name), list))
-    if (name := next(lists, "")) and not _is_record(vendor, value) and not _is_trace(vendor, value):
-        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
-    else:
+    lists = [name for name in vendor.containers if isinstance(fields_of(value).get(name), list)]
+    if not lists or _is_record(vendor, value) or _is_trace(vendor, value):
         yield place or "/", value
+        return
+    for name in lists:
+        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
@@ -169,7 +178,7 @@ class _Gathering:
             self._refuse(place)
         elif _is_trace(self._vendor, entry):
             self._take_trace(entry, place)
-        elif self._vendor.bare and text_at(entry, self._vendor.fields.id):
+        elif self._vendor.bare and (text_at(entry, self._vendor.fields.id) or _order(entry)):
             self._take_record(entry, place, None)
         else:
             self._refuse(place)
@@ -197,7 +206,7 @@ class _Gathering:
         while waiting:
             record, place, trace, parent = waiting.pop()
             order = _order(record)
-            own = text_at(record, fields.id) or place
+            own = text_at(record, fields.id) or (order[-1] if order else place)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
             self._found.append((Found(own, above, record, place), trace))

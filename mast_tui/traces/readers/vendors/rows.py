@@ -36,7 +36,7 @@ from mast_tui.traces.readers.span_tree.messages import (
     worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
-from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
+from mast_tui.traces.readers.vendors.records import NOTHING, Found, text_at, value_at, values_at
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
@@ -46,7 +46,6 @@ _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
 _TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |tool\.)(?=\S)")
-_EMPTY: Final[tuple[object, ...]] = (None, {}, [], "")
 _STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
 """An escape that Python never writes itself, and warns of where it reads one."""
 _LITERAL_CHARS: Final = 16 * 1024
@@ -74,6 +73,9 @@ def _row(vendor: Vendor, found: Found) -> Row:
     status, error = _result(vendor, record)
     # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
     raw = record if vendor.encoded else found.record
+    output = value_at(raw, fields.output)
+    if told in vendor.speaks and output is None:
+        output = _facts(value_at(record, vendor.facts)) or None
     row = Row(
         id=found.id,
         parent=found.parent,
@@ -86,7 +88,7 @@ def _row(vendor: Vendor, found: Found) -> Row:
         error=error,
         agent=_agent(value_at(record, fields.metadata), kind),
         input=value_at(raw, fields.input),
-        output=value_at(raw, fields.output),
+        output=output,
         call_id=text_at(record, fields.call_id),
         speaks=told in vendor.speaks,
     )
@@ -107,6 +109,12 @@ def _row(vendor: Vendor, found: Found) -> Row:
     return replace(row, output=output, instructions=told_beside or system_text(row.input))
 
 
+def _facts(value: object) -> str:
+    """Return the fields of what a record tells by itself, one a line."""
+    facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
+    return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
+
+
 def _with_attributes(row: Row, beside: Row) -> Row:
     """Return a row with what the attributes tell that its vendor took it from.
 
@@ -122,7 +130,7 @@ def _with_attributes(row: Row, beside: Row) -> Row:
         row,
         name=beside.name or row.name,
         input=beside.input if row.input is None else row.input,
-        output=beside.output if value_in(row.output) in _EMPTY else row.output,
+        output=beside.output if value_in(row.output) in NOTHING else row.output,
         call_id=row.call_id or beside.call_id,
     )
 
@@ -173,13 +181,23 @@ def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     status = SpanStatus.UNKNOWN
     if said:
         status = _STATUS.get(said.lower().removeprefix("status_code_"), status)
-    told = value_at(record, vendor.fields.error)
-    error = dump_text(told).strip() or None if told not in ({}, [], False) else None
+    told = values_at(record, vendor.fields.error)
+    texts = [_error_text(value).strip() for value in told if value not in ({}, [], False)]
+    whole = [text for text in texts if not any(text in other and text != other for other in texts)]
+    error = "\n".join(dict.fromkeys(filter(None, whole))) or None
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.status_decides:
         return status, None  # a message that is no error's
     return SpanStatus.ERROR, error
+
+
+def _error_text(value: object) -> str:
+    """Return an error as text; OpenAI's Agents SDK keeps facts in ``data`` beside its message."""
+    fields = fields_of(value)
+    if not fields or not fields.keys() <= {"message", "data"}:
+        return dump_text(value)
+    return f"{dump_text(fields.get('message'))}\n{_facts(fields.get('data'))}"
 
 
 def _agent(metadata: object, kind: RowKind) -> str | None:
