@@ -31,7 +31,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "mast_tui"
 UI: Final = f"{PACKAGE}.ui"
 
-SHARED: Final = {"actions", "dialogs", "screens", "services", "text", "trace_view", "widgets"}
+SHARED: Final = {"actions", "dialogs", "services", "text", "trace_view", "widgets"}
 """The folders of ``ui/`` that its rooms may import; every other folder there is a room."""
 
 MOST_FILES: Final = 25

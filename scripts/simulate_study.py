@@ -551,7 +551,7 @@ def designs(
 
 COVERAGE_TRACES: Final = (20, 50, 200, 1000)
 COVERAGE_SHOWS: Final = (0.03, 0.20, 0.50)
-COVERAGE_RUNS: Final = 1000
+COVERAGE_RUNS: Final = 4000
 MISSES: Final = 0.1
 """The share of verdicts that annotators leave out."""
 

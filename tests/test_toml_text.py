@@ -10,7 +10,7 @@ import pytest
 from mast_tui.configuration import read_configuration, with_theme
 from mast_tui.errors import MastError
 from mast_tui.exchange.crosswalk import read_crosswalk
-from mast_tui.exchange.exporters.datasheet_file import read_datasheet
+from mast_tui.exchange.exporters.datasheet import read_datasheet
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.toml_text import MOST_LEVELS, parse_toml
 

@@ -12,8 +12,14 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
-from mast_tui.exchange.exporters.files import Request, add_export, add_workspace, check_output
-from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
+from mast_tui.exchange.exporters.files import (
+    Request,
+    add_export,
+    add_workspace,
+    check_output,
+    left_out_lines,
+    written_lines,
+)
 from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
 from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line

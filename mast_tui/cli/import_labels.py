@@ -32,7 +32,7 @@ from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import IMPORT_FORMATS
-from mast_tui.exchange.import_batch import with_judges_verdicts
+from mast_tui.exchange.import_batch import complete_judge_tables
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
@@ -211,7 +211,7 @@ def import_command(
         incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
         pool.on_trace(len(incoming.traces))
     if file_format in ("csv-long", "csv-wide"):
-        incoming = with_judges_verdicts(incoming, finished=judges_finished)
+        incoming = complete_judge_tables(incoming, finished=judges_finished)
     incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
@@ -367,7 +367,7 @@ class LabelledRuns(Gathered):
         return self.drafts[draft.key]
 
 
-def with_judges_verdicts(incoming: Incoming, *, finished: bool) -> Incoming:
+def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
     """Complete the tables of judges that write down findings only.
 
     A judge without an ``absent`` row but with ``finished`` rows has looked for every mode that it
@@ -385,55 +385,82 @@ def with_judges_verdicts(incoming: Incoming, *, finished: bool) -> Incoming:
         The same with the absent verdicts that follow, a note for each judge that got some, and a
         problem for each that is refused.
     """
-    of_judges: dict[tuple[str, str], list[IncomingWork]] = {}
+    tables: dict[tuple[str, str], list[IncomingWork]] = {}
     for work in incoming.work:
         if work.kind is AnnotatorKind.JUDGE:
-            of_judges.setdefault((work.annotator, work.taxonomy), []).append(work)
+            tables.setdefault((work.annotator, work.taxonomy), []).append(work)
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
-    looked_for: dict[tuple[str, str], list[str]] = {}
-    refused: dict[tuple[str, str], RowProblem] = {}
-    notes: list[str] = []
-    for (name, ref), works in of_judges.items():
-        named = {label.mode for work in works for label in work.labels}
-        if finished:
-            looked_for[name, ref] = [mode.slug for mode in taxonomies[ref].modes]
-        elif any(work.verdicts for work in works):
-            if all(work.finished_at is None for work in works):
-                looked_for[name, ref] = []
-                count = sum(bool(work.verdicts) for work in works)
-                notes.append(
-                    f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent "
-                    "or unsure row count as finished, and in them the modes that have a row"
-                )
-        elif not named:
+    completions = {
+        (name, ref): _completion(name, works, taxonomies[ref], finished=finished)
+        for (name, ref), works in tables.items()
+    }
+    completed_work = []
+    for work in incoming.work:
+        completion = completions.get((work.annotator, work.taxonomy), _UNCHANGED)
+        if completion.problem is not None:
             continue
-        elif any(work.finished_at is not None for work in works):
-            modes = [mode for mode in taxonomies[ref].modes if mode.slug in named]
-            looked_for[name, ref] = [mode.slug for mode in modes]
-            codes = ", ".join(mode.code for mode in modes)
-            notes.append(
-                f"{name} has no absent row: of the modes that it names ({codes}), those without a "
-                "finding are absent in the traces that it has finished"
-            )
-        else:
-            reason = (
-                "has only findings, so it would seem to be right about every failure. Add a "
-                "'finished' row for each trace that it has looked at, also those without a "
-                "finding; or say --finished if it has looked for all modes in each trace here"
-            )
-            refused[name, ref] = RowProblem(works[0].file, name, reason)
-    works_left = [item for item in incoming.work if (item.annotator, item.taxonomy) not in refused]
+        if completion.modes is not None:
+            work = _finished_by_judge(work, completion.modes, finished=finished)
+        completed_work.append(work)
+    problems = [done.problem for done in completions.values() if done.problem is not None]
+    notes = [done.note for done in completions.values() if done.note is not None]
     return replace(
         incoming,
-        work=tuple(
-            _finished_by_judge(item, looked_for[item.annotator, item.taxonomy], finished=finished)
-            if (item.annotator, item.taxonomy) in looked_for
-            else item
-            for item in works_left
-        ),
-        problems=(*incoming.problems, *refused.values()),
+        work=tuple(completed_work),
+        problems=(*incoming.problems, *problems),
         notes=(*incoming.notes, *notes),
     )
+
+
+class _Completion(NamedTuple):
+    """The completion of one judge's table.
+
+    ``modes`` are those that are absent where a finished trace has no row for them, None where the
+    table stays as it is. ``note`` says so to the user; ``problem`` is why the table is refused.
+    """
+
+    modes: Sequence[str] | None = None
+    note: str | None = None
+    problem: RowProblem | None = None
+
+
+_UNCHANGED: Final = _Completion()
+
+
+def _completion(
+    name: str, works: Sequence[IncomingWork], taxonomy: Taxonomy, *, finished: bool
+) -> _Completion:
+    """Return the completion of a judge's table."""
+    if finished:
+        return _Completion([mode.slug for mode in taxonomy.modes])
+    has_finished_rows = any(work.finished_at is not None for work in works)
+    if any(work.verdicts for work in works):
+        if has_finished_rows:
+            return _UNCHANGED
+        count = sum(bool(work.verdicts) for work in works)
+        note = (
+            f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent "
+            "or unsure row count as finished, and in them the modes that have a row"
+        )
+        # No mode becomes absent: the traces only count as finished.
+        return _Completion([], note)
+    named = {label.mode for work in works for label in work.labels}
+    if not named:
+        return _UNCHANGED
+    if has_finished_rows:
+        modes = [mode for mode in taxonomy.modes if mode.slug in named]
+        codes = ", ".join(mode.code for mode in modes)
+        note = (
+            f"{name} has no absent row: of the modes that it names ({codes}), those without a "
+            "finding are absent in the traces that it has finished"
+        )
+        return _Completion([mode.slug for mode in modes], note)
+    reason = (
+        "has only findings, so it would seem to be right about every failure. Add a "
+        "'finished' row for each trace that it has looked at, also those without a "
+        "finding; or say --finished if it has looked for all modes in each trace here"
+    )
+    return _Completion(problem=RowProblem(works[0].file, name, reason))
 
 
 def _finished_by_judge(work: IncomingWork, modes: Sequence[str], *, finished: bool) -> IncomingWork:

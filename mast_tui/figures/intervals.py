@@ -19,7 +19,24 @@ MARGIN: Final = 0.03
 
 
 LEAST_OF_DIFFERENCE: Final = 5
-"""Cases on either side below which a difference of two shares has no interval."""
+"""Cases on either side, and hits and misses of both together, that a difference must rest on."""
+
+
+def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
+    """Return why the difference of two shares has no interval, None where it has one.
+
+    Args:
+        hits: The hits of both sides together.
+        sizes: The cases of each side.
+
+    Returns:
+        ``few_traces``, or ``rare_mode`` where so few hits or misses are left that no interval
+        could leave 0 out.
+    """
+    if min(sizes) < LEAST_OF_DIFFERENCE:
+        return "few_traces"
+    return "rare_mode" if min(hits, sum(sizes) - hits) < LEAST_OF_DIFFERENCE else None
+
 
 Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Within it the normal distribution holds ``LEVEL`` on both sides of 0."""

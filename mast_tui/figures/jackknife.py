@@ -49,34 +49,49 @@ _STEADY: Final = frozenset(
 """The figures that a rare answer does not pull far off."""
 
 # From how much on an interval holds, by simulation.
-_LEAST_UNITS: Final = 20
-_LEAST_UNITS_OF_KAPPA: Final = 16
-_LEAST_SAID: Final = 6
+_LEAST_UNITS: Final = 16
+_LEAST_ANSWERS: Final = 5
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
 """For each rating that a unit has: with more of them the spread is less, and not the bias."""
 
-_BY_MARGINS: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha"})
-"""The figures whose least value follows from how often each answer was given."""
+_OF_PRESENT: Final = frozenset({"positive_agreement", "f1"})
+_OF_ABSENT: Final = frozenset({"negative_agreement"})
+_OF_RARER: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha"})
 
 _ALIKE: Final = 1e-12
 _HALVINGS: Final = 80
 
 
-def scale_minimum(name: str, rarer: float | None = None) -> float:
-    """Return where the scale of a figure begins.
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The values from ``lowest`` to 1 that a figure can take.
 
-    Args:
-        name: The figure's name in the report.
-        rarer: The share of the rarer answer q, where it is known. Where the annotators never give
-            it to the same unit, κ and α are -q / (1 - q); a scale from -1 on would make the
-            intervals of rare modes too narrow.
+    ``traces`` are the cases at both ends of the scale, where each trace is one unit; 0 where
+    a trace has several, which then are not independent. ``of_answer`` is whether the figure is
+    agreement on one answer: 2J / (1 + J), where J is the share of agreement in the ``traces`` in
+    which the answer occurs. ``capped`` is whether no variance may make more cases of them.
     """
-    if name in SHARES:
-        return 0.0
-    if name in _BY_MARGINS and rarer is not None:
-        return -rarer / (1 - rarer)
-    return -1.0
+
+    lowest: float
+    traces: int = 0
+    of_answer: bool = False
+    capped: bool = False
+
+    def cases(self, position: float) -> float:
+        """Return how many cases the traces are for a figure at this position between 0 and 1."""
+        # The variance of 2J / (1 + J), where J is a share of that many traces.
+        return 2 * self.traces / (2 - position) ** 2 if self.of_answer else float(self.traces)
+
+
+def scale_of_mean(name: str) -> Scale:
+    """Return the scale of a mean over modes."""
+    return Scale(0.0 if name in SHARES else -1.0)
+
+
+def least_over_chance(by_chance: float) -> float:
+    """Return the least of (observed - by chance) / (1 - by chance): that of nothing observed."""
+    return -by_chance / (1 - by_chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +100,24 @@ class Support:
 
     ``traces`` are those in which two or more rated a unit, copies of one block counted once, and
     ``copied`` is whether there were copies. ``units`` are the traces × modes that they rated,
-    ``said`` how often each annotator of a unit gave the rarer answer, on average, and
-    ``rare_traces`` in how many traces it occurs.
+    ``present`` and ``absent`` how often each annotator of a unit gave that answer, on average, and
+    ``rare_traces`` in how many traces the rarer one occurs.
     """
 
     traces: int
     units: int
-    said: float
+    present: float
+    absent: float
     rare_traces: int
     copied: bool = False
+
+    def answers(self, name: str) -> float | None:
+        """Return how often the answer was given on which a figure rests; None if on both."""
+        if name in _OF_PRESENT:
+            return self.present
+        if name in _OF_ABSENT:
+            return self.absent
+        return min(self.present, self.absent) if name in _OF_RARER else None
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
@@ -106,14 +130,13 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     Returns:
         None where an interval holds.
     """
-    coefficient = name not in SHARES and name != "gwet_ac1"
-    least = _LEAST_UNITS_OF_KAPPA if coefficient else _LEAST_UNITS
     if support.traces < FEWEST:
         return ("copied_blocks" if support.copied else "few_traces"), FEWEST
-    if support.units < least:
-        return ("copied_blocks" if support.copied else "few_traces"), least
-    if coefficient and support.said < _LEAST_SAID:
-        return "rare_answer", _LEAST_SAID
+    if support.units < _LEAST_UNITS:
+        return ("copied_blocks" if support.copied else "few_traces"), _LEAST_UNITS
+    answers = support.answers(name)
+    if answers is not None and answers < _LEAST_ANSWERS:
+        return "rare_answer", _LEAST_ANSWERS
     if name != "raw_agreement" and support.rare_traces < SEEN_TWICE:
         return "single_trace", SEEN_TWICE
     return None
@@ -153,7 +176,7 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
     drawn = resampled_sums(table, rounds, seed)
     without = total - table
     return spread_coefficient(
-        value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), lowest=0.0
+        value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), Scale(0.0)
     ).to_json()
 
 
@@ -161,8 +184,7 @@ def spread_coefficient(
     estimate: float,
     resampled: NDArray[np.float64],
     left_out: NDArray[np.float64],
-    *,
-    lowest: float,
+    scale: Scale,
 ) -> Coefficient:
     """Return a figure with its interval: by the jackknife of few traces, of many by BCa.
 
@@ -170,47 +192,56 @@ def spread_coefficient(
         estimate: The figure of all traces.
         resampled: The figure in each resample.
         left_out: The figure with each trace left out in turn.
-        lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
+        scale: The values that the figure can take.
     """
     if np.isnan(left_out).any():
         return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out.size < MANY:
-        return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, lowest=lowest))
+        return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, scale))
     return Coefficient(estimate, ci=interval(estimate, resampled, left_out=left_out))
 
 
 def jackknife_interval(
-    estimate: float,
-    left_out: NDArray[np.float64],
-    *,
-    lowest: float,
+    estimate: float, left_out: NDArray[np.float64], scale: Scale
 ) -> Interval | None:
-    """Return the interval of a figure between ``lowest`` and 1 from what it is without each trace.
+    """Return the interval of a figure from what it is without each trace.
+
+    It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998), where p is the
+    figure's position on its scale and Var p the jackknife's variance. Where a trace has several
+    units it is made with Student's t, as the variance is then estimated from few traces; where
+    each trace is one unit the position itself tells the variance.
 
     Args:
         estimate: The figure of all traces.
         left_out: The figure with each trace left out in turn, NaN where it is undefined.
-        lowest: Where the figure's scale begins: -1 for a coefficient, 0 for a share.
+        scale: The values that the figure can take.
 
     Returns:
-        Wilson's interval, with Student's t, for p(1 - p)/Var p cases (Korn and Graubard 1998),
-        where p is the figure's place on its scale and Var p the jackknife's variance. None where
-        the figure is undefined without one of the traces, which is then the one that matters;
-        where all values are the same; and at either end of the scale, which leaves no spread.
+        None where the figure is undefined without one of the traces, which is then the one that
+        matters; where all values are the same; and at either end of the scale of a figure whose
+        traces have several units, which leaves no spread.
     """
     traces = left_out.size
     if traces < FEWEST or bool(np.isnan(left_out).any()):
         return None
-    width = 1 - lowest
-    place = (float(estimate) - lowest) / width
+    width = 1 - scale.lowest
+    position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
     error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
-    if error <= _ALIKE or not _ALIKE < place < 1 - _ALIKE:
+    at_end = not _ALIKE < position < 1 - _ALIKE
+    if at_end and scale.traces:
+        position = float(round(position))
+        cases = scale.cases(position)
+    elif at_end or error <= _ALIKE:
         return None
-    t = student_t(traces - 1)
-    # Wilson's formula has the normal distribution's quantile in it.
-    cases = place * (1 - place) / error**2 * (Z / t) ** 2
-    low, high = wilson_of(place, cases)
-    return lowest + width * low, lowest + width * high
+    elif scale.traces:
+        # The jackknife divides by the traces less one.
+        cases = position * (1 - position) / error**2 * traces / (traces - 1)
+        cases = min(cases, scale.cases(position)) if scale.capped else cases
+    else:
+        # Wilson's formula has the normal distribution's quantile in it.
+        cases = position * (1 - position) / error**2 * (Z / student_t(traces - 1)) ** 2
+    low, high = wilson_of(position, cases)
+    return scale.lowest + width * low, scale.lowest + width * high
 
 
 @cache

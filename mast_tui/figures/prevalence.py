@@ -18,7 +18,7 @@ from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 
-_LEAST_LABELLED: Final = 10
+_LEAST_LABELLED: Final = 30
 """Labelled traces below which the rates of the judge tell too little for an interval."""
 
 _LEAST_OF_THESE: Final = 20

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import ratio
 from mast_tui.figures.jackknife import (
+    Scale,
     Support,
-    scale_minimum,
+    least_over_chance,
     spread_coefficient,
     why_no_interval,
 )
@@ -57,6 +58,18 @@ def cohen_kappa(tables: Tables) -> Values:
     """Return Cohen's κ (1960)."""
     n, agreed, by_chance = _agreements(tables)
     return ratio(n * agreed - by_chance, n * n - by_chance)
+
+
+def least_kappa(tables: Tables) -> Values:
+    """Return the least that Cohen's κ can be with these margins: the rarer answer is never shared.
+
+    NaN where a side gives one answer only, or both give the same one more often than not.
+    """
+    n = tables.sum(axis=-1)
+    rarer = np.stack((tables[..., 0] + tables[..., 1], tables[..., 0] + tables[..., 2]))
+    rarer = np.where(rarer.sum(axis=0) > n, n - rarer, rarer)
+    product = rarer.prod(axis=0)
+    return -ratio(2 * product, n * rarer.sum(axis=0) - 2 * product)
 
 
 def gwet_ac1(tables: Tables) -> Values:
@@ -117,20 +130,47 @@ def coefficient(
         return Coefficient(value)
     name = next(name for name, one in FIGURES.items() if one is figure)
     each = table - left_out
-    units = int(table.sum())
-    present = float(2 * table[0] + table[1] + table[2]) / 2
-    rarer = min(present, units - present)
-    with_present = int((each[:, :3].sum(axis=-1) > 0).sum())
-    with_absent = int((each[:, 1:].sum(axis=-1) > 0).sum())
-    support = Support(
-        traces=int((each != 0).any(axis=-1).sum()),
-        units=units,
-        said=rarer,
-        rare_traces=min(with_present, with_absent),
-    )
+    support = _support(table, each)
     withheld = why_no_interval(name, support)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
     return spread_coefficient(
-        value, figure(resampled), figure(left_out), lowest=scale_minimum(name, rarer / units)
+        value, figure(resampled), figure(left_out), _scale(name, table, support, each)
     )
+
+
+def _support(table: Tables, each: Tables) -> Support:
+    """Return the data that the figures of a table rest on, from the counts of each trace."""
+    units = int(table.sum())
+    present = float(2 * table[0] + table[1] + table[2]) / 2
+    return Support(
+        traces=int((each != 0).any(axis=-1).sum()),
+        units=units,
+        present=present,
+        absent=units - present,
+        rare_traces=min(_traces_with(each, cells) for cells in (_WITH_PRESENT, _WITH_ABSENT)),
+    )
+
+
+_WITH_PRESENT: Final = slice(0, 3)
+_WITH_ABSENT: Final = slice(1, 4)
+
+
+def _traces_with(each: Tables, cells: slice) -> int:
+    """Count the traces with anything in some of the four cells."""
+    return int((each[:, cells].sum(axis=-1) > 0).sum())
+
+
+def _scale(name: str, table: Tables, support: Support, each: Tables) -> Scale:
+    """Return the scale of a figure of one table."""
+    single = support.units == support.traces
+    if name == "cohen_kappa":
+        lowest = float(least_kappa(table))
+        return Scale(lowest, support.rare_traces if single and lowest < 0 else 0, of_answer=True)
+    if name == "f1":
+        return Scale(0.0, _traces_with(each, _WITH_PRESENT) if single else 0, of_answer=True)
+    if name == "gwet_ac1":
+        share = support.present / support.units
+        by_chance = 2 * share * (1 - share)
+        return Scale(least_over_chance(by_chance), support.traces if single else 0)
+    return Scale(0.0, support.traces if single and name == "raw_agreement" else 0)

@@ -96,8 +96,8 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
     told = f"In brackets {percent(bootstrap['level'])} intervals from "
     if traces < MANY:
         return (
-            f"{told}the jackknife over the traces, as Wilson's with Student's t; none where no "
-            "trace makes a difference."
+            f"{told}the jackknife over the traces, as Wilson's, with Student's t where a trace has "
+            "several modes; none where no trace makes a difference."
         )
     return (
         f"{told}{many} {bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']}); "
@@ -125,6 +125,10 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "rare_answer": lambda least: (
         "no interval, as present or absent was said too rarely "
         f"(fewer than {least[-1]} times by each, on average)"
+    ),
+    "rare_mode": lambda least: (
+        f"no interval of a difference, as fewer than {least[-1]} traces of both sides together "
+        "show the mode, or do not"
     ),
     "few_shared_traces": lambda least: (
         "no interval of mean κ, as two of them share too few of the traces "

@@ -107,6 +107,8 @@ _MISSING: Final[Mapping[str, str]] = {
         for side, whose in _SIDE_WORDS.items()
     },
     "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
+    "rare_mode": "Fewer than 5 traces of both sides together show it, or do not, so the difference "
+    "has no interval.",
     "unresolved": "Disagreements are unresolved, so the difference has no interval.",
     "no_unlabelled": "People have labelled all of the judge's traces here.",
     "no_positives": "The gold calls it present nowhere that the judge has judged.",
@@ -599,8 +601,11 @@ def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[s
 def _withheld(modes: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
     """Say why shares and differences of modes have no interval."""
     differences = [mode.get("undefined", {}) for mode in modes.values()]
-    few = any(isinstance(one, dict) and "few_traces" in one.values() for one in differences)
-    stated = [{"ci_withheld": "few_traces", "ci_needs": LEAST_OF_DIFFERENCE}] if few else []
+    stated = [
+        {"ci_withheld": reason, "ci_needs": LEAST_OF_DIFFERENCE}
+        for reason in ("few_traces", "rare_mode")
+        if any(isinstance(one, dict) and reason in one.values() for one in differences)
+    ]
     yield from withheld_notes(modes, *stated)
 
 

@@ -30,14 +30,15 @@ MOST_REST: Final = 30.0
 
 
 def rest_after(seconds: float) -> float:
-    """How many seconds to rest after a look that took so many."""
+    """Return how many seconds to wait after a look that took so many."""
     return min(MOST_REST, REST * seconds)
 
 
 def samples_folder() -> Path:
-    """The folder of the sample traces: inside an installed package, or beside it in a checkout.
+    """Return the folder of the sample traces: in an installed package, or beside it in a checkout.
 
-    Raises ``FileNotFoundError`` where the installation has lost them.
+    Raises:
+        FileNotFoundError: The installation has no sample traces.
     """
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "sample_traces", package.parent / "sample_traces"):

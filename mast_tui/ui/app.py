@@ -251,7 +251,7 @@ class MastApp(TextualApp):
 
         trace, wide = early.traces[0], self.size.width >= WIDE
         title = TitleBar()
-        title.show(tuple(trace_title(trace)), (self.waiting_words(),))
+        title.show(tuple(trace_title(trace)), (self.workspace.waiting_words(),))
         yield title
         spans = FirstSpans(trace, wide=wide)
         yield spans
@@ -365,11 +365,13 @@ class MastApp(TextualApp):
         def attach(opened: OpenWorkspace) -> None:
             if not anew and screen.trace is trace and screen.session is not None:
                 return
-            session = self.guarded(lambda: opened.open(trace))
+            session = self.workspace.guarded(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
 
-        self.when_ready(lambda opened: self.writes.do(partial(attach, opened), HeldKeys.NOTHING))
+        self.workspace.when_ready(
+            lambda opened: self.writes.do(partial(attach, opened), HeldKeys.NOTHING)
+        )
 
     @property
     def open_trace_id(self) -> str | None:
@@ -440,7 +442,7 @@ class MastApp(TextualApp):
         if self.refused is not None:
             self.show_error("No workspace is open, so there is nothing to export")
             return
-        self.when_ready(self._choose_format)
+        self.workspace.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
         screen = self.screen
@@ -516,10 +518,6 @@ class MastApp(TextualApp):
                 f"{shown(key)} does nothing here · {self.key_of('everywhere.help')} shows the keys"
             )
 
-    def put_back(self, event: events.Key) -> None:
-        """Deliver a key again: it was meant for the screen below the one that received it."""
-        self.input_queue.put_back(event)
-
     # Traces
 
     @property
@@ -542,10 +540,6 @@ class MastApp(TextualApp):
                 screen.refresh_rows()
         self.input_queue.resume()
 
-    def stop_reading(self) -> None:
-        """Nobody waits for the one file that was named any more."""
-        self.traces.prefetch.stop()
-
     def queue_changed(self) -> None:
         """What is to do has changed: let the library read its queue anew."""
         for screen in self.screen_stack:
@@ -559,7 +553,7 @@ class MastApp(TextualApp):
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
     def _follow_study(self, opened: OpenWorkspace) -> None:
-        self.guarded(opened.follow_study)
+        self.workspace.guarded(opened.follow_study)
         self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
@@ -623,29 +617,9 @@ class MastApp(TextualApp):
         """What is waited for before anything else can be saved, or nothing."""
         return self.writes.words
 
-    def waiting_words(self) -> str:
-        """What stands in place of the annotator while no workspace is open."""
-        return self.workspace.waiting_words()
-
-    def unsent_words(self) -> tuple[str, ...]:
-        """How much waits on this machine for the server; nothing where nothing does."""
-        return self.workspace.unsent_words()
-
-    def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
-        """Do ``work`` with the workspace, now or once it is open, in order."""
-        self.workspace.when_ready(work)
-
-    def guarded(self, step: Callable[[], Result]) -> Result | None:
-        """Do ``step``; what is refused is said in words, and None given back."""
-        return self.workspace.guarded(step)
-
     def on_unmount(self) -> None:
         """Nobody hears any more what others write."""
         self.workspace.stop_watching()
-
-    def close_workspace(self) -> None:
-        """Leave the workspace's file whole, at the end; whatever asks for it later is refused."""
-        self.workspace.close()
 
     # Judges
 
@@ -708,8 +682,8 @@ def run_app(options: AppOptions) -> int:
     switch_threads_often()
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
-    app.close_workspace()
-    for words in app.unsent_words():
+    app.workspace.close()
+    for words in app.workspace.unsent_words():
         then = "kept on this machine, and sent when mast-tui has this workspace open again"
         print(f"mast-tui: {words}: {then}", file=sys.stderr)
     return app.return_code or 0
@@ -717,7 +691,7 @@ def run_app(options: AppOptions) -> int:
 
 async def _run(app: MastApp) -> None:
     """Run the app; where a signal or an error ends it, the process ends here."""
-    signals = EndingSignals(app, app.close_workspace)
+    signals = EndingSignals(app, app.workspace.close)
     asyncio.get_running_loop().set_exception_handler(_broken_callback)
     await signals.run()
     if app.crash is not None:

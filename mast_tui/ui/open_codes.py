@@ -39,11 +39,11 @@ from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
+from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
@@ -163,7 +163,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     def on_mount(self) -> None:
         """Gather as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def on_screen_resume(self) -> None:
         """Something may have been written in the trace from which one comes back."""

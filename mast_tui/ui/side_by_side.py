@@ -15,8 +15,8 @@ from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentence
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.styles import BASE_SCREEN
 from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare

@@ -12,7 +12,7 @@ _HERE: Final = Path(__file__).parent
 
 ADJUDICATE: Final = _HERE / "adjudicate" / "adjudicate.tcss"
 ANNOTATE: Final = _HERE / "annotate" / "annotate.tcss"
-BASE_SCREEN: Final = _HERE / "screens" / "base_screen.tcss"
+BASE_SCREEN: Final = _HERE / "base_screen.tcss"
 DIALOGS: Final = _HERE / "dialogs" / "dialogs.tcss"
 FIRST_SPANS: Final = _HERE / "trace_view" / "first_spans.tcss"
 GUIDELINES: Final = _HERE / "study" / "guidelines.tcss"

@@ -30,7 +30,6 @@ from mast_tui.session import outside_words, unlike_others
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.web.command import HERE
-from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
 from mast_tui.web.page_apps import (
     KEPT_SECONDS,
     RUNNING_APPS,
@@ -38,7 +37,14 @@ from mast_tui.web.page_apps import (
     PageKey,
     limited_size,
 )
-from mast_tui.web.team_sign_in import SignedIn, TeamSignIn, Visitor
+from mast_tui.web.sign_in import (
+    GuessLimit,
+    SignedIn,
+    TeamSignIn,
+    TooManySignIns,
+    Visitor,
+    WrongSecret,
+)
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import (
     default_workspace_path,

@@ -119,14 +119,14 @@ def _differences(
             read = (_read_event(row, damaged) for row in batch)
             follow(rebuilt, (event for event in read if event is not None))
         for table in schema.STATE_TABLES:
-            differing = _rows(stored, table, annotator) ^ _rows(rebuilt, table, annotator)
+            differing = _raw_rows(stored, table, annotator) ^ _raw_rows(rebuilt, table, annotator)
             keys = {row[: len(table.primary_key)] for row in differing}
             if keys:
                 yield Difference(annotator, table.name, len(keys))
 
 
-def _rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    # Without their types: any damaged flag would be read as true.
+def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
+    # Raw values: as a Boolean, a damaged flag such as 7 would read as true and seem equal.
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
     json_columns = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.exporters.datasheet_file import read_datasheet
+from mast_tui.exchange.exporters.datasheet import read_datasheet
 from tests.cli.conftest import Cli
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "exchange.md"

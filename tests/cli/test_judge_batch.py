@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mast_tui.judges.llm.run import vendor_batches
+from tests.cli.batches import BatchDesk, Line, completion, done, expired, right
 from tests.cli.conftest import Judge
-from tests.judges.llm.batches import BatchDesk, Line, completion, done, expired, right
 from tests.judges.llm.server import Action, ModelServer, close, status
 
 

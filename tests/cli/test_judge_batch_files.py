@@ -13,8 +13,7 @@ import pytest
 from mast_tui.judges.llm.run import batch_files
 from mast_tui.judges.llm.run.batch_files import BatchFileError, RequestFiles
 from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli, Judge
-from tests.judges.llm.batches import (
+from tests.cli.batches import (
     Line,
     completion,
     done,
@@ -24,6 +23,7 @@ from tests.judges.llm.batches import (
     right,
     run_batch,
 )
+from tests.cli.conftest import Cli, Judge
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import ModelServer
 

@@ -23,8 +23,9 @@ from mast_tui.scale.shared_allowance import (
 )
 from mast_tui.scale.tables import read_requests
 from tests.cli.conftest import Cli, Judge, right
+from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status
-from tests.judges.llm.test_small_contexts import FEW, ollama, write_runs
+from tests.judges.llm.test_small_contexts import FEW, ollama
 from tests.pickled_workers import PickledWorkers
 
 RUNS = 6
@@ -110,7 +111,7 @@ def test_what_was_judged_on_truncated_requests_is_judged_again(
     """One request that is a little too long is not noticed; a longer one tells of all."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "few.toml").write_text(taxonomy_toml(FEW))
-    write_runs(tmp_path / "runs", 1, words=120)
+    write_long_runs(tmp_path / "runs", 1, words=120)
     with ModelServer(ollama(4_096)) as server:
         where = ("--model", "test-model", "--base-url", server.base_url, "--taxonomy", "few.toml")
         options = ("--out", out, "--shard-files", files, "--concurrency", "1", "--json")
@@ -122,7 +123,7 @@ def test_what_was_judged_on_truncated_requests_is_judged_again(
 
         assert judge()["traces"]["judged"] == 1
         assert len(server.chats) == 1, "it was not noticed"
-        write_runs(tmp_path / "runs" / "more", 2, words=300)
+        write_long_runs(tmp_path / "runs" / "more", 2, words=300)
         second = judge()
         asked = len(server.chats)
         third = judge()

@@ -19,9 +19,8 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web.command import checked_url
-from mast_tui.web.guess_limit import GuessLimit, TooManySignIns, WrongSecret
 from mast_tui.web.server import Server
-from mast_tui.web.team_sign_in import TeamSignIn
+from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role, TraceRecord
 from tests.cli.conftest import Cli

@@ -14,8 +14,7 @@ from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.native_ids import NativeTrace
-from mast_tui.exchange.exporters.score_bodies import score_text
-from mast_tui.exchange.exporters.scores import scores_of
+from mast_tui.exchange.exporters.scores import score_text, scores_of
 from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.prevalence import Weighted, powered, weighted_tables
 from scripts.simulate_prevalence import follow, simulate
 
@@ -38,19 +37,6 @@ def test_a_judge_at_chance_has_no_weight_and_a_right_one_most_of_it() -> None:
     assert at_chance["powered"]["value"] == at_chance["people"]["value"]
     right = powered(np.array((30, 0, 0, 70)), np.array((300, 700)))
     assert right["judge_weight"] == pytest.approx(1000 / 1100, abs=0.01)
-
-
-def test_what_is_still_to_label_falls_with_what_is_labelled() -> None:
-    few = powered(np.array((24, 7, 6, 63)), np.array((310, 690)))
-    many = powered(np.array((240, 70, 60, 630)), np.array((310, 690)))
-    assert few["more_labels"] is not None
-    assert many["more_labels"] is not None
-    assert few["more_labels"] > many["more_labels"]
-    enough = powered(np.array((960, 280, 240, 2520)), np.array((310, 690)))
-    ends = enough["powered"]["ci"]
-    assert ends is not None
-    assert ends[1] - ends[0] <= 2 * MARGIN
-    assert enough["more_labels"] == 0
 
 
 def test_what_there_is_too_little_of_is_told() -> None:

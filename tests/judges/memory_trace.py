@@ -88,27 +88,14 @@ class MemoryTrace(MadeTrace):
     ) -> MemoryTrace:
         """A call and its result, if it has one."""
         self._calls += 1
-        name = f"call_{self._calls}"
-        self.add(
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            agent,
-            arguments,
-            key=f"{name}:call",
-            name=tool,
-            start=start,
-        )
+        key = f"call_{self._calls}:call"
+        self.add(SpanKind.TOOL_CALL, Role.AGENT, agent, arguments, key=key, name=tool, start=start)
         if result is not None:
+            status = SpanStatus.ERROR if failed else SpanStatus.OK
             self.add(
-                SpanKind.TOOL_RESULT,
-                Role.TOOL,
-                agent,
-                result,
-                key=f"{name}:result",
-                name=tool,
-                parent=f"{name}:call",
-                status=SpanStatus.ERROR if failed else SpanStatus.OK,
-            )
+                SpanKind.TOOL_RESULT, Role.TOOL, agent, result,
+                key=f"call_{self._calls}:result", name=tool, parent=key, status=status,
+            )  # fmt: skip
         return self
 
     def run(

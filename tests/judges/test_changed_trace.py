@@ -27,11 +27,8 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     return trace
 
 
-def test_the_rules_do_not_judge_it(changed: Trace) -> None:
+def test_nothing_judges_it_and_nothing_of_it_is_sent(changed: Trace) -> None:
     with pytest.raises(OSError, match="the file has been cut"):
         RulesJudge().judge(changed)
-
-
-def test_nothing_of_it_is_sent_to_a_model(changed: Trace) -> None:
     with pytest.raises(OSError, match="the file has been cut"):
         list(RedactedView(changed, Redaction()).spans(0, 3))

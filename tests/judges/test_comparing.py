@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,15 +99,21 @@ def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue 
     return found.cases["repetition"][0]
 
 
-def test_places_meet_where_they_overlap() -> None:
-    assert one_mode(span(3, 5), span(5, 9)).meet is True
-    assert one_mode(span(3, 5), span(6, 9)).meet is False
-
-
-def test_a_word_about_the_whole_trace_names_no_place() -> None:
-    case = one_mode(span(3, 5), WHOLE_TRACE)
-    assert (case.outcome, case.meet) == (Outcome.BOTH, None)
-    assert one_mode(span(3), PRESENT).meet is None
+@pytest.mark.parametrize(
+    ("first", "second", "outcome", "meet"),
+    [
+        (span(3, 5), span(5, 9), Outcome.BOTH, True),
+        (span(3, 5), span(6, 9), Outcome.BOTH, False),
+        (span(3, 5), WHOLE_TRACE, Outcome.BOTH, None),
+        (span(3), PRESENT, Outcome.BOTH, None),
+        (span(3), ABSENT, Outcome.FIRST, None),
+    ],
+)
+def test_places_meet_where_they_overlap(
+    first: Target, second: Target | VerdictValue, outcome: Outcome, meet: bool | None
+) -> None:
+    case = one_mode(first, second)
+    assert (case.outcome, case.meet) == (outcome, meet)
 
 
 def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
@@ -115,7 +122,6 @@ def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
         second = Side({} if word is None else {("t1", "repetition"): word})
         found = compare(first, second, ["t1"], ["repetition"], order_of)
         assert (found.total.undecided, found.total.compared) == (1, 0)
-    assert one_mode(span(3), ABSENT).outcome is Outcome.FIRST
 
 
 def test_what_differs_stands_first() -> None:

@@ -26,84 +26,29 @@ So the cart is not healthy, and I will raise the limit — 内存不足 😀 —
 """
 
 
-def find(text: str, quote: str) -> Place | None:
-    """The place of a quote that is meant as it is written."""
-    return closest(text, quote.strip(), Match.REWORDED) if quote.strip() else None
-
-
-@given(st.text(max_size=200), st.data())
-def test_a_verbatim_quote_is_found_verbatim(text: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    quote = text[start:end]
-    place = find(text, quote)
-    if not quote.strip():
-        assert place is None
-        return
-    assert place is not None
-    assert place.match is Match.EXACT
-    assert text[place.start : place.end] == quote.strip()
-
-
-@given(st.lists(st.text("abcé😀", min_size=1), min_size=1, max_size=8), st.data())
-def test_other_white_space_makes_no_difference(words: list[str], data: st.DataObject) -> None:
-    gaps = data.draw(
-        st.lists(st.sampled_from([" ", "\n", "\t", "\n    "]), min_size=len(words) - 1)
-    )
-    text = words[0] + "".join(gap + word for gap, word in zip(gaps, words[1:], strict=False))
-    place = find(f"<{text}>", "  ".join(words))
-    assert place is not None
-    assert f"<{text}>"[place.start : place.end].split() == words
-
-
-def test_words_changed_by_the_judge_are_still_found() -> None:
-    place = find(REPORT, "all three were running, but valkey is still refusing every write")
-    assert place is not None
-    assert place.match is Match.REWORDED
-    found = REPORT[place.start : place.end]
-    assert found.startswith("All three")
-    assert found.endswith("every write")
-
-
-def test_offsets_are_code_points() -> None:
-    place = find(REPORT, "内存不足  😀 — before I close")
-    assert place is not None
-    assert REPORT[place.start : place.end] == "内存不足 😀 — before I close"
-
-
 @pytest.mark.parametrize(
-    "quote",
-    [
-        "",
-        "   ",
-        "the database was migrated without any loss",
-        "healthz",
-        "three running",
-    ],
+    "quote", ["the database was migrated without any loss", "healthz", "three running"]
 )
 def test_what_is_not_there_is_not_found(quote: str) -> None:
-    assert find(REPORT, quote) is None
-
-
-def test_nothing_is_found_in_an_empty_text() -> None:
-    assert find("", "some longer quote of a judge") is None
+    for text in (REPORT, ""):
+        assert closest(text, quote, Match.REWORDED) is None
 
 
 LONG = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n in range(200))
 
 
 def test_a_long_quote_is_compared_as_a_whole() -> None:
-    quote = LONG[500:3500].replace("queue went", "queues go")
-    place = find(LONG, quote.replace("queues go on", "queues went on"))
+    quote = LONG[500:3500].replace("queue went", "queues went")
+    place = closest(LONG, quote, Match.REWORDED)
     assert place == Place(500, 3499, Match.REWORDED)
     for said, stands in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
-        altered = find(LONG, LONG[500:3500].replace(said, stands, 1))
+        altered = closest(LONG, LONG[500:3500].replace(said, stands, 1), Match.REWORDED)
         assert altered == Place(500, 3499, Match.ALTERED)
 
 
 def test_a_long_quote_with_a_made_up_middle_is_no_quote() -> None:
     made_up = "words that nobody has ever written down in any place of this text, not one " * 4
-    assert find(LONG, f"{LONG[500:650]}{made_up}{LONG[950:1100]}") is None
+    assert closest(LONG, f"{LONG[500:650]}{made_up}{LONG[950:1100]}", Match.REWORDED) is None
 
 
 @pytest.mark.parametrize(
@@ -154,9 +99,11 @@ def test_loosening_keeps_every_place(text: str) -> None:
 
 
 def test_joined_words_are_no_other_words() -> None:
-    assert find("this is the latest of them", "a test") is None
+    assert closest("this is the latest of them", "a test", Match.REWORDED) is None
     text = "foo ( bar , baz , qux , quux , more )"
-    assert find(text, "foo(bar, baz, qux, quux, more)") == Place(0, len(text), Match.SPACING)
+    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == Place(
+        0, len(text), Match.SPACING
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,6 @@ SOUND = Finding(
 )
 
 
-def test_a_quote_that_was_not_found_keeps_its_words() -> None:
-    lost = Evidence("call_3:call", "kubectl get pods")
-    assert replace(SOUND, evidence=lost).evidence == lost
-
-
 @pytest.mark.parametrize(
     "parts",
     [
@@ -37,5 +32,7 @@ def test_a_quote_that_was_not_found_keeps_its_words() -> None:
 def test_parts_that_contradict_each_other_are_refused(
     parts: dict[str, float | Evidence | None],
 ) -> None:
+    lost = Evidence("call_3:call", "kubectl get pods")  # a quote that was not found
+    assert replace(SOUND, evidence=lost).evidence == lost
     with pytest.raises(ValueError, match=r"confidence|quote|range"):
         replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose

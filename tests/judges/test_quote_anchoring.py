@@ -89,107 +89,50 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
     return Looked(finding, first, last, span, words)
 
 
+RUNNING = "All three pods are running"
+ALL = TEXTS[3][:-1]
+LIMITS = "limits:\n        memory: 20Mi"
+
+
 @pytest.mark.parametrize(
     ("quote", "span", "found", "match"),
     [
         ("the limit is 512 MB", 1, "the limit is 512 MB", Match.EXACT),
         ('"the limit is 512 MB"', 1, '"the limit is 512 MB"', Match.EXACT),
-        ("`valkey still refuses every write`", 3, "valkey still refuses every write", Match.EXACT),
-        ("“valkey still refuses”", 3, "valkey still refuses", Match.EXACT),
-        (
-            "```\nlimits:\n        memory: 20Mi\n```",
-            2,
-            "limits:\n        memory: 20Mi",
-            Match.EXACT,
-        ),
-        ("limits: memory: 20Mi", 2, "limits:\n        memory: 20Mi", Match.SPACING),
-        ("limits:\\n        memory: 20Mi", 2, "limits:\n        memory: 20Mi", Match.EXACT),
+        ("`valkey still refuses`", 3, "valkey still refuses", Match.EXACT),
+        (f"```\n{LIMITS}\n```", 2, LIMITS, Match.EXACT),
+        ("limits: memory: 20Mi", 2, LIMITS, Match.SPACING),
+        ("limits:\\n        memory: 20Mi", 2, LIMITS, Match.EXACT),
         ("\\u0061lthough valkey", 3, "although valkey", Match.EXACT),
-        ('I said: \\"the limit is', 1, 'I said: "the limit is', Match.EXACT),
-        (
-            'first line\nsecond "quoted" line',
-            6,
-            'first line\\nsecond \\"quoted\\" line',
-            Match.SPACING,
-        ),
+        ('first line\nsecond "quoted"', 6, 'first line\\nsecond \\"quoted\\"', Match.SPACING),
         ('again - they\'re all "healthy"', 4, "again — they’re all “healthy”", Match.SPACING),
-        ("#4: All three pods are running", 3, "All three pods are running", Match.EXACT),
-        ("[#4] All three pods are running", 3, "All three pods are running", Match.EXACT),
-        (
-            "[0a1b2c3d #4] agent message | planner\nAll three pods",
-            3,
-            "All three pods",
-            Match.EXACT,
-        ),
-        ("#4] agent message | planner\nAll three pods", 3, "All three pods", Match.EXACT),
-        ("All three pods are … still refuses every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
-        ("All three pods are … now refusing each write", 3, None, None),
-        (
-            "All three pods are running … every write",
-            3,
-            TEXTS[3][:-1],
-            Match.IN_PARTS,
-        ),
-        ("All three pods … every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
-        ("All three … still refuses every write", 3, TEXTS[3][:-1], Match.IN_PARTS),
-        (
-            "All three pods are running … nothing else",
-            3,
-            "All three pods are running",
-            Match.ALTERED,
-        ),
-        (
-            "Planner (thought): All three pods are running",
-            3,
-            "All three pods are running",
-            Match.EXACT,
-        ),
-        ("**planner [to user]:** All three pods are", 3, "All three pods are", Match.EXACT),
-        ("Assistant (thought): All three pods are", 3, "All three pods are", Match.EXACT),
-        ("Stranger: All three pods are running", 3, "All three pods are running", Match.ALTERED),
-        (
-            "All three pods &amp;lt;are&amp;gt; running",
-            3,
-            "All three pods are running",
-            Match.SPACING,
-        ),
+        (RUNNING.upper() + " although", 3, f"{RUNNING}, although", Match.SPACING),
+        (f"[#4] {RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"[0a1b2c3d #4] agent message | planner\n{RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"#4] agent message | planner\n{RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"Planner (thought): {RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"**planner [to user]:** {RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"Assistant (thought): {RUNNING}", 3, RUNNING, Match.EXACT),
+        (f"Stranger: {RUNNING}", 3, RUNNING, Match.ALTERED),
+        ("All three pods &amp;lt;are&amp;gt; running", 3, RUNNING, Match.SPACING),
         ("[The agent] I close this incident", 7, "I close this incident", Match.REWORDED),
         ("…valkey still refuses…", 3, "valkey still refuses", Match.EXACT),
-        (
-            "Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
-            2,
-            TEXTS[2][: TEXTS[2].index(" for it")],
-            Match.IN_PARTS,
-        ),
-        (
-            "All three pods were running, but valkey is still refusing every write",
-            3,
-            TEXTS[3][:-1],
-            Match.REWORDED,
-        ),
+        ("All three pods are … still refuses every write", 3, ALL, Match.IN_PARTS),
+        ("All three pods … every write", 3, ALL, Match.IN_PARTS),
+        ("Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
+         2, TEXTS[2][: TEXTS[2].index(" for it")], Match.IN_PARTS),
+        (f"{RUNNING} … nothing else", 3, RUNNING, Match.ALTERED),
+        ("All three pods were running, but valkey is still refusing every write",
+         3, ALL, Match.REWORDED),
         ("the limit is 513 MB", 1, "the limit is 512 MB", Match.ALTERED),
-        (
-            "All three pods are not running, although valkey",
-            3,
-            "All three pods are running, although valkey",
-            Match.ALTERED,
-        ),
-        (
-            "the cart is unhealthy now, so I close this incident",
-            7,
-            "The cart is healthy now, so I close this incident",
-            Match.ALTERED,
-        ),
-        (
-            "ALL THREE PODS ARE RUNNING although",
-            3,
-            "All three pods are running, although",
-            Match.SPACING,
-        ),
+        ("All three pods are not running, although", 3, f"{RUNNING}, although", Match.ALTERED),
+        ("the cart is unhealthy now, so I close this incident",
+         7, "The cart is healthy now, so I close this incident", Match.ALTERED),
+        ("All three pods are … now refusing each write", 3, None, None),
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
     ],
-)
+)  # fmt: skip
 def test_quotes_are_found_in_the_ways_in_which_models_write_them(
     quote: str, span: int, found: str | None, match: Match | None
 ) -> None:
@@ -201,24 +144,20 @@ def test_quotes_are_found_in_the_ways_in_which_models_write_them(
     assert (at.first, at.last) == (span, span)
 
 
-def test_what_is_found_elsewhere_has_its_place_mended() -> None:
-    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 0, 1))
-    assert (at.first, at.last, at.span) == (3, 3, 3)
-    assert (at.finding.first, at.finding.last) == ("line 4", "line 4")
-    assert at.words.named == ("line 1", "line 2")
-    assert at.words.match is Match.EXACT
-
-
-def test_a_range_that_holds_the_quote_is_left_alone() -> None:
-    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", 1, 5))
-    assert (at.first, at.last, at.span) == (1, 5, 3)
-    assert at.words.named is None
-
-
-def test_no_named_span_is_no_wrong_span() -> None:
-    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write"))
-    assert (at.first, at.last, at.span) == (3, 3, 3)
-    assert at.words.named is None
+@pytest.mark.parametrize(
+    ("said", "place", "named"),
+    [
+        ((0, 1), (3, 3), ("line 1", "line 2")),  # it stands elsewhere
+        ((1, 5), (1, 5), None),
+        ((None, None), (3, 3), None),
+    ],
+)
+def test_a_range_is_mended_where_it_does_not_hold_the_quote(
+    said: tuple[int | None, int | None], place: tuple[int, int], named: tuple[str, str] | None
+) -> None:
+    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *said))
+    assert (at.first, at.last, at.span) == (*place, 3)
+    assert (at.words.named, at.words.match) == (named, Match.EXACT)
 
 
 def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
@@ -231,10 +170,15 @@ def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
 
 
 @pytest.mark.parametrize("quote", [None, "", "  \n"])
-def test_a_claim_without_a_quote_keeps_its_range(quote: str | None) -> None:
-    at = look(trace_of(*TEXTS), Claimed(quote, 2, 3))
-    assert at.quote is None
-    assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
+@pytest.mark.parametrize(
+    ("ends", "place"),
+    [((2, 3), (2, 3)), *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7)))],
+)
+def test_a_claim_without_a_quote_keeps_its_range_as_far_as_it_exists(
+    quote: str | None, ends: tuple[int | None, int | None], place: tuple[int, int]
+) -> None:
+    at = look(trace_of(*TEXTS), Claimed(quote, *ends))
+    assert (at.quote, at.first, at.last) == (None, *place)
     assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
 
 
@@ -247,16 +191,16 @@ def test_a_quote_of_a_gap_alone_is_looked_for_as_it_stands(quote: str) -> None:
 
 def test_short_words_count_only_where_they_were_named() -> None:
     trace = trace_of(*TEXTS)
-    assert look(trace, Claimed("done", 8, 8)).span == 8
-    assert look(trace, Claimed("done", 3, 3)).span is None
-    assert look(trace, Claimed("done")).span is None
+    assert [look(trace, Claimed("done", *named)).span for named in ((8, 8), (3, 3), ())] == [
+        *(8, None, None)
+    ]
 
 
 def test_of_equal_places_the_named_one_then_the_nearest_counts() -> None:
-    trace = trace_of(*("the same words again" if n % 10 == 0 else f"step {n}" for n in range(60)))
-    assert look(trace, Claimed("the same words again", 30, 30)).span == 30
-    assert look(trace, Claimed("the same words again", 38, 38)).span == 40
-    assert look(trace, Claimed("the same words again", 32, 33)).span == 30
+    words = "the same words again"
+    trace = trace_of(*(words if n % 10 == 0 else f"step {n}" for n in range(60)))
+    for named, span in (((30, 30), 30), ((38, 38), 40), ((32, 33), 30)):
+        assert look(trace, Claimed(words, *named)).span == span
 
 
 def test_words_of_the_named_span_go_before_the_same_words_far_away() -> None:
@@ -324,12 +268,6 @@ def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
     at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
     assert at.words.char_start == 0
     assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
-
-
-@pytest.mark.parametrize("ends", [(99, 2), (2, None), (None, 2), (2, -7)])
-def test_a_range_counts_as_far_as_it_exists(ends: tuple[int | None, int | None]) -> None:
-    at = look(trace_of(*TEXTS), Claimed(None, *ends))
-    assert (at.first, at.last) == (2, 2)
 
 
 def test_a_trace_without_spans_has_no_places() -> None:

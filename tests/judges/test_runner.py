@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ import pytest
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, Step, run_judge
 from mast_tui.labels import Finding, VerdictValue
-from mast_tui.taxonomy.loader import from_dict, load_mast
-from mast_tui.traces.library import scan
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, WorkspaceError
+from tests.judges.llm.bench import traces
 
 MAST = load_mast()
 
@@ -38,13 +37,13 @@ class Echo:
         return Judgement(tuple(Finding(mode, span.key, span.key, "again", 0.5) for mode in modes))
 
 
-def write_run(folder: Path, name: str, turns: int = 2) -> Path:
-    """A run of so many messages."""
-    path = folder / name
-    roles = ["user", "assistant"] * turns
-    messages = [{"role": role, "content": f"{name} {i}"} for i, role in enumerate(roles)]
-    path.write_text(json.dumps(messages[:turns]))
-    return path
+def write_run(folder: Path, name: str, turns: int = 2) -> None:
+    """Write a run of so many messages."""
+    messages = [
+        {"role": ("user", "assistant")[turn % 2], "content": f"{name} {turn}"}
+        for turn in range(turns)
+    ]
+    (folder / name).write_text(json.dumps(messages))
 
 
 @pytest.fixture
@@ -52,11 +51,6 @@ def folder(tmp_path: Path) -> Path:
     for name in ("a.json", "b.json", "c.json"):
         write_run(tmp_path, name)
     return tmp_path
-
-
-def traces(folder: Path) -> Iterator[Trace]:
-    for report in scan([folder]):
-        yield from report.traces
 
 
 def test_every_trace_is_judged_and_kept(folder: Path) -> None:
@@ -125,15 +119,8 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: P
 
 
 def test_a_judge_that_knows_no_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
-    own = from_dict(
-        {
-            "id": "own",
-            "version": "1",
-            "categories": [{"id": "c"}],
-            "modes": [{"slug": "loops", "name": "Loops", "category": "c"}],
-        }
-    )
+    own = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
     workspace = Workspace.open(":memory:")
-    with pytest.raises(WorkspaceError, match="knows no mode of own@1"):
+    with pytest.raises(WorkspaceError, match="knows no mode of own@3"):
         run_judge(Echo(), own, traces(folder), workspace)
     assert workspace.taxonomies() == ()

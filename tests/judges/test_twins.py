@@ -16,6 +16,7 @@ from tests.judges.planted_trials import aimless_trials, long_trials, planted_tri
 WAY = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
 OWN = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
 NOTHING = Judgement(judged=())
+DELETE = "kubectl delete namespace shop"
 
 
 def run(name: str, outcome: Outcome, *commands: str, task: str = "7") -> MemoryTrace:
@@ -39,22 +40,19 @@ def silent(runs: Sequence[Trace]) -> bool:
 
 
 def test_the_step_that_only_failed_runs_share_is_suggested_with_its_words() -> None:
-    runs = trials("kubectl delete namespace shop")
+    runs = trials(DELETE)
     judge = TwinsJudge(runs)
     (finding,) = judge.judge(runs[1]).findings
     span = runs[1].span(5)
     assert (finding.mode, finding.first, finding.last) == (MODE, span.key, span.key)
     assert finding.evidence is not None
     assert finding.evidence.placed
-    assert "kubectl delete namespace shop" in finding.evidence.quote
+    assert DELETE in finding.evidence.quote
     assert finding.rationale.startswith("4 of 4 failed runs of this task do this at some time, "
                                         "none of 4 successful ones.")  # fmt: skip
     assert finding.confidence >= 0.9
-
-
-def test_of_runs_that_succeed_it_says_nothing_not_even_that_a_mode_is_absent() -> None:
-    runs = trials("kubectl delete namespace shop")
-    assert TwinsJudge(runs).judge(runs[-1]) == NOTHING
+    # Of runs that succeed it says nothing, not even that a mode is absent.
+    assert judge.judge(runs[-1]) == NOTHING
 
 
 def test_ids_and_other_words_make_no_other_step() -> None:
@@ -66,12 +64,6 @@ def test_ids_and_other_words_make_no_other_step() -> None:
     assert [judge.shared[f"bad-{n}"].index for n in range(4)] == [5] * 4
 
 
-def test_what_one_successful_run_does_too_is_not_suggested() -> None:
-    runs = trials("kubectl delete namespace shop")
-    runs.append(run("good-x", Outcome.SUCCEEDED, *WAY, "kubectl delete namespace shop"))
-    assert silent(runs)
-
-
 def test_a_wrong_word_is_told_from_the_right_one() -> None:
     right, wrong = (f"curl -s --retry 3 mail.example.org:{port}/send" for port in (587, 25))
     runs = [
@@ -81,13 +73,14 @@ def test_a_wrong_word_is_told_from_the_right_one() -> None:
     assert [step.index for step in TwinsJudge(runs).shared.values()] == [5] * 4
 
 
-def test_a_few_runs_are_too_few() -> None:
-    assert silent(trials("kubectl delete namespace shop", failed=2, succeeded=2))
-    assert silent(trials("kubectl delete namespace shop", failed=8, succeeded=0))
+def test_a_few_runs_are_too_few_and_what_one_successful_run_does_too_is_not_suggested() -> None:
+    assert silent(trials(DELETE, failed=2, succeeded=2))
+    assert silent(trials(DELETE, failed=8, succeeded=0))
+    assert silent([*trials(DELETE), run("good-x", Outcome.SUCCEEDED, *WAY, DELETE)])
 
 
 def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
-    runs = trials("kubectl delete namespace shop", succeeded=0)
+    runs = trials(DELETE, succeeded=0)
     runs += [run(f"o-{n}", Outcome.SUCCEEDED, *WAY, task="8") for n in range(4)]
     runs += [run(f"u-{n}", Outcome.UNKNOWN, *WAY) for n in range(4)]
     assert silent(runs)

@@ -55,10 +55,7 @@ def test_what_says_the_same(quote: str, text: str) -> None:
         ("restarted cart service twice", "restarted the cart service twice"),
         ("the perfromance was fine", "the performance was fine"),
         ("it queries them", "it query them"),
-        (
-            "I read the log, saw the error and left",
-            "I read the log, also saw the error and left",
-        ),
+        ("I read it, saw the error and left", "I read it, also saw the error and left"),
     ],
 )
 def test_what_is_only_reworded(quote: str, text: str) -> None:
@@ -92,25 +89,15 @@ def test_what_is_only_reworded(quote: str, text: str) -> None:
         ("ran [3] times", "ran times", [("3", "")]),
         ("❌ all tests", "✅ all tests", [("❌", "✅")]),
         ("内存充足", "内存不足", [("充", "不")]),
-        *(
-            (
-                "the agent checked the orders of the shop",
-                f"the agent checked the {word} orders of the shop",
-                [("", word)],
-            )
-            for word in (
-                *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
-                *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
-                *("fake", "cancelled", "expired", "simulated", "pending", "stale", "dry", "recent"),
-            )
-        ),
-        (
-            "the agent said that it read the orders of the shop",
-            "the agent also said that it read the recent orders of the shop",
-            [("", "recent")],
-        ),
+        *(("read the orders of it", f"read the {word} orders of it", [("", word)]) for word in (
+            *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
+            *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
+            *("fake", "cancelled", "expired", "simulated", "pending", "stale", "dry", "recent"),
+        )),
+        ("they said that they read the orders", "they also said that they read the recent orders",
+         [("", "recent")]),
     ],
-)
+)  # fmt: skip
 def test_what_says_something_else(quote: str, text: str, words: list[tuple[str, str]]) -> None:
     assert compare(quote, text).likeness is Likeness.ALTERED
     assert differences(quote, text) == words
@@ -132,14 +119,11 @@ def test_what_was_left_out_on_purpose_is_no_difference_where_that_is_told() -> N
     assert differences(quote, text, in_parts=True) == [("went on", "gave up")]
 
 
-def test_signs_without_words_are_compared_as_they_are() -> None:
+def test_signs_without_words_are_compared_as_they_are_and_words_are_counted() -> None:
     assert compare("--- ***", "---  ***").likeness is Likeness.SAME
     assert compare("---", "***").likeness is Likeness.ALTERED
-
-
-def test_words_are_counted_sign_by_sign_where_no_blanks_part_them() -> None:
     assert word_count("in deployment.yaml, don't") == 5
-    assert word_count("内存不足 now") == 5
+    assert word_count("内存不足 now") == 5  # sign by sign, where no blanks part them
 
 
 @given(st.text(max_size=80))

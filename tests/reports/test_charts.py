@@ -26,7 +26,7 @@ from mast_tui.reports.render.svg import (
     text_width,
     wrapped,
 )
-from tests.figures.signatures.small_report import HOSTILE, small_report
+from tests.figures.signatures.small_report import small_report
 
 KINDS = {
     "occurrence",
@@ -159,16 +159,6 @@ def test_whatever_a_name_holds_is_text_in_an_element_and_in_an_attribute(text: s
     assert not list(element)
 
 
-def test_a_hostile_group_stands_in_its_figures_as_words(report: Report) -> None:
-    own = list(group_charts(report, HOSTILE).values())
-    assert own
-    for one in own:
-        root = ElementTree.fromstring(standalone_svg(one))
-        title = root.find(f"{SVG}title")
-        assert title is not None
-        assert "<script>" in (title.text or "")
-
-
 def test_a_report_without_any_trace_has_no_figures() -> None:
     nothing = small_report(traces=0)
     assert charts_of(nothing) == []
@@ -188,15 +178,6 @@ def test_a_mean_at_the_end_of_the_scale_has_room_for_bold_letters() -> None:
     (mean,) = (text for text in drawing.iter("text") if (text.text or "").startswith("mean"))
     bold = 1.1 * text_width(mean.text or "")
     assert float(mean.attrib["x"]) + bold / 2 <= WIDTH
-
-
-def test_bare_charts_leave_title_and_caption_to_the_paper(report: Report) -> None:
-    chart = charts_of(report)[0]
-    whole, bare = (ElementTree.fromstring(standalone_svg(chart, one)) for one in (False, True))
-    words = [{text.text for text in root.iter(f"{SVG}text")} for root in (whole, bare)]
-    assert words[1] < words[0]
-    assert chart.title in words[0]
-    assert float(bare.attrib["width"]) == chart.width
 
 
 def test_without_the_library_other_images_are_refused_in_a_sentence(

@@ -67,17 +67,17 @@ class TestSignatures:
     @pytest.mark.slow
     def test_rates_differences_and_p_values(self) -> None:
         report = small_report()
-        mode = report["groups"][PLAIN]["modes"]["1.3"]
+        mode = report["groups"][PLAIN]["modes"]["2.6"]
         assert csv_columns(report) == ["scope", "group", *csv_columns({})[1:]]
-        (rate,) = of(report, scope="mode", group=PLAIN, mode="1.3", statistic="failed_rate")
+        (rate,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="failed_rate")
         assert float(rate["value"]) == mode["failed"]["rate"]
         assert [float(rate["ci_low"]), float(rate["ci_high"])] == mode["failed"]["ci"]
         assert rate["n"] == str(mode["failed"]["n"])
-        (count,) = of(report, scope="mode", group=PLAIN, mode="1.3", statistic="failed_count")
+        (count,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="failed_count")
         assert count["value"] == str(mode["failed"]["count"])
-        (points,) = of(report, scope="mode", group=PLAIN, mode="1.3", statistic="difference_pp")
+        (points,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="difference_pp")
         assert [float(points["ci_low"]), float(points["ci_high"])] == mode["difference_ci_pp"]
-        (p,) = of(report, scope="mode", group=PLAIN, mode="1.3", statistic="p_adjusted")
+        (p,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="p_adjusted")
         assert float(p["value"]) == mode["p_adjusted"]
 
     @pytest.mark.slow

@@ -111,14 +111,6 @@ def test_the_policy_lets_only_its_own_script_run(page: Read) -> None:
     )
 
 
-def test_a_new_column_is_in_the_table() -> None:
-    columns = (*sample.COLUMNS[:2], Column("p", "new one", Kind.P_VALUE, name="a new statistic"))
-    read = Read(render_html(sample.report(columns=columns)))
-    assert [one.get("title") for one in read.of("th")][:3] == [None, None, "a new statistic"]
-    assert "new one" in read.words
-    assert "<0.001" in read.words
-
-
 def test_a_folded_drawing_is_closed() -> None:
     report = sample.report()
     chart = replace(sample.chart(), folded=True)

@@ -59,7 +59,7 @@ def test_few_traces_show_no_judge_to_be_better_than_chance() -> None:
     page = judge_section(judge_report(counted(4, 1, 1, 6), rounds=50))
     assert "better than chance: 1.3, pooled." in told(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "it takes 20 or 50, by figure" in told(page)
+    assert "it takes 16 or 50, by figure" in told(page)
 
 
 def test_what_it_calls_present_too_often_is_named() -> None:

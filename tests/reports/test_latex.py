@@ -191,13 +191,6 @@ def test_a_narrow_table_keeps_its_size() -> None:
     assert latex.index("Beware.") < latex.index(r"\toprule")
 
 
-def test_a_new_column_is_in_the_table() -> None:
-    columns = (*sample.COLUMNS[:2], Column("p", "new one", Kind.P_VALUE))
-    latex = render_latex(sample.report(columns=columns))
-    assert r"mode & new one \\" in latex
-    assert r"$<$0.001 \\" in latex
-
-
 def test_it_compiles(tmp_path: Path) -> None:
     engine = next((words for name, words in ENGINES.items() if shutil.which(name)), None)
     if engine is None or (engine[0] == "latexmk" and not shutil.which("xelatex")):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.reports.model import Column, Kind
 from mast_tui.reports.render.markdown import plain, render_markdown
 from tests.reports import sample
 
@@ -65,10 +64,3 @@ def test_as_a_part_of_another_text_its_headings_stand_lower() -> None:
     assert not [line for line in lines if line.startswith("# ")]
     alone = replace(sample.report(), sections=sample.report().sections[:1])
     assert [line for line in render_markdown(alone).splitlines() if line.startswith("## ")] == []
-
-
-def test_a_new_column_is_in_the_table() -> None:
-    columns = (*sample.COLUMNS[:2], Column("p", "new one", Kind.P_VALUE))
-    text = render_markdown(sample.report(columns=columns))
-    assert "|  | mode | new one |" in text
-    assert r"| †1.1 | Disobey task specification | \<0.001 |" in text

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
 from mast_tui.reports.model import Column, Estimate, Kind, Note, Report, Row, Section, Table
+from mast_tui.reports.render.html import render_html
+from mast_tui.reports.render.latex import render_latex
+from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
 from tests.reports import sample
@@ -139,3 +143,21 @@ def test_an_empty_table_and_an_empty_report_are_no_trouble() -> None:
     assert lines_of(columns=(CODE, NAME), width=20)[0].split() == ["mode"]
     empty = replace(sample.report(), sections=(), notes=(), facts=())
     assert render_text(empty, 40)[0] == "Agreement"
+
+
+@pytest.mark.parametrize(
+    ("render", "heading", "cell"),
+    [
+        (lambda report: "\n".join(render_text(report, None)), "new one", "<0.001"),
+        (render_markdown, "|  | mode | new one |", r"| Disobey task specification | \<0.001 |"),
+        (render_latex, r"mode & new one \\", r"$<$0.001 \\"),
+        (render_html, ">new one<", "&lt;0.001"),
+    ],
+)
+def test_a_new_column_is_in_the_table_of_every_format(
+    render: Callable[[Report], str], heading: str, cell: str
+) -> None:
+    columns = (*sample.COLUMNS[:2], Column("p", "new one", Kind.P_VALUE, name="a new statistic"))
+    written = render(sample.report(columns=columns))
+    assert heading in written
+    assert cell in written

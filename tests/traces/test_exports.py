@@ -325,6 +325,64 @@ SEMANTIC_KERNEL_SPANS = [
     "tool_result assistant sea-depth: 4 m",
 ]
 
+ASSISTANTS = {
+    "messages": {
+        "object": "list",
+        "data": [
+            {
+                "object": "thread.message",
+                "created_at": 1790000009,
+                "thread_id": "th",
+                "role": "assistant",
+                "content": [{"type": "text", "text": {"value": "Thirty.", "annotations": []}}],
+            },
+            {
+                "object": "thread.message",
+                "created_at": 1790000001,
+                "thread_id": "th",
+                "role": "user",
+                "content": [{"type": "text", "text": {"value": LONG, "annotations": []}}],
+            },
+        ],
+    },
+    "run_steps": {
+        "object": "list",
+        "data": [
+            {
+                "object": "thread.run.step",
+                "created_at": 1790000005,
+                "thread_id": "th",
+                "step_details": {
+                    "type": "tool_calls",
+                    "tool_calls": [
+                        {
+                            "id": "a1",
+                            "type": "function",
+                            "function": {"name": "measure", "arguments": "{}", "output": "30 m"},
+                        },
+                        {
+                            "id": "a2",
+                            "type": "code_interpreter",
+                            "code_interpreter": {
+                                "input": "1+1",
+                                "outputs": [{"type": "logs", "logs": "2"}],
+                            },
+                        },
+                    ],
+                },
+            }
+        ],
+    },
+}
+ASSISTANTS_SPANS = [
+    f"message user: {LONG}",
+    "tool_call assistant measure: {}",
+    "tool_result assistant measure: 30 m",
+    "tool_call assistant code_interpreter: 1+1",
+    "tool_result assistant code_interpreter: 2",
+    "message assistant: Thirty.",
+]
+
 NOT_SHOWN = (
     *("policy", "user_scenario", "id", "url", "summary", "inference_input"),
     *("model_input_messages", "screenshot"),
@@ -351,8 +409,14 @@ def read_export(path: Path) -> Trace:
         pytest.param(CREWAI, CREWAI_SPANS, id="crewai"),
         pytest.param(CHATGPT, CHATGPT_SPANS, id="chatgpt"),
         pytest.param([CHATGPT], CHATGPT_SPANS, id="chatgpt-list"),
+        pytest.param(
+            {name: value for name, value in CHATGPT.items() if name != "current_node"},
+            CHATGPT_SPANS,
+            id="chatgpt-without-current-node",
+        ),
         pytest.param([CLAUDE_AI], CLAUDE_AI_SPANS, id="claude-ai"),
         pytest.param(SEMANTIC_KERNEL, SEMANTIC_KERNEL_SPANS, id="semantic-kernel"),
+        pytest.param(ASSISTANTS, ASSISTANTS_SPANS, id="openai-assistants"),
     ],
 )
 def test_exports_become_spans(document: object, expected: list[str], tmp_path: Path) -> None:

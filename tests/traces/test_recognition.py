@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.library import read_fully, scan
+from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.readers import claims
-from tests.traces.checks import CORPUS, SAMPLES, needs_corpus
+from tests.traces.checks import CORPUS, SAMPLES, needs_corpus, span_lines, write_json_lines
 
 FORMATS: Final[Mapping[str, str]] = {
     "agentrx": "message-list",
@@ -133,3 +133,18 @@ def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "thing"
     path.write_bytes(data)
     assert [reader.name for reader in claims(Source(path))] == []
+
+
+def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
+    """Records that look like one format and are written in another are read as the other."""
+    path = write_json_lines(
+        tmp_path / "session.jsonl",
+        *(
+            {"sessionId": "s", "uuid": f"u{n}", "parentUuid": None, "role": role, "content": text}
+            for n, (role, text) in enumerate([("user", "Go."), ("assistant", "Gone.")])
+        ),
+    )
+    assert [reader.name for reader in claims(Source(path))] == ["claude-code"]
+    report = read_file(path, named=True)
+    assert report.format == "message-list"
+    assert span_lines(report.traces[0]) == ["message user: Go.", "message assistant: Gone."]

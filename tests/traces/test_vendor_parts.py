@@ -310,3 +310,12 @@ def test_agents_of_autogen_with_one_key_are_one_trace(tmp_path: Path) -> None:
     ]
     assert trace.span(1).tokens == Tokens(4, 1)
     assert trace.span(2).parent == trace.span(1).key
+
+
+def test_keys_of_messages_that_were_one_span_find_the_first_of_their_parts(tmp_path: Path) -> None:
+    """Labels of earlier versions, which showed such a message as one text, stay where they were."""
+    trace = read_one(READER, write_json(tmp_path / "run.json", BEDROCK))
+    assert [trace.index_of(key) for key in ("/0", "/1", "/2", "/3")] == [0, 1, 4, 6]
+    assert trace.index_of("/4") is None
+    lines = read_one(READER, write_json_lines(tmp_path / "run.jsonl", *GOOSE))
+    assert [lines.index_of(f"line {number}") for number in (1, 2, 3, 4)] == [0, 1, 4, None]

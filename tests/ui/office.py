@@ -10,7 +10,7 @@ from mast_tui.gold import Decision
 from mast_tui.labels import Pass, PassKind, Target, VerdictValue
 from mast_tui.session import Session
 from mast_tui.traces.model import Trace
-from mast_tui.ui.screens.base_screen import BaseScreen
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.workspace import Workspace
 from tests.ui.stage import MAST, SLUGS, SMALL, Stage, read_trace, write_trace
 

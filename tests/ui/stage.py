@@ -272,4 +272,4 @@ async def stage(
                 await settle(pilot)
             yield Stage(app, pilot)
     finally:
-        app.close_workspace()
+        app.workspace.close()

@@ -56,9 +56,9 @@ async def test_who_has_moved_on_is_left_there(trace: Path, tmp_path: Path) -> No
 async def test_a_span_is_gone_to_once_it_is_known(trace: Path, tmp_path: Path) -> None:
     async with stage(trace, workspace=tmp_path / "w.db") as on:
         arrival = on.annotate.arrival
-        arrival.at(TraceLocation("a", key="/messages/9/later", position=40))
+        arrival.go_to(TraceLocation("a", key="/messages/9/later", position=40))
         assert on.number == 1
         write_trace(trace, [*SMALL, *SMALL, *SMALL, *SMALL])
         on.annotate.show_trace(read_trace(trace))
-        arrival.at(TraceLocation("a", key="/messages/9/later", position=40))
+        arrival.go_to(TraceLocation("a", key="/messages/9/later", position=40))
         assert on.number == 41

@@ -67,7 +67,7 @@ class GivenScreen(ReportScreen):
         self.count("all", counting, self._take, lambda problem: table(problem, ""))
 
     def action_passes(self) -> None:
-        self.mast.when_ready(self.start)
+        self.mast.workspace.when_ready(self.start)
 
     def count_again(self, opened: OpenWorkspace) -> None:
         self.start(opened)

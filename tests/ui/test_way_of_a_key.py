@@ -82,7 +82,7 @@ async def test_the_page_names_the_files_on_the_way(
 ) -> None:
     # What was read, where one stands, and what the file's watcher brings, is no key's doing.
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "PLACE_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
     monkeypatch.setattr(annotate.AnnotateScreen, "written_elsewhere", lambda _: None)
     followed = Followed()
     async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:

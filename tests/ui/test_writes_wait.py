@@ -40,7 +40,7 @@ def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is looked at or noted by the clock: only keys ask to write."""
     monkeypatch.setattr(watch, "LOOK_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
-    monkeypatch.setattr(annotate, "PLACE_EVERY", 3600.0)
+    monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
 
 
 @contextmanager
@@ -261,7 +261,7 @@ async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_t
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
-        on.app.close_workspace()
+        on.app.workspace.close()
     assert kept(place) == set()
     assert len(kept(place.with_name("w-rescued.db"))) == 2
 
@@ -340,7 +340,7 @@ async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_pat
     async with stage(small, workspace=place) as on:
         await on.press("L")
         with somebody_writes(place):
-            on.app.writes.do(lambda: on.app.guarded(lambda: _set(on)))
+            on.app.writes.do(lambda: on.app.workspace.guarded(lambda: _set(on)))
             await until(on, lambda: "Waiting for another program" in last_line(on))
         await settle(on.pilot)
         assert "Waiting" not in last_line(on)

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.adjudication import SpanOrders, guidelines_document
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
 from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
-from mast_tui.exchange.exporters.datasheet import MARKS, datasheet
-from mast_tui.exchange.exporters.datasheet_file import NAME, read_datasheet
+from mast_tui.exchange.exporters.datasheet import DATASHEET_FILE, MARKS, datasheet, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.native_ids import native_from_files
-from mast_tui.exchange.exporters.score_bodies import TOOLS, score_text
-from mast_tui.exchange.exporters.scores import scores_of
+from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
 from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS, VERDICT_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.label_studio import (
-    CONFIG_MARK,
-    META,
-    label_config,
-    label_studio_tasks,
-)
+from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
     GOLD,
@@ -47,14 +41,12 @@ from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.report import span_report
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
-from mast_tui.session import sight_values
+from mast_tui.session import hidden_words, sight_values
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.exporters.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
@@ -64,6 +56,78 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
+
+_NAMES_SHOWN: Final = 10
+_ROW_NAMES: Final = {"rows", "records"}
+"""The counts of formats that hold verdicts and no labels."""
+
+
+def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
+    """Say what was written where: how many of what, and the files beside it.
+
+    Args:
+        output: The file or folder.
+        counts: What ``add_export`` or ``add_workspace`` has counted.
+    """
+    written = [
+        counted(n, *_nouns(name))
+        for name, n in counts.items()
+        if isinstance(n, int) and not (name == "labels" and counts.keys() & _ROW_NAMES)
+    ]
+    beside = [f"{one}: written with it" for one in counts.get("beside", ())]
+    return [f"{output}: {', '.join(written)}", *beside]
+
+
+def _nouns(name: str) -> tuple[str, str]:
+    """Return the singular and plural of what a field counts."""
+    plural = name.replace("_", " ")
+    return plural.removesuffix("s"), plural
+
+
+def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
+    """Say what is not in an export, why, and what to do.
+
+    Args:
+        counts: What ``add_export`` has counted.
+        file_format: What was written.
+        sight: Whether to say what is hidden from whom.
+    """
+    found = []
+    told = counts.get("sight")
+    if sight and told is not None and told["left_out"]:
+        found.append(hidden_words(told["annotator"], told["left_out"]))
+    missing = counts.get("without_text", 0)
+    if missing:
+        found.append(
+            f"{counted(missing, 'trace is', 'traces are')} not at hand, so the text is missing; "
+            "open the app or 'mast-tui judge' on the folder once, then export again"
+        )
+    return found + _without_id(counts.get("without_id", {}), file_format)
+
+
+def _without_id(left_out: Mapping[str, Any], file_format: str) -> list[str]:
+    """Say what the tool that the scores are for does not know."""
+    found = []
+    traces = left_out.get("traces", ())
+    if traces:
+        found.append(
+            f"{counted(len(traces), 'trace')} left out, whose id in {file_format} is not known: "
+            f"recorded by another tool, or without the file at hand: {_some(traces)}"
+        )
+    spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
+    if spans:
+        found.append(
+            f"{counted(len(spans), 'labelled span')} left out, whose id in {file_format} is not "
+            f"known: {_some(spans)}"
+        )
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    left = len(names) - _NAMES_SHOWN
+    return f"{shown} and {left} more; mast-tui export --json names all" if left > 0 else shown
+
 
 Counts = dict[str, Any]
 
@@ -243,7 +307,7 @@ def _datasheet_file(request: Request) -> dict[str, Any] | None:
     """What people wrote of the set: in the file that was named, else in the workspace's folder."""
     path = request.datasheet
     if path is None and request.workspace.path is not None:
-        path = request.workspace.path.with_name(NAME)
+        path = request.workspace.path.with_name(DATASHEET_FILE)
         if not path.exists():
             return None
     return None if path is None else read_datasheet(path)

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.exchange.exporters.datasheet import datasheet
-from mast_tui.exchange.exporters.datasheet_file import card_values
+from mast_tui.exchange.exporters.datasheet import card_values, datasheet
 from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]

@@ -3,18 +3,40 @@
 A verdict on a mode is a score of the trace, a place where the mode shows one of its span. Nothing
 is sent from here: ``langfuse``, ``phoenix``, ``langsmith`` and ``inspect-scores`` write what the
 API of each takes.
+
+``langfuse``: JSON lines, each the body of ``POST /api/public/scores``. The fields are those of
+``CreateScoreRequest`` in Langfuse's public API, as its Python client 4.14.3 has them: ``id`` (a
+score with the id of an earlier one takes its place), ``traceId``, ``observationId``, ``name``,
+``value``, ``dataType``, ``comment``, ``metadata``.
+
+``langsmith``: JSON lines, each the body of LangSmith's ``POST /api/v1/feedback``. The fields are
+those of ``FeedbackCreate`` in the Python SDK 0.11.1, which calls ``source_info`` what the API has
+as ``feedback_source.metadata``. LangSmith knows feedback again by its ``id``.
+
+``phoenix``: the bodies of Phoenix's ``POST /v1/span_annotations`` and ``/v1/trace_annotations``.
+The fields are those of ``SpanAnnotationData`` and ``TraceAnnotationData`` in the REST API of
+arize-phoenix 20.3. ``identifier`` makes an annotation known again: one with the name, span and
+identifier of an earlier one takes its place.
+
+``inspect-scores``: JSON lines, each an edit for ``inspect_ai.log.edit_score``. The fields are its
+arguments and those of ``ScoreEdit`` and ``ProvenanceData`` in inspect_ai 0.3.260. A score is of a
+sample: it says whether a mode shows there, and its metadata where. Values are numbers, as Inspect's
+metrics take what they cannot read as 0; so ``unsure`` is not written.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Final
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.native_ids import NativeOf, NativeTrace, Tool
+from mast_tui.exchange.csv_wide import NUMBERS
+from mast_tui.exchange.exporters.native_ids import NativeOf, NativeTrace, Sample, Tool
 from mast_tui.exchange.import_batch import label_id, lasting_id
-from mast_tui.labels import AnnotatorKind, Label, VerdictValue
+from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, VerdictValue
 from mast_tui.taxonomy.model import Mode
 
 GOLD: Final = "gold"
@@ -158,3 +180,143 @@ def _id(work: LongWork, label: Label) -> str:
         place = label_id(GOLD, work.trace_id, work.taxonomy.ref, label.mode, label.target)
         return lasting_id("score", place)
     return lasting_id("score", label.id)
+
+
+TOOLS: Final[Mapping[str, tuple[Tool, ...]]] = {
+    "langfuse": ("langfuse", "otel"),
+    "phoenix": ("otel",),
+    "langsmith": ("langsmith",),
+    "inspect-scores": ("inspect",),
+}
+"""Whose ids each takes: Langfuse those of its exports and OpenTelemetry's, which it takes over."""
+
+_CODE: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
+"""How the names of judges begin that ask no model."""
+
+
+def score_text(scores: Iterable[Score], file_format: str) -> str:
+    """The file of scores that come by trace, annotator and mode."""
+    bodies: Iterable[Mapping[str, Any]]
+    match file_format:
+        case "phoenix":
+            document = _phoenix(scores)
+            return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        case "langfuse":
+            bodies = map(_langfuse, scores)
+        case "langsmith":
+            bodies = map(_langsmith, scores)
+        case _:
+            bodies = _edits(scores)
+    return "".join(json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in bodies)
+
+
+def _known(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _langfuse(score: Score) -> dict[str, Any]:
+    """One body; all verdicts are categories, as ``unsure`` is neither of the two of ``BOOLEAN``."""
+    return _known(
+        {
+            "dataType": "CATEGORICAL",
+            "id": score.id,
+            "traceId": score.trace.id,
+            "observationId": score.span,
+            "name": score.name,
+            "value": score.value.value,
+            "comment": score.comment or None,
+            "metadata": dict(score.facts),
+        }
+    )
+
+
+def _langsmith(score: Score) -> dict[str, Any]:
+    """One body; a trace is meant by its root run, whose id it has."""
+    run = score.span or score.trace.id
+    return _known(
+        {
+            "feedback_source": {
+                "type": "model" if score.kind is AnnotatorKind.JUDGE else "api",
+                "metadata": dict(score.facts),
+            },
+            "id": score.id,
+            "run_id": run,
+            "trace_id": score.trace.id,
+            "session_id": score.trace.projects.get(run),
+            "created_at": score.at or None,
+            "key": score.name,
+            "score": NUMBERS.get(score.value),
+            "value": score.value.value,
+            "comment": score.comment or None,
+        }
+    )
+
+
+def _phoenix(scores: Iterable[Score]) -> dict[str, Any]:
+    """Both bodies under the last part of their paths, as one JSON document has no two roots."""
+    spans, traces = [], []
+    for score in scores:
+        if score.span is None:
+            traces.append({"trace_id": score.trace.id, **_annotation(score)})
+        else:
+            spans.append({"span_id": score.span, **_annotation(score)})
+    return {"span_annotations": {"data": spans}, "trace_annotations": {"data": traces}}
+
+
+def _annotation(score: Score) -> Mapping[str, Any]:
+    kind = "HUMAN"
+    if score.kind is AnnotatorKind.JUDGE:
+        kind = "CODE" if score.annotator.startswith(_CODE) else "LLM"
+    return {
+        "name": score.name,
+        "annotator_kind": kind,
+        "result": {
+            "label": score.value.value,
+            "score": NUMBERS.get(score.value),
+            "explanation": score.comment or None,
+        },
+        "metadata": dict(score.facts),
+        "identifier": score.id,
+    }
+
+
+def _edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
+    """Inspect's edits, one for each sample, annotator and mode."""
+    for _, own in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
+        verdict, *places = own
+        sample, number = verdict.trace.sample, NUMBERS.get(verdict.value)
+        if sample is not None and number is not None:
+            yield _edit(sample, verdict, places, number)
+
+
+def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) -> dict[str, Any]:
+    said = [verdict, *places]
+    labels = [label for score in said for label in score.labels]
+    notes = [
+        label.note if label.target.is_whole else f"{label.target.first}: {label.note}"
+        for label in labels
+        if label.note
+    ]
+    times = [score.at for score in said if score.at]
+    gold = verdict.annotator == GOLD
+    return {
+        "score_name": verdict.name if gold else f"{verdict.name} ({verdict.annotator})",
+        "log": str(sample.log.absolute()),
+        "sample_id": sample.id,
+        "epoch": sample.epoch,
+        "sample_uuid": sample.uuid,
+        "edit": {
+            "value": number,
+            "answer": verdict.value.value,
+            "explanation": "\n".join(notes) or None,
+            "metadata": {
+                **verdict.facts,
+                "labels": [{**verdict.label_facts(label), "note": label.note} for label in labels],
+            },
+            "provenance": {
+                **({"timestamp": max(times)} if times else {}),
+                "author": verdict.annotator,
+                "reason": f"labelled for the failure modes of {verdict.taxonomy}",
+            },
+        },
+    }

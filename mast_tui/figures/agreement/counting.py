@@ -10,7 +10,7 @@ definitions are in ``tests/figures/agreement/reference.py``, with which every on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
@@ -30,13 +30,15 @@ from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
     SEEN_TWICE,
+    Scale,
     Support,
     jackknife_interval,
-    scale_minimum,
+    least_over_chance,
+    scale_of_mean,
     why_no_interval,
     why_no_mean_interval,
 )
-from mast_tui.figures.two_by_two import cohen_kappa
+from mast_tui.figures.two_by_two import cohen_kappa, least_kappa
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
@@ -55,8 +57,18 @@ FIGURES: Final = (
 OVER_CHANCE: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1"})
 """The figures that tell agreement from chance, which takes two traces."""
 
+_OF_BOTH_ANSWERS: Final = frozenset({"raw_agreement", "gwet_ac1"})
+"""The figures that rest on agreement on either answer."""
+
 _SHARED_ENOUGH: Final = 300
 """Traces of a pair from which on its κ is not pulled down, however many traces others share."""
+
+_RARE_AMONG_MANY: Final = 0.1
+"""The share of the rarer answer up to which agreement on it rests on few traces.
+
+Three annotators or more then agree on it trace by trace, and the jackknife of the traces at hand
+takes the figure to be steadier than it is.
+"""
 
 _EXACT_SINGLES: Final = 2**24
 """Up to here a sum of whole numbers is exact in single precision."""
@@ -85,7 +97,7 @@ class Sums:
 
     @property
     def annotators(self) -> int:
-        """How many annotators were counted."""
+        """The number of annotators."""
         return len(self.rated)
 
     def of(self, modes: Sequence[int]) -> TableSums:
@@ -147,41 +159,101 @@ class TableSums:
     @property
     def complete(self) -> int:
         """The units that everybody rated, on which alone Fleiss' κ rests."""
-        people = len(self.rated)
-        return int(self.patterns[0, ways(people)[:, 0] == people].sum())
+        return int(self._judged_by_all.sum())
 
     @property
     def ratings(self) -> float:
-        """How many ratings a unit has, on average."""
+        """The mean number of ratings of a unit."""
         return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
 
     @property
-    def said(self) -> float:
-        """How often each annotator of a unit gave the rarer answer, on average."""
+    def present(self) -> float:
+        """The mean number of presents that each annotator of a unit gave."""
         if not self.n:
             return 0.0
-        present = float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
-        return min(present, self.n - present)
+        return float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
 
-    @property
-    def rarer(self) -> float:
-        """The share of the rarer answer."""
-        return self.said / self.n if self.n else 0.0
+    def traces_with(self, ratings: NDArray[np.int_]) -> int:
+        """Count the traces in which any rating is one of some.
+
+        Args:
+            ratings: How many of these ratings a unit has, for each of ``ways``.
+        """
+        # Without the sums of the single traces every unit is taken for a trace of its own.
+        if not self.left_out:
+            return int(self.patterns[0] @ (ratings > 0))
+        return int(((self.patterns[0] - self.patterns[1:]) @ ratings > 0).sum())
 
     @property
     def rare_traces(self) -> int:
-        """In how many traces the rarer answer occurs."""
+        """The number of traces in which the rarer answer occurs."""
         ratings, present = ways(len(self.rated)).T
-        # Without the sums of the single traces every unit is taken for a trace of its own.
-        each = self.patterns[0] - self.patterns[1:] if self.left_out else np.diag(self.patterns[0])
-        counts = np.ones(len(each)) if self.left_out else self.patterns[0]
-        return min(int(counts[each @ answer > 0].sum()) for answer in (present, ratings - present))
+        return min(self.traces_with(answer) for answer in (present, ratings - present))
 
     @property
     def support(self) -> Support:
         """The data that the figures rest on."""
-        per_annotator = self.said * self.units / self.n if self.n else 0.0
-        return Support(self.traces, self.units, per_annotator, self.rare_traces, self.copied)
+        counted_once = self.units / self.n if self.n else 0.0
+        return Support(
+            self.traces,
+            self.units,
+            self.present * counted_once,
+            (self.n - self.present) * counted_once,
+            self.rare_traces,
+            self.copied,
+        )
+
+    def scale(self, name: str) -> Scale:
+        """Return the scale of a figure, by the figure's name."""
+        lowest = self._least(name)
+        several_units = self.units != self.traces or self.copied
+        if several_units or (name in OVER_CHANCE and not lowest < 0):
+            return Scale(lowest)
+        if name in _OF_BOTH_ANSWERS:
+            return Scale(lowest, self.traces)
+        capped = self.ratings > 2 and self._rarer(self.patterns[0]) < _RARE_AMONG_MANY
+        return Scale(lowest, self._traces_of(name), of_answer=True, capped=capped)
+
+    def _least(self, name: str) -> float:
+        """Return what a figure is where no two agree: on anything, or on the rarer answer."""
+        if name not in OVER_CHANCE or not self.n:
+            return 0.0
+        ratings, present = ways(len(self.rated)).T
+        if name == "gwet_ac1":
+            share = float(self.patterns[0] @ (present / ratings)) / self.n
+            return least_over_chance(2 * share * (1 - share))
+        if name == "cohen_kappa":
+            return float(defined_mean(_pair_figures(self, least_kappa), len(self.pairs))[0][0])
+        if name == "fleiss_kappa":
+            return least_over_chance(self._rarer(self._judged_by_all))
+        # Krippendorff's α compares each rating with all but itself.
+        compared = float(self.patterns[0] @ ratings)
+        return 1 - (1 - 1 / compared) / (1 - self._rarer(self.patterns[0]))
+
+    def _traces_of(self, name: str) -> int:
+        """Count the traces with the answer on which a figure rests."""
+        ratings, present = ways(len(self.rated)).T
+        answers = {
+            "positive_agreement": [present],
+            "negative_agreement": [ratings - present],
+        }.get(name, [present, ratings - present])
+        if name == "fleiss_kappa":
+            everybody = ratings == len(self.rated)
+            answers = [np.where(everybody, answer, 0) for answer in answers]
+        return min(self.traces_with(answer) for answer in answers)
+
+    @property
+    def _judged_by_all(self) -> Floats:
+        """The numbers of units of each of ``ways``, of those that everybody rated."""
+        people = len(self.rated)
+        return np.where(ways(people)[:, 0] == people, self.patterns[0], 0.0)
+
+    def _rarer(self, units: Floats) -> float:
+        """Return the share of the rarer answer among the ratings of some units."""
+        ratings, present = ways(len(self.rated)).T
+        every = float(units @ ratings)
+        share = float(units @ present) / every if every else 0.0
+        return min(share, 1 - share)
 
     @property
     def rotates(self) -> bool:
@@ -217,7 +289,7 @@ class TableSums:
         if name == "fleiss_kappa":
             return self.complete
         if name == "cohen_kappa":
-            values = [kappas[0] for kappas in _pair_kappas(self)]
+            values = [kappas[0] for kappas in _pair_figures(self, cohen_kappa)]
             defined = [pair for pair, value in enumerate(values) if not np.isnan(value)]
             if 0 < len(defined) < len(values):
                 return int(self.both[defined].any(axis=0).sum())
@@ -328,15 +400,20 @@ def table_values(table: TableSums) -> dict[str, Floats]:
     if table.traces == 1:
         for name in OVER_CHANCE & values.keys():
             values[name][:] = np.nan
-    values["cohen_kappa"] = defined_mean(_pair_kappas(table), len(table.pairs))[0]
-    if table.most_shared == 1:
-        values["cohen_kappa"][:] = np.nan
+    kappas = _pair_figures(table, cohen_kappa)
+    values["cohen_kappa"] = defined_mean(kappas, len(table.pairs))[0]
     return values
 
 
-def _pair_kappas(table: TableSums) -> list[Floats]:
-    """Return Cohen's κ of each pair, one value per row, NaN where it is undefined."""
-    return [cohen_kappa(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
+def _pair_figures(table: TableSums, figure: Callable[[Floats], Floats]) -> list[Floats]:
+    """Return a figure of each pair, one value per row, NaN where it is undefined.
+
+    A single trace that a pair shares tells nothing of chance, so the pair has no figure.
+    """
+    return [
+        figure(table.pairs[:, pair]) if traces > 1 else np.full(len(table.pairs), np.nan)
+        for pair, traces in enumerate(table.pair_traces)
+    ]
 
 
 def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
@@ -407,7 +484,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            lowest=scale_minimum(name, table.rarer),
+            scale=table.scale(name),
             withheld=_or_rotating(name, why_no_interval(name, support), table),
         )
         for name in FIGURES
@@ -421,9 +498,9 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
 def with_interval(
     values: Floats,
     reason: Undefined,
+    scale: Scale,
     *,
     left_out: bool = False,
-    lowest: float = -1.0,
     withheld: tuple[Withheld, int] | None = None,
 ) -> Coefficient:
     """A figure with its interval, or with the reason why it has none.
@@ -432,8 +509,8 @@ def with_interval(
         values: The figure, NaN where it is undefined, and after it what its spread is told from;
             with nothing after it no interval was asked for.
         reason: Why it is undefined, where it is.
+        scale: The values that the figure can take.
         left_out: Whether the others are the figure without each trace, not that of resamples.
-        lowest: Where the figure's scale begins.
         withheld: Why no interval would hold, with how many it takes.
     """
     estimate = float(values[0])
@@ -446,7 +523,7 @@ def with_interval(
     if left_out and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out:
-        return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], lowest=lowest))
+        return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], scale))
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
 
@@ -497,7 +574,7 @@ def macro_coefficients(
             defined_mean([v[name] for v in values], rows)[0],
             reason,
             left_out=sums.left_out,
-            lowest=scale_minimum(name),
+            scale=scale_of_mean(name),
             withheld=_or_rotating(
                 name, why_no_mean_interval(name, every.traces, every.ratings), every
             ),

@@ -24,7 +24,7 @@ from mast_tui.figures.agreement.coefficients import (
 from mast_tui.figures.agreement.counting import with_interval
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import resamples
-from mast_tui.figures.jackknife import FEWEST, MANY
+from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
@@ -142,7 +142,13 @@ def set_alphas(
     if distinct < FEWEST:
         withheld = "copied_blocks" if distinct < units else "few_traces", FEWEST
     return [
-        with_interval(np.concatenate(alphas), "no_variance", left_out=left_out, withheld=withheld)
+        with_interval(
+            np.concatenate(alphas),
+            "no_variance",
+            Scale(-1.0),
+            left_out=left_out,
+            withheld=withheld,
+        )
         for alphas in values
     ]
 

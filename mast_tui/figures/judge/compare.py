@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.intervals import newcombe_paired
-from mast_tui.figures.jackknife import scale_minimum, spread_coefficient
+from mast_tui.figures.jackknife import Scale, scale_of_mean, spread_coefficient
 from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
@@ -209,12 +209,12 @@ def _difference(
         return Coefficient(value)
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
-    width = 1 - scale_minimum(name)
+    width = 1 - scale_of_mean(name).lowest
     half = spread_coefficient(
         value / width,
         (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,
         (figure(pair[0].without) - figure(pair[1].without)) / width,
-        lowest=-1.0,
+        Scale(-1.0),
     )
     ends = half.ci
     return Coefficient(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, mean_of_defined
 from mast_tui.figures.bootstrap import ratio, resampled_sums
 from mast_tui.figures.intervals import share
-from mast_tui.figures.jackknife import scale_minimum, spread_coefficient, why_no_mean_interval
+from mast_tui.figures.jackknife import scale_of_mean, spread_coefficient, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, Tables, coefficient
@@ -294,7 +294,7 @@ def macro_means(sums: TraceSums) -> JudgeMacroJson:
             if withheld is not None:
                 mean = Coefficient(value, withheld=withheld)
             else:
-                mean = spread_coefficient(value, values, rest, lowest=scale_minimum(name))
+                mean = spread_coefficient(value, values, rest, scale_of_mean(name))
         means[name] = mean
     return {**_json(means), "modes_defined": defined}
 

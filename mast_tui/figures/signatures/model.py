@@ -82,7 +82,8 @@ class SignatureInput:
     OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED; ``spans`` how many spans each trace has, -1 where
     nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is
     not known here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or
-    imported; ``gold`` is what a gold is made of. ``stratum`` is the place of each trace's model in
+    imported; ``gold`` is what a gold is made of, and ``unfinished`` counts the traces that the
+    annotator has begun and not finished. ``stratum`` is the place of each trace's model in
     ``stratum_names``, -1 where it is not known, None where nobody has asked.
     ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
     of one name in two benchmarks are two. It is None where nobody has asked. ``weights`` are how
@@ -109,6 +110,7 @@ class SignatureInput:
     unplaced: int = 0
     failed_below: float | None = None
     gold: GoldMixJson | None = None
+    unfinished: int = 0
     stratum: Whole | None = None
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
@@ -122,7 +124,7 @@ class SignatureInput:
         """What tells the groups apart, field by field; nothing where all traces are one group."""
         return () if self.by == ALL else tuple(self.by.split(","))
 
-    def together(self) -> SignatureInput:
+    def as_one_group(self) -> SignatureInput:
         """Return the input with all traces in one group; the same where they are already."""
         if self.group_names == (ALL,) and self.by == ALL:
             return self

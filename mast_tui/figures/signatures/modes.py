@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import (
-    LEAST_OF_DIFFERENCE,
     MARGIN,
     Doubt,
     Effective,
@@ -23,6 +22,7 @@ from mast_tui.figures.intervals import (
     newcombe,
     rate,
     to_resolve,
+    why_no_difference,
 )
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
@@ -40,9 +40,10 @@ class DifferenceJson(TypedDict):
     ``undefined`` says why by its name: one side has no trace judged on the mode (``no_failed``,
     ``no_succeeded``) or neither (``not_judged``), or the mode shows in none of one side's
     (``none_in_failed``, ``none_in_succeeded``) or in none at all (``never_seen``). An interval is
-    missing where a side has fewer than 5 traces (``few_traces``), or where more than 2 % of a
-    side's verdicts are ``unresolved``; the difference has ``bounds`` then. Where two groups are
-    compared the sides are ``first`` and ``second``.
+    missing where a side has fewer than 5 traces (``few_traces``), where fewer than 5 of both
+    together show the mode, or do not (``rare_mode``), or where more than 2 % of a side's verdicts
+    are ``unresolved``; the difference has ``bounds`` then. Where two groups are compared the sides
+    are ``first`` and ``second``.
     """
 
     difference_pp: float | None
@@ -199,12 +200,14 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
     differences = []
-    for i, (_, n, _, of) in enumerate(rows):
+    for i, (count, n, other, of) in enumerate(rows):
         effective = (*first.effective(i), *second.effective(i))
         difference = _difference(effective, p_values[i], adjusted[i], words)
         if difference["difference_pp"] is not None:
             _withhold(
-                difference, min(n, of), [side.bounds(i) or _certain(side, i) for side in sides]
+                difference,
+                why_no_difference(count + other, (n, of)),
+                [side.bounds(i) or _certain(side, i) for side in sides],
             )
         differences.append(difference)
     return differences
@@ -216,21 +219,21 @@ def _certain(side: Counts, mode: int) -> Interval:
     return hits / cases, hits / cases
 
 
-def _withhold(difference: DifferenceJson, fewest: int, bounds: Sequence[Interval]) -> None:
+def _withhold(difference: DifferenceJson, why: str | None, bounds: Sequence[Interval]) -> None:
     """Take out the intervals of a difference that would not hold.
 
     Args:
-        found: The difference, which is changed.
-        fewest: The traces of the smaller side.
+        difference: The difference, which is changed.
+        why: Why it has no interval though nothing is in doubt; None where it has one.
         bounds: Those of the shares of both sides, alike at both ends where nothing is in doubt.
     """
     (low, high), (other_low, other_high) = bounds
     doubtful = (low, other_low) != (high, other_high)
     if doubtful:
         difference["difference_bounds_pp"] = [100 * (low - other_high), 100 * (high - other_low)]
-    elif fewest >= LEAST_OF_DIFFERENCE:
+    reason = "unresolved" if doubtful else why
+    if reason is None:
         return
-    reason = "unresolved" if doubtful else "few_traces"
     difference["difference_ci_pp"] = None
     undefined = {"difference_ci_pp": reason} | difference.get("undefined", {})
     if difference["risk_ratio_ci"] is not None:

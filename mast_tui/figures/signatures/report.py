@@ -10,6 +10,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
+from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import (
@@ -73,9 +74,13 @@ class StatedJson(TypedDict):
 
 
 class TracesJson(TypedDict):
-    """All traces of the report, and the labels on them that name no place, or none known here."""
+    """All traces of the report, and the labels on them that name no place, or none known here.
+
+    ``unfinished`` are the traces that the annotator has begun and not finished; none of the gold.
+    """
 
     labelled: int
+    unfinished: int
     failed: int
     succeeded: int
     unknown: int
@@ -150,11 +155,11 @@ def signature_report(
         name: group_figures(replace(setting, seed=seed + place), place)
         for place, name in enumerate(given.group_names)
     }
-    together = given.together()
+    one_group = given.as_one_group()
     overall = (
         figures[ALL].table
-        if together is given
-        else group_figures(replace(setting, given=together), 0).table
+        if one_group is given
+        else group_figures(replace(setting, given=one_group), 0).table
     )
     for name, by_mode in (corrected or {}).items():
         table = overall if name == OVERALL else figures[name].table
@@ -181,6 +186,7 @@ def signature_report(
         "weighted": given.weights is not None,
         "traces": {
             "labelled": len(given.traces),
+            "unfinished": given.unfinished,
             "failed": counts[1],
             "succeeded": counts[2],
             "unknown": counts[0],
@@ -244,6 +250,9 @@ def _cannot_say(given: SignatureInput) -> list[str]:
             f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
             "no figure."
         )
+    if given.unfinished:
+        traces = counted(given.unfinished, "trace")
+        said.append(f"Left out: {traces} that {given.labels} has begun and not finished.")
     if given.of_no_whole:
         said.append(
             "Traces came into the study with different chances, of no one whole: shares are those "

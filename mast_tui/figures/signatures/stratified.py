@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
-from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve
+from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve, why_no_difference
 from mast_tui.figures.signatures.model import ALL, FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 
@@ -133,10 +133,10 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
         return found
     difference, ends = _difference(used)
     found["difference_pp"] = 100 * difference
-    sides = (sum(one[1] for one in used), sum(one[3] for one in used))
-    few = min(sides) < LEAST_OF_DIFFERENCE
-    if few:
-        found["ci_withheld"] = "few_traces"
+    sides = (sum(n for _, n, _, _ in used), sum(of for *_, of in used))
+    withheld = why_no_difference(sum(a + b for a, _, b, _ in used), sides)
+    if withheld is not None:
+        found["ci_withheld"] = withheld
         found["ci_needs"] = LEAST_OF_DIFFERENCE
     else:
         found["difference_ci_pp"] = [100 * end for end in ends]
@@ -144,7 +144,7 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
     second = sum(b * n / (n + of) for _, n, b, of in used)
     if second:
         found["risk_ratio"] = first / second
-    if first and second and not few:
+    if first and second and withheld is None:
         spread = sum(
             (n * of * (a + b) - a * b * (n + of)) / (n + of) ** 2 for a, n, b, of in used
         ) / (first * second)

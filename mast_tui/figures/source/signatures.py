@@ -120,6 +120,7 @@ def input_from_workspace(
         unplaced=unplaced,
         failed_below=failed_below,
         gold=words.mix,
+        unfinished=words.unfinished,
         stratum=stratum,
         stratum_names=strata,
         group_parts=parts,

@@ -58,15 +58,17 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The traces that somebody has judged, their verdicts (traces × modes), and the marks.
+    """The traces that an annotator has judged, their verdicts (traces × modes), and the marks.
 
-    ``mix`` is what they are made of where they are the gold.
+    ``mix`` is what they are made of where they are the gold. ``unfinished`` counts the traces that
+    the annotator has begun and not finished.
     """
 
     traces: tuple[str, ...]
     verdicts: NDArray[np.uint8]
     marks: Marks
     mix: GoldMixJson | None = None
+    unfinished: int = 0
 
 
 def last_readings(
@@ -219,21 +221,29 @@ def words_of(
     judge = known[name] is AnnotatorKind.JUDGE
     wanted = {"taxonomy": taxonomy.ref, "annotator": name}
     left_out = workspace.run_examples(name) if judge else frozenset[str]()
-    passes = {
+    begun = {
         key: number
-        for key, number in last_readings(workspace, wanted, unfinished=judge).items()
+        for key, number in last_readings(workspace, wanted, unfinished=True).items()
         if (traces is None or key[1] in traces) and key[1] not in left_out
     }
     looked = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if judge else ()
     looks_at = {one.trace_id: one.looks_at for one in looked}
     if judge:
-        passes = {key: number for key, number in passes.items() if key[1] in looks_at}
+        passes = {key: number for key, number in begun.items() if key[1] in looks_at}
+    else:
+        finished = last_readings(workspace, wanted, unfinished=False)
+        passes = {key: number for key, number in finished.items() if key in begun}
     sides = _Sides(workspace, taxonomy, passes, name)
     if judge:
         for row, (_, trace) in enumerate(sides.keys):
             seen = looks_at.get(trace, ())
             sides.cells[row, [mode.slug not in seen for mode in taxonomy.modes]] = OPEN
-    return Words(tuple(trace for _, trace in sides.keys), sides.cells, sides.marks)
+    return Words(
+        tuple(trace for _, trace in sides.keys),
+        sides.cells,
+        sides.marks,
+        unfinished=len(begun) - len(passes),
+    )
 
 
 def words_of_gold(

@@ -32,7 +32,7 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
-from mast_tui.figures.jackknife import FEWEST, spread_coefficient
+from mast_tui.figures.jackknife import FEWEST, Scale, spread_coefficient
 from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
     LEFT_OUT,
@@ -109,7 +109,7 @@ def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficien
         else:
             found.append(
                 spread_coefficient(
-                    float(value), resampled[:, place], left_out[:, place], lowest=figures.lowest
+                    float(value), resampled[:, place], left_out[:, place], Scale(figures.lowest)
                 )
             )
     return found

@@ -136,7 +136,7 @@ def _section(report: Report, section: Section) -> Iterator[str]:
         label = f"tab:{_label(report.id)}-{_label(table.id)}"
         parts = [
             (groups, part_columns)
-            for groups in _row_parts(table)
+            for groups in _pages_of_rows(table)
             for part_columns in _column_parts(table)
         ]
         for number, (groups, columns) in enumerate(parts):
@@ -155,7 +155,7 @@ def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
         yield f"\\begin{{quote}}\\footnotesize\n{head}{text}\n\\end{{quote}}"
 
 
-def _row_parts(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
+def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
     """Yield the rows of each table that a long table is split into, one where there is room."""
     if len(table.rows) <= _MOST_ROWS:
         yield table.groups

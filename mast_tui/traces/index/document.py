@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
@@ -215,9 +216,37 @@ class StepSpans(Spans):
         """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
         return self._columns.columns(first, self._steps[first:end])
 
+    @cached_property
+    def _first_at(self) -> dict[str, int]:
+        """The first span in each place of the source, and in all that is around it."""
+        first: dict[str, int] = {}
+        for index, step in enumerate(self._steps):
+            for position in _places_around(step.place):
+                first.setdefault(position, index)
+        return first
+
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None."""
-        return self._index.get(key)
+        """Return the index of the span with this key, or None.
+
+        A key that is the place of a message which is now read as several spans, such as ``/3`` or
+        ``line 4``, is that of the first of them, so that earlier labels find their text.
+        """
+        index = self._index.get(key)
+        if index is None and _POSITION.match(key):
+            return self._first_at.get(key)
+        return index
+
+
+_POSITION: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
+"""Keys that may be a place in the source."""
+
+
+def _places_around(position: str) -> Iterator[str]:
+    """Yield a place such as ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
+    yield position
+    while "/" in position[1:]:
+        position = position.rpartition("/")[0].rstrip()
+        yield position
 
 
 _ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))

@@ -228,7 +228,7 @@ class IndexedSpans(Spans):
         Rows are searched with them wherever possible, as previews are not at hand.
         """
         lines = Lines(self._index, *self._table.lines)
-        told = _no_others if prefilter is None else partial(self._table.rows_with, prefilter)
+        told = _no_others if prefilter is None else partial(self._table.rows_to_check, prefilter)
         try:
             end, found = lines.candidates(prefilter, begin, limit, max_bytes, told)
         except OSError:

@@ -507,9 +507,17 @@ class SpanTable:
         """The first and the last lines of all spans."""
         return self._first, self._last
 
-    def rows_with(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Of the spans from ``first`` to ``end`` (exclusive) those whose rows may hold what the
-        prefilter is for while their lines do not."""
+    def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
+        """Return the spans whose rows must be checked though their lines cannot match.
+
+        Args:
+            prefilter: What a search looks for.
+            first: The first span.
+            end: The span after the last.
+
+        Returns:
+            Those whose rows may hold what is looked for beside the text in their lines.
+        """
         shapes = self._shape[first:end]
         told = {
             number for number in set(shapes) if self._tells(self._shapes.told[number], prefilter)

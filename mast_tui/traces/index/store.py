@@ -181,7 +181,7 @@ def _about(report: FileReport | None) -> dict[str, object] | None:
         "problems": [(problem.place, problem.message) for problem in report.problems],
         "skipped": report.skipped,
         "failed": report.failed,
-        "thread": None if thread is None else (thread.id, thread.parent),
+        "thread": None if thread is None else tuple(thread),
     }
 
 

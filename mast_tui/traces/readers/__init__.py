@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import chain
 from typing import Final
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport
+from mast_tui.traces.model import FileReport, Role
 from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.readers.json_fields import names
 from mast_tui.traces.readers.plugins import PluginReader, plugins
@@ -33,6 +34,8 @@ _BY_LINE: Final = ("codex.reader", "codex.exec")
 _FALLBACK: Final = "chat.reader"
 """The reader of what many formats share, asked where none of the others knows the file."""
 
+_SPANS_LOOKED_AT: Final = 100
+
 _TEXT: Final = "logs"
 """The reader of plain text, asked last and only for what is meant to be read."""
 
@@ -42,6 +45,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
     for module in _BINARY if binary else _MODULES:
         yield _reader(module)
     if not binary:
+        yield from import_module(f"{__name__}.sessions").FORMATS
         yield from import_module(f"{__name__}.exports").FORMATS
         yield from import_module(f"{__name__}.frameworks").FRAMEWORKS
 
@@ -59,6 +63,11 @@ def claims(source: Source) -> Iterator[Reader]:
             yield reader
     if claimed:
         return
+    yield from _claims_without_marks(source)
+
+
+def _claims_without_marks(source: Source) -> Iterator[Reader]:
+    """Yield the readers of other packages and the fallback, where they recognise the file."""
     yield from (plugin for plugin in plugins() if plugin.recognises(source))
     if not source.is_binary:
         fallback = _reader(_FALLBACK)
@@ -72,12 +81,33 @@ def recognise(source: Source) -> Reader | None:
 
 
 def read_recognised(source: Source) -> FileReport | None:
-    """What the first reader that can has made of this file; None where none knows it."""
-    for reader in claims(source):
+    """Return the report of the first reader that understands a file; None if no reader claims it.
+
+    A reader that recognises a file and understands none of its records gives way to the next one.
+    Where no reader understands it, the report of the first stands.
+    """
+    first: FileReport | None = None
+    asked: list[Reader] = []
+    for reader in chain(claims(source), _claims_without_marks(source)):
+        if reader in asked:
+            continue
+        asked.append(reader)
         report = reader.read(source)
-        if report.format is not None or not isinstance(reader, PluginReader):
+        if report.format is None and isinstance(reader, PluginReader):
+            continue
+        if _is_understood(report):
             return report
-    return None
+        first = first or report
+    return first
+
+
+def _is_understood(report: FileReport) -> bool:
+    """Tell whether anything was read beside logs, which keep records of unknown kinds."""
+    return any(
+        trace.span(index).role is not Role.LOG
+        for trace in report.traces
+        for index in range(min(len(trace), _SPANS_LOOKED_AT))
+    )
 
 
 def reads_by_line(source: Source) -> bool:

@@ -22,14 +22,14 @@ from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.readers.plugins import entry_files
 
-_FORMAT: Final = 7
+_READING_VERSION: Final = 7
 """Goes up with what the caches hold, or what a reader tells of a file, between two releases."""
 
 
 def cache_version() -> int:
     """A number below 2**31 that changes with our version and with the readers of others."""
     brought = [(entry.name, entry.stat().st_mtime_ns) for entry in entry_files()]
-    return crc32(repr((__version__, _FORMAT, brought)).encode()) >> 1
+    return crc32(repr((__version__, _READING_VERSION, brought)).encode()) >> 1
 
 
 MOST_BYTES: Final = 2 << 30

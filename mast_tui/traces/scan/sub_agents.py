@@ -15,7 +15,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.remote import RemotePath
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Thread
-from mast_tui.traces.readers.json_fields import fields_of
+from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 
 _LOOKED_AT: Final = 64 * 1024
 _MOST_BESIDE: Final = 500
@@ -118,8 +118,8 @@ def _claude_thread(head: bytes) -> Thread | None:
         session = as_text(record.get("sessionId")) if isinstance(record, Mapping) else None
         if session is None or "uuid" not in record:
             continue
-        if "parts" in fields_of(record.get("message")):
-            return None  # Qwen Code, whose records are named alike
+        if is_gemini_shaped(record):
+            return None  # of another program, whose ids mean nothing beside those of Claude Code
         agent = as_text(record.get("agentId"))
         if agent is not None and record.get("isSidechain") is True:
             return Thread(agent, session, _CLAUDE_SYSTEM)

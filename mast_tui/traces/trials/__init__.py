@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from mast_tui.traces.trials import events, harbor, itbench, terminal_bench
+from mast_tui.traces.trials import events, harbor, itbench, session_folders, terminal_bench
 from mast_tui.traces.trials.base import Trial
 
 __all__ = ["Trial", "trial_in"]
@@ -19,6 +19,8 @@ _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
     harbor.find,
     terminal_bench.find,
     events.find,
+    session_folders.find_opencode,
+    session_folders.find_strands,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Where(StrEnum):
@@ -110,11 +110,10 @@ def scrolls(where: Where, what: str, *, up: str = "b", section: str = "") -> tup
     )
 
 
-# Everywhere
-
 _everywhere = partial(action, Where.EVERYWHERE)
 
-EVERYWHERE = (
+
+EVERYWHERE: Final = (
     _everywhere("library", "L", "library", "Open the library of traces", "app.show('library')"),
     _everywhere(
         "adjudicate", "A", "adjudicate", "Settle where annotators differ", "app.show('adjudicate')"
@@ -172,12 +171,9 @@ EVERYWHERE = (
     ),
 )
 
-
-# The library
-
 _library = partial(action, Where.LIBRARY)
 
-LIBRARY = (
+LIBRARY: Final = (
     *moves(Where.LIBRARY),
     _library("open", "enter", "open", "Open the trace under the cursor", hint=10),
     _library("filter", "/", "filter", "Show only traces that match", hint=20),
@@ -202,9 +198,6 @@ LIBRARY = (
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
 )
 
-
-# The trace
-
 _annotate = partial(action, Where.ANNOTATE)
 _move = partial(_annotate, section="Move")
 _label = partial(_annotate, section="Label")
@@ -213,7 +206,7 @@ _find = partial(_annotate, section="Find")
 _read = partial(_annotate, section="Read")
 _finish = partial(_annotate, section="Finish")
 
-ANNOTATE = (
+ANNOTATE: Final = (
     *moves(Where.ANNOTATE),
     *(
         _label(
@@ -407,12 +400,9 @@ ANNOTATE = (
     ),
 )
 
-
-# Adjudication
-
 _adjudicate = partial(action, Where.ADJUDICATE)
 
-ADJUDICATE = (
+ADJUDICATE: Final = (
     *moves(Where.ADJUDICATE),
     *(
         _adjudicate(
@@ -473,12 +463,9 @@ ADJUDICATE = (
     _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
 )
 
-
-# Reports
-
 _agreement = partial(action, Where.AGREEMENT)
 
-AGREEMENT = (
+AGREEMENT: Final = (
     *moves(Where.AGREEMENT),
     _agreement(
         "open",
@@ -530,7 +517,7 @@ AGREEMENT = (
 
 _agreement_traces = partial(action, Where.AGREEMENT_TRACES)
 
-AGREEMENT_TRACES = (
+AGREEMENT_TRACES: Final = (
     *moves(Where.AGREEMENT_TRACES),
     _agreement_traces(
         "open", "enter", "open", "Open the trace at the place, where the sides differ", hint=5
@@ -540,9 +527,51 @@ AGREEMENT_TRACES = (
     ),
 )
 
+_runs = partial(action, Where.RUNS)
+
+RUNS: Final = (
+    *moves(Where.RUNS),
+    _runs(
+        "open", "enter", "its traces", "See the traces of the run, those that failed first", hint=5
+    ),
+    _runs("judge", "J", "run judge", "Run a judge on the library's traces, or cancel it", hint=10),
+    _runs("mark", "v", "mark", "Mark the run, to compare it with another", hint=15),
+    _runs("compare", "=", "compare", "Compare the marked run with this one", hint=20),
+    _runs("gold", "c", "with gold", "Compare the run with the gold", hint=25),
+    *scrolls(Where.RUNS, "what is told of the run"),
+)
+
+_run = partial(action, Where.RUN)
+
+RUN: Final = (
+    *moves(Where.RUN),
+    _run("open", "enter", "open", "Open the trace at its next suggestion", hint=5),
+    _run(
+        "answers",
+        "a",
+        "answers",
+        "Read what the model answered about the trace, word for word",
+        hint=10,
+    ),
+    *scrolls(Where.RUN, "what is told of the trace"),
+)
+
+_comparison = partial(action, Where.COMPARISON)
+
+COMPARISON: Final = (
+    *moves(Where.COMPARISON),
+    _comparison(
+        "open", "enter", "open", "See the traces of the mode, or open one at its evidence", hint=5
+    ),
+    _comparison("pane", "tab h l", "other pane", "Go to the other pane", hint=10),
+    _comparison(
+        "seen", "o", "judge was seen", "Count also gold that was settled with a judge on screen"
+    ),
+)
+
 _signatures = partial(action, Where.SIGNATURES)
 
-SIGNATURES = (
+SIGNATURES: Final = (
     *moves(Where.SIGNATURES),
     _signatures("open", "enter", "traces behind", "The traces behind the bar or cell", hint=5),
     _signatures("page", "tab", "next page", "The next page of figures", "page(1)", hint=10),
@@ -598,62 +627,29 @@ SIGNATURES = (
 
 _signature_traces = partial(action, Where.SIGNATURE_TRACES)
 
-SIGNATURE_TRACES = (
+SIGNATURE_TRACES: Final = (
     *moves(Where.SIGNATURE_TRACES),
     _signature_traces("open", "enter", "open", "Open the trace where the mode stands", hint=5),
 )
 
+_guidelines = partial(action, Where.GUIDELINES)
 
-# Runs of judges
-
-_runs = partial(action, Where.RUNS)
-
-RUNS = (
-    *moves(Where.RUNS),
-    _runs(
-        "open", "enter", "its traces", "See the traces of the run, those that failed first", hint=5
-    ),
-    _runs("judge", "J", "run judge", "Run a judge on the library's traces, or cancel it", hint=10),
-    _runs("mark", "v", "mark", "Mark the run, to compare it with another", hint=15),
-    _runs("compare", "=", "compare", "Compare the marked run with this one", hint=20),
-    _runs("gold", "c", "with gold", "Compare the run with the gold", hint=25),
-    *scrolls(Where.RUNS, "what is told of the run"),
-)
-
-_run = partial(action, Where.RUN)
-
-RUN = (
-    *moves(Where.RUN),
-    _run("open", "enter", "open", "Open the trace at its next suggestion", hint=5),
-    _run(
-        "answers",
-        "a",
-        "answers",
-        "Read what the model answered about the trace, word for word",
-        hint=10,
-    ),
-    *scrolls(Where.RUN, "what is told of the trace"),
-)
-
-_comparison = partial(action, Where.COMPARISON)
-
-COMPARISON = (
-    *moves(Where.COMPARISON),
-    _comparison(
-        "open", "enter", "open", "See the traces of the mode, or open one at its evidence", hint=5
-    ),
-    _comparison("pane", "tab h l", "other pane", "Go to the other pane", hint=10),
-    _comparison(
-        "seen", "o", "judge was seen", "Count also gold that was settled with a judge on screen"
+GUIDELINES: Final = (
+    *moves(Where.GUIDELINES),
+    _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
+    _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
+    _guidelines("write", "m", "write", "Write down what was agreed about the mode", hint=30),
+    _guidelines("edit", "e", "edit", "Put the guideline under the cursor otherwise", hint=40),
+    _guidelines("take_back", "x", "take back", "Take the guideline under the cursor back", hint=50),
+    _guidelines("next_mode", "} >", "next mode", "The page of the next mode", "mode(1)", hint=60),
+    _guidelines(
+        "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"
     ),
 )
-
-
-# The study, and the guidelines of a mode
 
 _study = partial(action, Where.STUDY)
 
-STUDY = (
+STUDY: Final = (
     *moves(Where.STUDY),
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
     _study("add", "a", "take in traces", "Take in what of the library is not in it yet", hint=20),
@@ -669,27 +665,9 @@ STUDY = (
     *scrolls(Where.STUDY, "what was set up"),
 )
 
-_guidelines = partial(action, Where.GUIDELINES)
-
-GUIDELINES = (
-    *moves(Where.GUIDELINES),
-    _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
-    _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
-    _guidelines("write", "m", "write", "Write down what was agreed about the mode", hint=30),
-    _guidelines("edit", "e", "edit", "Put the guideline under the cursor otherwise", hint=40),
-    _guidelines("take_back", "x", "take back", "Take the guideline under the cursor back", hint=50),
-    _guidelines("next_mode", "} >", "next mode", "The page of the next mode", "mode(1)", hint=60),
-    _guidelines(
-        "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"
-    ),
-)
-
-
-# Open codes
-
 _open_codes = partial(action, Where.OPEN_CODES)
 
-OPEN_CODES = (
+OPEN_CODES: Final = (
     *moves(Where.OPEN_CODES),
     _open_codes(
         "open", "enter", "open", "Open the trace at the place; on a group at its first one", hint=5
@@ -734,12 +712,9 @@ OPEN_CODES = (
     *scrolls(Where.OPEN_CODES, "the text"),
 )
 
-
-# Two traces side by side
-
 _side_by_side = partial(action, Where.SIDE_BY_SIDE)
 
-SIDE_BY_SIDE = (
+SIDE_BY_SIDE: Final = (
     *moves(Where.SIDE_BY_SIDE),
     _side_by_side("fork", "f", "where they part", "To where the two runs part", hint=10),
     _side_by_side(

@@ -40,11 +40,11 @@ from mast_tui.ui.adjudicate.items import (
     read_cases,
 )
 from mast_tui.ui.adjudicate.queue import Queue
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
@@ -145,7 +145,7 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.border_title = plain_title(TITLE)
         self.show_words("Opening the workspace …")
         self.show_title()
-        self.mast.when_ready(self._start)
+        self.mast.workspace.when_ready(self._start)
 
     def _start(self, opened: OpenWorkspace) -> None:
         if not self.queue.was_read:
@@ -255,7 +255,7 @@ class AdjudicateScreen(BaseScreen):
         if opened is None:
             return ("opening the workspace …",)
         others = () if self._presence is None else self._presence.company()
-        words = [*self.mast.unsent_words()]
+        words = [*self.mast.workspace.unsent_words()]
         if others:
             verb = "is" if len(others) == 1 else "are"
             words.append(f"{joined([one_line(name) for name in others])} {verb} deciding this")
@@ -515,7 +515,7 @@ class AdjudicateScreen(BaseScreen):
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
                 wanted = [trace_id] if answer == "a" else hidden
-                self.mast.when_ready(lambda opened: self._take_on(opened, wanted))
+                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, wanted))
 
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
         self.app.push_screen(Ask(title, question, tuple(answers), default="n"), answered)

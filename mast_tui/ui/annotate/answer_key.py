@@ -150,4 +150,4 @@ def show_answer_key(screen: AnnotateScreen) -> None:
             return
         screen.app.push_screen(AnswerKeyScreen(answer_page(trace), screen.copying))
 
-    screen.commands.with_session(show)
+    screen.commands.when_session_opens(show)

@@ -95,7 +95,7 @@ class Reading:
             session.mark_read(keys, runs)
             return True
 
-        written = self._screen.commands.attempt(write, session)
+        written = self._screen.commands.run_or_report(write, session)
         if session is not self._state.session:
             return
         if written:
@@ -267,7 +267,7 @@ class Finish:
     def end_pass(self) -> None:
         """Finish the trace; asks once where spans were not read."""
         if self._state.has_spans:
-            self._commands.with_session(self._finish)
+            self._commands.when_session_opens(self._finish)
 
     def _finish(self, session: Session) -> None:
         if session.finished:
@@ -290,7 +290,7 @@ class Finish:
 
         def say(mode: Mode, value: VerdictValue | None, then: Callable[[], None]) -> None:
             def write() -> None:
-                self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
+                self._commands.run_change(lambda s: s.set_verdict(mode.slug, value))
                 then()
 
             self._screen.context.writes.do(write)
@@ -324,7 +324,7 @@ class Finish:
         assert self._state.trace is not None
         total, was_open = len(self._state.trace), len(self._codes_open(session))
         unread = session.unread()
-        if self._commands.changed(lambda s: s.finish(open_modes=open_modes)) is None:
+        if self._commands.run_change(lambda s: s.finish(open_modes=open_modes)) is None:
             return
         if self._screen.context.trace_queue.all_finished:
             then = self._after_the_last(session)
@@ -352,7 +352,7 @@ class Finish:
     def reveal(self) -> None:
         """After finishing: others' labels, the outcome, and what else was hidden."""
         if self._state.has_spans:
-            self._commands.with_session(self._reveal)
+            self._commands.when_session_opens(self._reveal)
 
     def _reveal(self, session: Session) -> None:
         if not session.finished:
@@ -378,7 +378,7 @@ class Finish:
         self._screen.app.push_screen(question, answered)
 
     def _show_hidden(self, session: Session) -> None:
-        self._commands.changed(lambda s: s.reveal())
+        self._commands.run_change(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})

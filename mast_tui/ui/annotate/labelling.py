@@ -236,7 +236,7 @@ class Labelling:
         else:
             self._stop_typing()
             mode = typed.mode
-            self._commands.with_session(lambda session: self._judge(session, mode, purpose))
+            self._commands.when_session_opens(lambda session: self._judge(session, mode, purpose))
 
     def verdict(self, value: str) -> None:
         """Have the next two digits say that a mode is absent, or that one is unsure."""
@@ -275,21 +275,21 @@ class Labelling:
         self._done_typing(mode)
         commands = self._commands
         if edited is not None:
-            commands.change(lambda s: s.edit_label(edited, mode=mode.slug, target=target))
+            commands.queue_change(lambda s: s.edit_label(edited, mode=mode.slug, target=target))
         elif editing is not None:
-            commands.with_session(
+            commands.when_session_opens(
                 lambda session: self._suggestions.finish_edit(session, editing, mode, target)
             )
         elif mode.slug == OPEN_SLUG:
-            commands.with_session(lambda session: self._open_code(session, mode, target))
+            commands.when_session_opens(lambda session: self._open_code(session, mode, target))
         elif self._state.session is None:
-            commands.with_session(lambda _: self._label(mode, target))
+            commands.when_session_opens(lambda _: self._label(mode, target))
         elif plain:
-            commands.change(
+            commands.queue_change(
                 lambda session: self._toggle_or_ask(session, mode, target), HeldKeys.MOST
             )
         else:
-            commands.change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
+            commands.queue_change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
 
     def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
         """Label what is none of the modes, and ask at once what it is; again, it is taken off."""
@@ -300,7 +300,7 @@ class Labelling:
             self._apply("note", label)
 
     def _label(self, mode: Mode, target: Target) -> None:
-        self._commands.changed(lambda session: _toggled(session, mode, target))
+        self._commands.run_change(lambda session: _toggled(session, mode, target))
 
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
         """Label a span; inside a range of the same mode ask whether that is meant."""
@@ -313,9 +313,9 @@ class Labelling:
 
         def answered(answer: str | None) -> None:
             if answer == "x":
-                self._commands.change(lambda s: s.remove_label(label.id))
+                self._commands.queue_change(lambda s: s.remove_label(label.id))
             elif answer == "a":
-                self._commands.change(lambda s: _toggled(s, mode, target))
+                self._commands.queue_change(lambda s: _toggled(s, mode, target))
 
         question = Ask(
             f"{mode.code} {mode.name}",
@@ -336,12 +336,14 @@ class Labelling:
         """Say that a mode is absent or unsure; asks first where labels stand."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
-            self._commands.changed(lambda s: s.set_verdict(mode.slug, value))
+            self._commands.run_change(lambda s: s.set_verdict(mode.slug, value))
             return
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                self._commands.change(lambda s: s.set_verdict(mode.slug, value, remove_labels=True))
+                self._commands.queue_change(
+                    lambda s: s.set_verdict(mode.slug, value, remove_labels=True)
+                )
 
         question = Ask(
             f"{mode.code} {mode.name}",
@@ -388,11 +390,11 @@ class Labelling:
 
     def step(self, *, back: bool) -> None:
         """Take back the last change on this trace, or do again what was taken back."""
-        self._commands.with_session(lambda _: self._step(back=back))
+        self._commands.when_session_opens(lambda _: self._step(back=back))
 
     def _step(self, *, back: bool) -> None:
         self._hints.clear()
-        change = self._commands.changed(lambda s: s.undo() if back else s.redo())
+        change = self._commands.run_change(lambda s: s.undo() if back else s.redo())
         if change is None:
             if not self._hints.message:
                 self._hints.say("Nothing to take back" if back else "Nothing to do again")
@@ -427,11 +429,13 @@ class Labelling:
         """
         picked = self._screen.picked
         if picked is not None:
-            self._commands.with_session(lambda session: self._act_on(session, what, picked))
+            self._commands.when_session_opens(lambda session: self._act_on(session, what, picked))
         elif self._state.has_spans:
             index = self._state.index
             whole = self._state.selection.whole
-            self._commands.with_session(lambda session: self._choose(session, what, index, whole))
+            self._commands.when_session_opens(
+                lambda session: self._choose(session, what, index, whole)
+            )
 
     def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
         """Do with something in the list of what was said what a key does with a label."""
@@ -442,13 +446,13 @@ class Labelling:
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if what == "remove":
-                self._commands.changed(lambda s: s.note_span(entry.key, ""))
+                self._commands.run_change(lambda s: s.note_span(entry.key, ""))
             elif what == "note" and index is not None:
                 self._note_span(session, index)
             else:
                 self._hints.say(f"A note on a span has no {what}", error=True)
         elif what == "remove":
-            self._commands.changed(lambda s: s.set_verdict(entry.mode, None))
+            self._commands.run_change(lambda s: s.set_verdict(entry.mode, None))
         else:
             self._hints.say(f"A mode that is {entry.value} has no {what}", error=True)
 
@@ -480,7 +484,7 @@ class Labelling:
         self._write_note(
             f"Note on #{index + 1}",
             session.span_notes.get(key, ""),
-            lambda text: self._commands.change(lambda s: s.note_span(key, text)),
+            lambda text: self._commands.queue_change(lambda s: s.note_span(key, text)),
         )
 
     def _write_note(self, title: str, note: str, kept: Callable[[str], None]) -> None:
@@ -560,21 +564,23 @@ class Labelling:
 
     def _apply(self, what: Chooses, label: Label) -> None:
         if what == "remove":
-            self._commands.changed(lambda s: s.remove_label(label.id))
+            self._commands.run_change(lambda s: s.remove_label(label.id))
         elif what == "edit":
             self._begin_edit(label)
         elif what == "severity":
             severity = next_severity(label.severity)
-            self._commands.changed(lambda s: s.edit_label(label.id, severity=severity))
+            self._commands.run_change(lambda s: s.edit_label(label.id, severity=severity))
         elif what == "confidence":
             confidence = next_confidence(label.confidence)
-            self._commands.changed(lambda s: s.edit_label(label.id, confidence=confidence))
+            self._commands.run_change(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
             self._write_note(
                 f"Note on {mode.code} {mode.name}, {self._state.where_words(label.target)}",
                 label.note,
-                lambda text: self._commands.change(lambda s: s.edit_label(label.id, note=text)),
+                lambda text: self._commands.queue_change(
+                    lambda s: s.edit_label(label.id, note=text)
+                ),
             )
 
 

@@ -1,9 +1,11 @@
 """The annotate screen: the trace as a timeline on one side, the taxonomy on the other.
 
-The screen places the panes, draws them from what is open (``AnnotateState``), and hands each key to
-the part whose idea it is: ``Labelling``, ``Marking``, ``Suggestions``, ``Search``, ``Filter``,
-``Finish``, ``Following``. A part is an object that the screen owns and calls;
-what else it needs it asks the screen for.
+The screen places the panes, draws them from what is open (``AnnotateState``), and passes each key
+to the part that implements it. In this file are ``Panes`` (how the window is divided),
+``SessionCommands`` (commands of the session, in their turn) and ``Arrival`` (the span at which a
+trace opens). The other parts have files of their own: ``Labelling``, ``Marking``, ``Suggestions``,
+``Search``, ``Filter``, ``Reading``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
+screen owns the parts and calls them; a part asks the screen for what else it needs.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.search import Search
 from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
+from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
     Judged,
     ShowGuidelines,
@@ -46,7 +49,6 @@ from mast_tui.ui.context import (
     TraceLocation,
     context_of,
 )
-from mast_tui.ui.screens.base_screen import BaseScreen
 from mast_tui.ui.services.view_settings import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -75,9 +77,26 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
-STEP: Final = 10
-SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
-"""Through which one key goes round."""
+SPLIT_STEP: Final = 10
+"""Percent of the height by which one key moves the border above the text."""
+
+SPLIT_SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
+"""Percents of the height for the text, through which one key cycles."""
+
+REPORTS_BETWEEN_MARKS: Final = 4
+"""Reports of spans that were indexed after which marks are placed again, if any has no span yet."""
+
+SPAN_WAIT: Final = 0.05
+"""Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
+
+SAVE_POSITION_EVERY: Final = 2.0
+"""Seconds between writes of the span at which the annotator is."""
+
+READ_EVERY: Final = 0.4
+"""Seconds between writes of what was read: one transaction for many moves."""
+
+SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
+"""Actions that the last line leaves out while no suggestion waits."""
 
 
 class Panes:
@@ -131,17 +150,19 @@ class Panes:
             timeline.show_row(timeline.cursor, centre=True)
             self._screen.show_span()
 
-    # The two side by side
+    # Timeline and text: how the height is divided
 
     def move_split(self, step: int) -> None:
         """Give the text more of the height, or less."""
-        share = self._settings.text_share + step * STEP
-        self._set_share(share // STEP * STEP if step > 0 else -(-share // STEP) * STEP)
+        share = self._settings.text_share + step * SPLIT_STEP
+        self._set_share(
+            share // SPLIT_STEP * SPLIT_STEP if step > 0 else -(-share // SPLIT_STEP) * SPLIT_STEP
+        )
 
     def next_split(self) -> None:
         """Give the text more of the height; after most of it, little."""
         share = self._settings.text_share
-        larger = [one for one in SHARES if one > share]
+        larger = [one for one in SPLIT_SHARES if one > share]
         self._set_share(min(larger) if larger else LEAST_SHARE)
 
     def drag_split(self, y: int) -> None:
@@ -183,7 +204,11 @@ Result = TypeVar("Result")
 
 
 class SessionCommands:
-    """Runs what keys ask of the session, and shows what it did; every command is on disk first."""
+    """Runs the commands that keys ask of the session, and shows what they did once it is on disk.
+
+    ``queue_…`` puts a command into the queue of writes, where it waits for its turn; ``run_…`` runs
+    it at once, as a part of a command whose turn it is.
+    """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self._screen = screen
@@ -196,8 +221,8 @@ class SessionCommands:
         """Whether something that a key has asked for waits for the workspace."""
         return bool(self._waiting)
 
-    def with_session(self, work: Callable[[Session], object]) -> None:
-        """Do ``work`` with the session, now or as soon as the workspace is open.
+    def when_session_opens(self, work: Callable[[Session], object]) -> None:
+        """Queue ``work`` with the session, now or as soon as the workspace is open.
 
         All input that follows waits with it.
         """
@@ -210,23 +235,23 @@ class SessionCommands:
             self._waiting.append(work)
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._screen.context.writes.do(partial(self.attempt, work, state.session))
+            self._screen.context.writes.do(partial(self.run_or_report, work, state.session))
 
-    def change(
+    def queue_change(
         self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
     ) -> None:
-        """Run one command of the session in its turn, and show what it did.
+        """Queue one command of the session, and show what it did.
 
         Args:
             command: What to run.
             holds: Which keys wait for it.
         """
-        self._screen.context.writes.do(partial(self.changed, command), holds)
+        self._screen.context.writes.do(partial(self.run_change, command), holds)
 
-    def changed(self, command: Callable[[Session], Change | None]) -> Change | None:
-        """Run one command of the session and show what it did; errors are said in words.
+    def run_change(self, command: Callable[[Session], Change | None]) -> Change | None:
+        """Run one command of the session and show what it did, or why it was refused.
 
-        Only called once the session is there, and as a part of what is done in its turn.
+        Only called when there is a session, and as a part of a queued command.
 
         Returns:
             What it did, or None where it was refused or did nothing.
@@ -234,7 +259,7 @@ class SessionCommands:
         session = self._state.session
         assert session is not None
         finished = session.finished
-        change = self.attempt(command, session)
+        change = self.run_or_report(command, session)
         if session.finished is not finished:
             self._screen.finish_changed()
         if change is not None and session is self._state.session:
@@ -243,8 +268,10 @@ class SessionCommands:
                 self._hints.say(one_line(change.message))
         return change
 
-    def attempt(self, command: Callable[[Session], Result], session: Session) -> Result | None:
-        """Run ``command``; what the session or the workspace refuses is said in the last line.
+    def run_or_report(
+        self, command: Callable[[Session], Result], session: Session
+    ) -> Result | None:
+        """Run a command; show in the last line what the session or the workspace refuses.
 
         Args:
             command: What to run.
@@ -258,14 +285,16 @@ class SessionCommands:
             self._hints.say(one_line(str(error)), error=True)
             return None
 
-    def note(self, command: Callable[[Session], object], session: Session) -> None:
-        """Run a command that no key has asked for and nobody waits for, in its turn.
+    def queue_unshown(self, command: Callable[[Session], object], session: Session) -> None:
+        """Queue a command that no key has asked for; it shows nothing, and no key waits for it.
 
         Args:
             command: What to run.
             session: What to run it with.
         """
-        self._screen.context.writes.do(partial(self.attempt, command, session), HeldKeys.NOTHING)
+        self._screen.context.writes.do(
+            partial(self.run_or_report, command, session), HeldKeys.NOTHING
+        )
 
     def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session.
@@ -276,7 +305,7 @@ class SessionCommands:
         steps = self._waiting
         self._waiting = []
         for step in steps:
-            self._screen.context.writes.do(partial(self.attempt, step, session))
+            self._screen.context.writes.do(partial(self.run_or_report, step, session))
         return bool(steps)
 
     def forget(self) -> None:
@@ -301,7 +330,7 @@ class Arrival:
         """Begin with another trace."""
         self._wanted, self._kept = None, 0
 
-    def at(self, wanted: TraceLocation) -> None:
+    def go_to(self, wanted: TraceLocation) -> None:
         """Go to a place with what is looked for there."""
         self._wanted = wanted
         self.grown()
@@ -312,9 +341,9 @@ class Arrival:
         if trace is None or self._wanted is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
-        key = self._screen.context.guarded(partial(workspace.workspace.get_setting, name))
+        key = self._screen.context.workspace.guarded(partial(workspace.workspace.get_setting, name))
         if key is not None:
-            self.at(TraceLocation(trace.identity.trace_id, key=key))
+            self.go_to(TraceLocation(trace.identity.trace_id, key=key))
 
     def grown(self) -> None:
         """More spans are known."""
@@ -353,29 +382,12 @@ class Arrival:
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._screen.context.writes.do(
-            partial(self._screen.context.guarded, write), HeldKeys.NOTHING
+            partial(self._screen.context.workspace.guarded, write), HeldKeys.NOTHING
         )
 
 
 def _setting(opened: OpenWorkspace, trace_id: str) -> str:
     return f"place of {opened.annotator} in {trace_id}"
-
-
-PLACED_EVERY: Final = 4
-"""Reports of what was read after which marks are placed anew, if any waits for its span."""
-
-SPAN_WAIT: Final = 0.05
-"""Seconds for which the cursor must rest until the text of its span follows a burst of moves."""
-
-PLACE_EVERY: Final = 2.0
-"""Seconds between writes of where one stands."""
-
-READ_EVERY: Final = 0.4
-"""Seconds between writes of what was read: one transaction for many moves."""
-
-
-SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
-"""Actions that nobody is told of while no suggestion waits."""
 
 
 class Beside(Horizontal, RenderCache):
@@ -474,7 +486,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_place, init=False)
         self.set_interval(READ_EVERY, self.reading.write_between_keys)
-        self.set_interval(PLACE_EVERY, self.arrival.keep)
+        self.set_interval(SAVE_POSITION_EVERY, self.arrival.keep)
         self.set_interval(LOOK_EVERY, self.following.look)
         self._ready = True
         if self.trace is not None:
@@ -545,7 +557,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.show_title()
             self._reports += 1
             self.following.grown(done=event.done)
-            if event.done or not self._reports % PLACED_EVERY:
+            if event.done or not self._reports % REPORTS_BETWEEN_MARKS:
                 self._place_marks(event.trace)
             if self._in_view < 0:
                 self.show_span()
@@ -607,7 +619,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def on_screen_resume(self) -> None:
         """Take in what was changed in another room, on the way back from it."""
         if self._away and self.session is not None:
-            self.commands.note(self._come_back, self.session)
+            self.commands.queue_unshown(self._come_back, self.session)
         self._away = False
 
     def _come_back(self, session: Session) -> None:
@@ -620,7 +632,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def written_elsewhere(self) -> None:
         """Show what another window or program has written to the workspace."""
         if self.session is not None and self.timeline.is_attached:
-            self.commands.note(self._catch_up_with_others, self.session)
+            self.commands.queue_unshown(self._catch_up_with_others, self.session)
 
     def _catch_up_with_others(self, session: Session) -> None:
         session.catch_up()
@@ -651,7 +663,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def look_at(self, at: TraceLocation) -> None:
         """Go to the evidence, as soon as the workspace is open; to what was found at once."""
         if at.find is not None:
-            self.arrival.at(at)
+            self.arrival.go_to(at)
         else:
             self.suggestions.look_at(at)
 
@@ -668,12 +680,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def context(self) -> MastApp:
         """The app, with what it shares."""
         return context_of(self)
-
-    def finish_changed(self) -> None:
-        """Count anew what is finished: it is one trace more, or less."""
-        self.context.trace_queue.count_finished()
-        self.context.queue_changed()
-        self.show_title()
 
     # What else the parts ask for
 
@@ -732,11 +738,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Who works, how, and how far the queue is done."""
         session = self.session
         if session is None or self.context.opened is None:
-            return (self.context.waiting_words(),)
+            return (self.context.workspace.waiting_words(),)
         sight = sight_words(blind=session.blind)
         if session.finished:
             sight += " ✓"
-        words = [*self.context.unsent_words(), one_line(session.annotator), sight]
+        words = [*self.context.workspace.unsent_words(), one_line(session.annotator), sight]
         if len(self.context.catalog.traces) > 1:
             words.append(self.context.trace_queue.finished_words())
         return tuple(words)
@@ -748,6 +754,12 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     # Drawing: what depends on labels
 
+    def finish_changed(self) -> None:
+        """Count the finished traces again, and show the title."""
+        self.context.trace_queue.count_finished()
+        self.context.queue_changed()
+        self.show_title()
+
     def session_changed(self) -> None:
         """Show marks, modes and suggestions as the session has them now."""
         session, trace = self.session, self.trace
@@ -756,7 +768,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
         self._offers_next = following is not None
         if session.suggestions:
-            self.commands.note(lambda s: s.note_suggestions_on_screen(), session)
+            self.commands.queue_unshown(lambda s: s.note_suggestions_on_screen(), session)
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
         own = session.labels_of_modes
@@ -1241,7 +1253,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.app.pop_screen()
             return
         if self.trace is None:  # the one file that was named: nobody waits for it any more
-            self.context.stop_reading()
+            self.context.traces.prefetch.stop()
         self.context.go(ShowLibrary())
 
     # Keys: how the window is divided
@@ -1449,7 +1461,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if not trace.loaded.complete:
             self.hints.say("Still reading this trace; run the judge when it is all there")
             return
-        self.commands.with_session(lambda _: self.context.judge_traces([trace]))
+        self.commands.when_session_opens(lambda _: self.context.judge_traces([trace]))
 
     # Keys: finding and filtering
 

@@ -218,7 +218,7 @@ class Suggestions:
 
     def go(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
-        self._commands.with_session(lambda session: self._go_to_next(session, step))
+        self._commands.when_session_opens(lambda session: self._go_to_next(session, step))
 
     def _go_to_next(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next suggestion; False where none waits."""
@@ -295,7 +295,7 @@ class Suggestions:
 
     def answer(self, *, accept: bool) -> None:
         """Accept the suggestion under the cursor, or reject it, and go on to the next."""
-        self._commands.with_session(partial(self._answer, accept=accept))
+        self._commands.when_session_opens(partial(self._answer, accept=accept))
 
     def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.here()
@@ -320,7 +320,7 @@ class Suggestions:
             )
             return done
 
-        done = self._commands.changed(answer)
+        done = self._commands.run_change(answer)
         if done is None:
             return
         following = self.here()
@@ -337,7 +337,7 @@ class Suggestions:
         Args:
             begun: Called when its place is marked.
         """
-        self._commands.with_session(lambda s: self._begin_edit(s, begun))
+        self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
     def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
         suggestion = self.here()
@@ -370,7 +370,7 @@ class Suggestions:
             target: Where the label points.
         """
         place = self._state.index
-        done = self._commands.changed(lambda s: s.edit(suggestion_id, mode.slug, target))
+        done = self._commands.run_change(lambda s: s.edit(suggestion_id, mode.slug, target))
         if done is None:
             return
         self._id = None
@@ -407,7 +407,7 @@ class Suggestions:
                 self._timeline.go_to(index)
                 self._screen.show_span()
 
-        self._commands.with_session(look)
+        self._commands.when_session_opens(look)
 
     # The panel
 
@@ -469,7 +469,7 @@ class Suggestions:
 
     def answer_many(self) -> None:
         """Ask which suggestions to answer together, and how."""
-        self._commands.with_session(self._ask_many)
+        self._commands.when_session_opens(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
         pending = self.pending
@@ -505,7 +505,7 @@ class Suggestions:
             self._screen.show_span()
             self._hints.say(said)
             return
-        change = self._commands.changed(lambda s: _answer_those(s, done.answer, meant))
+        change = self._commands.run_change(lambda s: _answer_those(s, done.answer, meant))
         if change is None:
             return
         said = f"{one_line(change.message)} · {len(self.pending)} to go"
@@ -527,7 +527,7 @@ class Suggestions:
         """Answer, on a trace that was opened, what somebody wants answered on each: once, as one
         change for each answer, and never on a finished trace."""
         if self._standing_answers:
-            self._commands.with_session(self._answer_as_asked)
+            self._commands.when_session_opens(self._answer_as_asked)
 
     def _answer_as_asked(self, session: Session) -> None:
         here = session is self._state.session
@@ -538,7 +538,7 @@ class Suggestions:
         for standing in self._standing_answers:
             meant = standing.scope.of(self.pending)
             if meant:
-                change = self._commands.changed(
+                change = self._commands.run_change(
                     partial(_answer_those, key=standing.answer, meant=meant)
                 )
                 told.append("" if change is None else one_line(change.message))

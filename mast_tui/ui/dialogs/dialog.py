@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from mast_tui.ui.screens.base_screen import MovesLines
+from mast_tui.ui.base_screen import MovesLines
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_lines, plain_title

@@ -22,9 +22,10 @@ from mast_tui.exchange.exporters.files import (
     add_export,
     add_workspace,
     check_output,
+    left_out_lines,
     usual_pass,
+    written_lines,
 )
-from mast_tui.exchange.exporters.summary import left_out_lines, written_lines
 from mast_tui.exchange.formats import GOLD_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person

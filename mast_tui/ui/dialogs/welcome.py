@@ -87,7 +87,7 @@ class WelcomeScreen(ModalScreen[bool]):
         seen = self._shown_at is not None and event.time >= self._shown_at
         self.dismiss(seen)
         if not seen:
-            context_of(self).put_back(event)
+            context_of(self).input_queue.put_back(event)
 
     def on_click(self) -> None:
         """Close."""

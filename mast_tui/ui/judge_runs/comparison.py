@@ -33,11 +33,11 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.screens.table_screen import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
@@ -387,7 +387,7 @@ class ComparisonScreen(OpensTraces):
         """Compare as soon as the workspace is open."""
         self.show_words("Comparing …")
         self.show_title()
-        self.mast.when_ready(self._compare)
+        self.mast.workspace.when_ready(self._compare)
 
     def show_title(self) -> None:
         """What is compared, and who works."""
@@ -543,7 +543,7 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
-            self.mast.when_ready(self._compare)
+            self.mast.workspace.when_ready(self._compare)
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:

@@ -15,11 +15,11 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import Judged, TraceLocation
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
-from mast_tui.ui.screens.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import ALTERED, judge_name
+from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
@@ -526,7 +526,7 @@ class RunsScreen(TableScreen):
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self.read_runs)
+        self.mast.workspace.when_ready(self.read_runs)
 
     def on_screen_resume(self) -> None:
         """Suggestions may have been answered in the trace from which one comes back."""

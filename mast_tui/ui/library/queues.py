@@ -373,7 +373,7 @@ class ShownQueue:
         if self._screen.mast.refused is not None:
             self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
             return
-        self._screen.mast.when_ready(self._choose)
+        self._screen.mast.workspace.when_ready(self._choose)
 
     def _choose(self, opened: OpenWorkspace) -> None:
         def chosen(name: QueueName | None) -> None:

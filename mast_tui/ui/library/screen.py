@@ -17,6 +17,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
+from mast_tui.ui.base_screen import ListScreen
 from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import Choice, Finder
 from mast_tui.ui.library.contents import Contents, HitList
@@ -30,7 +31,6 @@ from mast_tui.ui.library.queues import (
 )
 from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
-from mast_tui.ui.screens.base_screen import ListScreen
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView
@@ -113,7 +113,7 @@ class LibraryScreen(ListScreen):
             later.display = False
         self._about.can_focus = False
         self.refresh_rows()
-        self.mast.when_ready(lambda _: self._labels_changed())
+        self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
         """Labels may have changed, and more be known of a trace that was open."""
@@ -167,7 +167,7 @@ class LibraryScreen(ListScreen):
         app = self.mast
         opened = app.opened
         if opened is not None and self.is_mounted:
-            view = app.guarded(opened.library_view)
+            view = app.workspace.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
             app.trace_queue.count_finished()
@@ -179,7 +179,7 @@ class LibraryScreen(ListScreen):
         opened = self.mast.opened
         self._listing.narrow(read.trace_ids, in_order=read.in_order)
         if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
-            view = self.mast.guarded(opened.library_view)
+            view = self.mast.workspace.guarded(opened.library_view)
             if view is not None:
                 self._take(view, hidden_visible=not opened.blind)
         if asked:

@@ -220,7 +220,7 @@ class AgreementScreen(ReportScreen):
         self.hints.leave_out(() if found.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
-            self.mast.when_ready(self.count_page)
+            self.mast.workspace.when_ready(self.count_page)
         elif self.page != JUDGE:
             self.show()
         warnings = [note.text for note in found.notes if note.warning]
@@ -346,7 +346,7 @@ class AgreementScreen(ReportScreen):
     def action_passes(self) -> None:
         """Count first passes, or last ones."""
         self.passes = "first" if self.passes == "last" else "last"
-        self.mast.when_ready(self.start)
+        self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
         """Another judge."""
@@ -388,7 +388,7 @@ class AgreementScreen(ReportScreen):
             # Who there is stays known, so that keys pressed meanwhile choose among them.
             self.judge = Judge(judges=known.judges, references=known.references, pending=True)
         self.hints.prompt(HOLDING)
-        self.mast.when_ready(self._count_judge)
+        self.mast.workspace.when_ready(self._count_judge)
 
     def action_adjudicate(self) -> None:
         """Settle the disagreements on the mode under the cursor."""

@@ -29,9 +29,9 @@ from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.reports.cells import choosable, notes_words, row_title, row_words
 from mast_tui.ui.reports.lines import ReportLines
-from mast_tui.ui.screens.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
+from mast_tui.ui.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.wording import counted, plain_title
@@ -241,7 +241,7 @@ class ReportScreen(TablesScreen):
         """Count as soon as the workspace is open."""
         self.show_words("Opening the workspace …")
         self.show_title()
-        self.mast.when_ready(self.start)
+        self.mast.workspace.when_ready(self.start)
 
     def on_screen_suspend(self) -> None:
         """Elsewhere, but for a question asked here, labels may change."""
@@ -251,7 +251,7 @@ class ReportScreen(TablesScreen):
         """Count again what may have changed while one was elsewhere."""
         if self._away:
             self._away = False
-            self.mast.when_ready(self.count_again)
+            self.mast.workspace.when_ready(self.count_again)
 
     # What others say meanwhile
 
@@ -290,7 +290,7 @@ class ReportScreen(TablesScreen):
 
     def action_anew(self) -> None:
         """Count all of it anew."""
-        self.mast.when_ready(self.start)
+        self.mast.workspace.when_ready(self.start)
 
     # Counting
 
@@ -344,7 +344,7 @@ class ReportScreen(TablesScreen):
 
         def answered(answer: str | None) -> None:
             if answer == "a":
-                self.mast.when_ready(lambda opened: self._take_on(opened, hidden))
+                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, hidden))
 
         self.app.push_screen(
             Ask(
@@ -359,7 +359,7 @@ class ReportScreen(TablesScreen):
 
     @writes
     def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        taken = self.mast.guarded(
+        taken = self.mast.workspace.guarded(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
         if taken is None:
@@ -470,7 +470,7 @@ class ReportScreen(TablesScreen):
         self.page = page
         if not self._shown.pending:
             self.hints.clear()
-        self.mast.when_ready(self.count_page)
+        self.mast.workspace.when_ready(self.count_page)
         self.show()
 
     def action_page(self, step: int) -> None:
@@ -525,7 +525,7 @@ class TracesScreen(TablesScreen):
         """Find the traces."""
         self.show_words("Finding the traces …")
         self._show_title()
-        self.mast.when_ready(self._look)
+        self.mast.workspace.when_ready(self._look)
 
     @work(thread=True, group="behind", exclusive=True)
     def _look(self, opened: OpenWorkspace) -> None:
@@ -602,7 +602,7 @@ class TracesScreen(TablesScreen):
         if self._looking:
             self._then.append(self.action_open)
         elif self.main_list.row is not None and not self.has_class("-empty"):
-            self.mast.when_ready(self._open)
+            self.mast.workspace.when_ready(self._open)
 
     def _open(self, opened: OpenWorkspace) -> None:
         row, listing = self.main_list.row, self._listing

@@ -451,7 +451,7 @@ class SignaturesScreen(ReportScreen):
     def _count(self, choice: Choice) -> None:
         if choice != self.choice:
             self.choice = choice
-            self.mast.when_ready(self.start)
+            self.mast.workspace.when_ready(self.start)
 
     def _ask(
         self,

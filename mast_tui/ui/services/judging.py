@@ -94,14 +94,14 @@ class JudgeRuns:
             self._start_rules(traces, opened, more)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        before = self._app.guarded(lambda: opened.workspace.get_setting(setting))
+        before = self._workspace.guarded(lambda: opened.workspace.get_setting(setting))
 
         def answered(chosen: tuple[str, Plan | None] | None) -> None:
             if chosen is None:
                 return
             key, plan = chosen
             remember = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._app.guarded, remember), HeldKeys.NOTHING)
+            self._app.writes.do(partial(self._workspace.guarded, remember), HeldKeys.NOTHING)
             if plan is not None:
                 self._confirm(traces, opened, plan)
             elif key == TWINS_KEY:
@@ -120,13 +120,13 @@ class JudgeRuns:
         if not to_judge:
             app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
             return
-        told = app.guarded(lambda: is_told(opened.workspace, plan.setup))
+        told = self._workspace.guarded(lambda: is_told(opened.workspace, plan.setup))
         if told is None:
             return
 
         def go(tokens: int) -> None:
             def note() -> None:
-                app.guarded(lambda: note_told(opened.workspace, plan.setup))
+                self._workspace.guarded(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.allowing(tokens))
 
             app.writes.do(note)

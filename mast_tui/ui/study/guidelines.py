@@ -30,10 +30,10 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.table_screen import OpensTraces
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
+from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -264,7 +264,7 @@ class GuidelinesScreen(OpensTraces):
         """Read the page as soon as the workspace is open."""
         self.show_words("Reading what was agreed …")
         self.show_title()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def show_title(self) -> None:
         """Which mode, and who reads."""
@@ -364,7 +364,7 @@ class GuidelinesScreen(OpensTraces):
         self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
         self.hints.clear()
         self.show_title()
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
     def action_open(self) -> None:
         """Go to the decided case under the cursor."""
@@ -485,7 +485,7 @@ class GuidelinesScreen(OpensTraces):
             return
         self.hints.say(words)
         self.show_title()  # where it waits for a server
-        self.mast.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read)
 
 
 def _counts(page: ModePage) -> str:

@@ -27,10 +27,10 @@ from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
-from mast_tui.ui.screens.table_screen import TableScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
+from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import Column, TableRow
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
@@ -326,7 +326,7 @@ class StudyScreen(TableScreen):
     def on_mount(self) -> None:
         """Read the study as soon as the workspace is open."""
         super().on_mount()
-        self.mast.when_ready(self._start)
+        self.mast.workspace.when_ready(self._start)
 
     def on_screen_resume(self) -> None:
         """Somebody may have gone on meanwhile."""
@@ -388,7 +388,7 @@ class StudyScreen(TableScreen):
         if self.mast.refused is not None:
             self.hints.say("No workspace is open, so nothing can be set up", error=True)
             return
-        self.mast.when_ready(self._ask)
+        self.mast.workspace.when_ready(self._ask)
 
     def _ask(self, opened: OpenWorkspace) -> None:
         before = opened.study()
@@ -421,7 +421,7 @@ class StudyScreen(TableScreen):
     def _with_study(self, do: Callable[[OpenWorkspace, Study], None]) -> None:
         """Do something with the study, also where the screen has not counted it yet."""
         opened = self.mast.opened
-        study = None if opened is None else self.mast.guarded(opened.study)
+        study = None if opened is None else self.mast.workspace.guarded(opened.study)
         if opened is None or study is None:
             key = self.mast.key_of("study.set_up")
             self.hints.say(f"There is no study yet: {key} sets one up")
@@ -516,10 +516,10 @@ class StudyScreen(TableScreen):
         self, opened: OpenWorkspace, change: Callable[[Study], Study], title: str, words: str
     ) -> None:
         """Say what a change of who is there comes to, and make it if that is agreed."""
-        before = self.mast.guarded(opened.study)
+        before = self.mast.workspace.guarded(opened.study)
         if before is None:
             return
-        after = self.mast.guarded(lambda: change(before))
+        after = self.mast.workspace.guarded(lambda: change(before))
         if after is None:
             return
         if after == before:

@@ -36,8 +36,8 @@ _R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
-def _named(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_R], _T]]:
-    """Return a decorator for what reads a row: a row that cannot be read is an error in words."""
+def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_R], _T]]:
+    """Return a decorator for readers of rows: a row that cannot be read is a ``WorkspaceError``."""
 
     def decorated(read: Callable[[_R], _T]) -> Callable[[_R], _T]:
         @wraps(read)
@@ -87,7 +87,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
     )
 
 
-@_named("labels")
+@_reports_damage_in("labels")
 def label_of(row: RowMapping) -> Label:
     """Return the label in a row of ``labels``."""
     return Label(
@@ -131,21 +131,21 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
 # By place, as there may be very many.
 
 
-@_named("verdicts")
+@_reports_damage_in("verdicts")
 def verdict_of(row: Sequence[Any]) -> Verdict:
     """The verdict in a row of ``verdicts``."""
     annotator, trace_id, taxonomy, number, mode, value = row
     return Verdict(annotator, trace_id, taxonomy, mode, VerdictValue(value), number)
 
 
-@_named("reviews")
+@_reports_damage_in("reviews")
 def review_of(row: Sequence[Any]) -> Review:
     """The review in a row of ``reviews``."""
     annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
     return Review(annotator, suggestion, Answer(answer), label, reason, trace_id, taxonomy, number)
 
 
-@_named("span_notes")
+@_reports_damage_in("span_notes")
 def span_note_of(row: Sequence[Any]) -> SpanNote:
     """The note in a row of ``span_notes``."""
     annotator, trace_id, taxonomy, number, key, text = row
@@ -159,7 +159,7 @@ PASS_COLUMNS: Final = (
 """The columns of ``passes`` in the order in which ``pass_of`` takes them."""
 
 
-@_named("passes")
+@_reports_damage_in("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
     """The pass in a row of the ``PASS_COLUMNS``."""
     annotator, trace_id, taxonomy, number, kind, *rest = row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import asdict
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select
 from sqlalchemy.dialects.sqlite import insert
@@ -192,6 +192,15 @@ def reject_answer(connection: Connection, run_id: str, key: str) -> None:
     put_rows(connection, _ASKED, [{**row, "usable": False} for row in rows])
 
 
+class _KindOfAnswer(NamedTuple):
+    """The tokens of the answers of one kind."""
+
+    answers: int = 0
+    tokens_out: int = 0
+    longest_answer: int = 0
+    longest_request: int = 0
+
+
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
     """Sum up the tokens that the answers of some runs took."""
     usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
@@ -214,18 +223,18 @@ def answer_statistics(connection: Connection, run_ids: Collection[str]) -> Answe
         .where(_ASKED.c.run.in_(run_ids))
         .group_by(kind)
     )
-    sums = {row[0]: tuple(row[1:]) for row in rows}
-    nothing = (0, 0, 0, 0)
-    answers, answers_out, _, longest = sums.get("answer", nothing)
-    repeats, repeats_out, _, _ = sums.get("repeat", nothing)
+    kinds = {name: _KindOfAnswer(*sums) for name, *sums in rows}
+    none = _KindOfAnswer()
+    usable_answers = kinds.get("answer", none)
+    repeats = kinds.get("repeat", none)
     return AnswerStatistics(
-        answers=answers,
-        tokens_out=answers_out,
-        longest_request=longest,
-        repeats=repeats,
-        repeats_out=repeats_out,
-        thought_out=sums.get("thought", nothing)[2],
-        overflows=sums.get("overflow", nothing)[0],
+        answers=usable_answers.answers,
+        tokens_out=usable_answers.tokens_out,
+        longest_request=usable_answers.longest_request,
+        repeats=repeats.answers,
+        repeats_out=repeats.tokens_out,
+        thought_out=kinds.get("thought", none).longest_answer,
+        overflows=kinds.get("overflow", none).answers,
     )
 
 

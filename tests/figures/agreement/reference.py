@@ -44,12 +44,7 @@ def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
 
 
 def cohen_kappa(ratings: Ratings) -> Coefficient:
-    """Cohen's κ (1960) of two raters over the units that both rated, unweighted.
-
-    Raises ``ValueError`` for more than two raters; see ``cohen_kappa_pairs``.
-    """
-    if len(ratings) > 2:
-        raise ValueError(f"Cohen's κ is for two raters, not {len(ratings)}")
+    """Cohen's κ (1960) of two raters over the units that both rated, unweighted."""
     reason = _undefined(ratings)
     if reason:
         return Coefficient(undefined=reason)
@@ -113,16 +108,13 @@ def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
     """Gwet's AC1 (2008; with missing ratings 2014, chapter 2), any number of raters.
 
     ``categories`` is how many there are to choose from; without it, those that occur. A unit with
-    a single rating counts for the categories' shares only. Raises ``ValueError`` where more
-    categories occur than are said to exist.
+    a single rating counts for the categories' shares only.
     """
     reason = _undefined(ratings)
     if reason:
         return Coefficient(undefined=reason)
     counts = _counts(ratings)
     occurring = counts.shape[1]
-    if categories is not None and categories < occurring:
-        raise ValueError(f"{occurring} categories occur, more than the {categories} that exist")
     shares = _shares(counts)
     by_chance = float((shares * (1 - shares)).sum()) / ((categories or occurring) - 1)
     return Coefficient((_observed(counts) - by_chance) / (1 - by_chance))
@@ -130,8 +122,6 @@ def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
 
 def _no_pairs(ratings: Ratings) -> Undefined | None:
     """Why no two ratings can be compared, or None where some can."""
-    if ratings.ndim != 2:
-        raise ValueError(f"ratings are raters × units, not an array of {ratings.ndim} dimensions")
     given = ratings != MISSING
     if len(ratings) < 2 or int(given.any(axis=1).sum()) == 1:
         return "single_rater"

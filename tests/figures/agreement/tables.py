@@ -46,3 +46,15 @@ def verdicts_in(table: VerdictTable) -> Verdicts:
         (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(table.said[a, t, m])]
         for a, t, m in np.argwhere(table.said != MISSING).tolist()
     }
+
+
+def rotating_lines() -> dict[str, str]:
+    """Three people's words on 60 traces; two of them in turn label each, of one truth for all."""
+    random = np.random.default_rng(3)
+    lines = {"ann": "", "bob": "", "cat": ""}
+    for trace in range(60):
+        shows = random.random() < 0.4
+        for place, name in enumerate(lines):
+            said = shows if random.random() < 0.85 else not shows
+            lines[name] += "." if place == trace % 3 else str(int(said))
+    return lines

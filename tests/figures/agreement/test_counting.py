@@ -75,6 +75,12 @@ def same(ours: Coefficient, theirs: Coefficient) -> bool:
     return ours.value == pytest.approx(theirs.value, abs=1e-12)
 
 
+def pairs_with_traces(cells: Said) -> list[tuple[list[int], int]]:
+    """Every two annotators with how many traces they share; one tells nothing of chance."""
+    pairs = [list(pair) for pair in combinations(range(len(cells)), 2)]
+    return [(p, int(np.any(np.all(cells[p] >= 0, axis=0), axis=1).sum())) for p in pairs]
+
+
 def of_two_traces(cells: Said) -> dict[str, Coefficient]:
     """Every figure of annotators × traces × modes; over chance only of two traces or more."""
     people, traces, modes = cells.shape
@@ -85,9 +91,10 @@ def of_two_traces(cells: Said) -> dict[str, Coefficient]:
     shared = int((rated > 1).any(axis=1).sum())
     by_all = int((rated == people).any(axis=1).sum())
     alone = Coefficient(undefined="single_trace")
-    pairs = [list(pair) for pair in combinations(range(people), 2)]
-    if max(int(np.any(np.all(cells[pair] >= 0, axis=0), axis=1).sum()) for pair in pairs) == 1:
-        found["cohen_kappa"] = alone
+    shared_by = pairs_with_traces(cells)
+    kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, n in shared_by if n != 1]
+    most = max(n for _, n in shared_by)
+    found["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
     if shared == 1:
         found["krippendorff_alpha"] = found["gwet_ac1"] = alone
     if by_all == 1:
@@ -101,7 +108,7 @@ def units_of(cells: Said, name: str) -> int:
     if name == "fleiss_kappa":
         return int(rated.all(axis=0).sum()) if len(cells) > 1 else 0
     if name == "cohen_kappa":
-        pairs = [list(pair) for pair in combinations(range(len(cells)), 2)]
+        pairs = [pair for pair, traces in pairs_with_traces(cells) if traces != 1]
         words = [one_by_one(cells[pair].reshape(2, -1)) for pair in pairs]
         defined = [
             pair for pair, one in zip(pairs, words, strict=True) if one[name].value is not None

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
+from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
 from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
-from mast_tui.figures.bootstrap import interval
+from mast_tui.figures.intervals import Z, wilson, wilson_of
 from mast_tui.figures.jackknife import (
+    Scale,
     Support,
     jackknife_interval,
-    scale_minimum,
     student_t,
     why_no_interval,
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
-from mast_tui.figures.two_by_two import cohen_kappa
-from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
-from tests.figures.agreement.tables import retest_table
+from tests.figures.agreement.tables import rotating_lines
 from tests.figures.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
@@ -39,42 +39,92 @@ def test_students_t_is_that_of_scipy(degrees: int) -> None:
     assert student_t(degrees, 0.5) == pytest.approx(stats.t.ppf(0.75, degrees), rel=1e-9)
 
 
-def test_a_share_has_wilsons_interval_with_students_t() -> None:
+@pytest.mark.parametrize(("traces", "quantile"), [(0, stats.t.ppf(0.975, 7)), (8, Z)])
+def test_the_score_test_of_a_share_turns_at_both_ends(traces: int, quantile: float) -> None:
+    """With Student's t for traces of several units, whose variance has 7 in it and not 8."""
     answers = np.array([1.0, 0, 1, 1, 0, 1, 1, 1])
-    left_out = (answers.sum() - answers) / 7
     share = answers.mean()
-    found = jackknife_interval(share, left_out, lowest=0.0)
+    found = jackknife_interval(share, (answers.sum() - answers) / 7, Scale(0.0, traces))
     assert found is not None
-    # At both ends the score test of the share, whose variance has 7 in it, is just at Student's t.
     for end in found:
-        score = abs(share - end) / np.sqrt(end * (1 - end) / 7)
-        assert score == pytest.approx(stats.t.ppf(0.975, 7))
+        score = abs(share - end) / np.sqrt(end * (1 - end) / (traces or 7))
+        assert score == pytest.approx(quantile)
 
 
-def test_the_scale_of_kappa_begins_where_nobody_agrees_on_the_rarer_answer() -> None:
-    # 10 traces: 2 are present by one alone and 2 by the other, so that κ is as low as it can be.
-    said = np.array([[1, 1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0, 0, 0, 0]], np.int8)
-    said = np.where(said == 1, PRESENT, ABSENT).astype(np.int8)[:, :, None]
-    table = sums_of(said, range(10), 0, 0).everything()
-    lowest = scale_minimum("cohen_kappa", table.rarer)
-    assert table_values(table)["cohen_kappa"][0] == pytest.approx(lowest) == pytest.approx(-0.25)
-    assert scale_minimum("gwet_ac1", table.rarer) == -1
-    assert scale_minimum("f1", table.rarer) == 0
+counts = st.integers(0, 12)
+
+
+@given(counts, counts, counts, st.integers(5, 12))
+def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
+    both: int, first: int, second: int, neither: int
+) -> None:
+    """Also where all agree or none do; positive agreement is 2J / (1 + J) of such a share J."""
+    lines = ("1" * both + "1" * first + "0" * second, "1" * both + "0" * first + "1" * second)
+    modes = of_two(*(line + "0" * neither for line in lines))["modes"]["1.3"]
+    n, seen = both + first + second + neither, both + first + second
+    present = both + (first + second) / 2
+    if n >= 16:
+        raw = modes["raw_agreement"].get("ci")
+        assert raw == pytest.approx(wilson(both + neither, n))
+    if n >= 16 and min(present, n - present) >= 5:
+        positive = modes["positive_agreement"].get("ci")
+        ends = [2 * end / (1 + end) for end in wilson(both, seen) or ()]
+        # Between the ends the jackknife of few traces only comes near.
+        assert positive == pytest.approx(ends, abs=0.05 if both and first + second else 1e-9)
+        kappa = modes["cohen_kappa"]
+        low, high = kappa.get("ci") or (-1, 1)
+        assert low <= (kappa["value"] or 0) <= high
 
 
 @pytest.mark.parametrize(
-    ("estimate", "left_out"),
+    ("lines", "name", "least"),
     [
-        (1.0, [1.0, 1.0, 1.0, 1.0]),
-        (1.0, [0.9, 1.0, 1.0, 1.0]),
-        (0.5, [0.5, 0.5, 0.5, 0.5]),
-        (0.5, [0.4, np.nan, np.nan, np.nan]),
-        (0.5, [0.4, 0.5, 0.6, 0.5, np.nan]),
-        (0.5, [0.4, 0.6]),
+        (("1100000000", "0011000000"), "cohen_kappa", -0.25),
+        (("1100000000", "0011000000"), "fleiss_kappa", -0.25),
+        (("1100000000", "0011000000"), "krippendorff_alpha", -0.1875),
+        (("1111111110", "0111111101"), "cohen_kappa", -2 / 13),
+        (("1111100000", "0000011111"), "gwet_ac1", -1),
+        (("1000000000", "0110000000", "0001000000"), "fleiss_kappa", -2 / 13),
     ],
 )
-def test_what_does_not_spread_has_no_interval(estimate: float, left_out: list[float]) -> None:
-    assert jackknife_interval(estimate, np.array(left_out), lowest=-1.0) is None
+def test_a_scale_begins_where_nobody_agrees(
+    lines: tuple[str, ...], name: str, least: float
+) -> None:
+    """On anything for AC1, else on the rarer answer."""
+    said = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
+    table = sums_of(said, range(10), 0, 0).everything()
+    assert table.scale(name).lowest == pytest.approx(least)
+    if least == -0.25 or name in ("krippendorff_alpha", "gwet_ac1"):
+        assert table_values(table)[name][0] == pytest.approx(least)
+
+
+def test_few_traces_with_a_rare_answer_bear_the_agreement_of_three() -> None:
+    random = np.random.default_rng(1)
+    said = (random.random((3, 200, 1)) < 0.06).astype(np.int8)
+    said[:, :6] = 1
+    table = sums_of(said, range(200), 1, 0).everything()
+    scale = table.scale("positive_agreement")
+    assert scale.capped
+    assert scale.traces == int(said.any(axis=0).sum())
+    assert not sums_of(said[:2], range(200), 1, 0).everything().scale("cohen_kappa").capped
+    left_out = np.array([0.5, 0.51, 0.49, 0.5] * 2)
+    assert jackknife_interval(0.5, left_out, Scale(0.0, 8, capped=True)) == wilson_of(0.5, 8)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "left_out", "scale"),
+    [
+        (1.0, [1.0, 1.0, 1.0, 1.0], Scale(-1.0)),
+        (1.0, [0.9, 1.0, 1.0, 1.0], Scale(-1.0)),
+        (0.5, [0.5, 0.5, 0.5, 0.5], Scale(-1.0, 4)),
+        (0.5, [0.4, np.nan, np.nan, np.nan], Scale(-1.0, 4)),
+        (0.5, [0.4, 0.6], Scale(-1.0, 2)),
+    ],
+)
+def test_what_does_not_spread_has_no_interval(
+    estimate: float, left_out: list[float], scale: Scale
+) -> None:
+    assert jackknife_interval(estimate, np.array(left_out), scale) is None
 
 
 def drawn(random: np.random.Generator, traces: int) -> Said:
@@ -87,57 +137,34 @@ def drawn(random: np.random.Generator, traces: int) -> Said:
     return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
 
 
-@pytest.mark.slow
-def test_intervals_of_five_traces_hold_what_they_say() -> None:
-    both = (CHANCES * TPR[0] * TPR[1] + (1 - CHANCES) * (1 - TNR[0]) * (1 - TNR[1])).sum()
-    ann, bob = (
-        (CHANCES * p + (1 - CHANCES) * (1 - n)).sum() for p, n in zip(TPR, TNR, strict=True)
-    )
-    truth = float(cohen_kappa(np.array([both, ann - both, bob - both, 14 - ann - bob + both])))
-    held, by_percentiles, studies = 0, 0, 250
-    for seed in range(studies):
-        said = drawn(np.random.default_rng(seed), 5)
-        ends = table_coefficients(sums_of(said, range(5), 1, 0).everything())["cohen_kappa"].ci
-        assert ends is not None
-        held += ends[0] <= truth <= ends[1]
-        values = table_values(sums_of(said, range(5), 200, seed, many=0).everything())
-        kappas = values["cohen_kappa"]
-        narrow = interval(kappas[0], kappas[1:])
-        by_percentiles += narrow is not None and narrow[0] <= truth <= narrow[1]
-    assert 0.91 <= held / studies <= 0.99
-    assert by_percentiles / studies < 0.89
-
-
 def of_two(ann: str, bob: str) -> Report:
     slug = MODES[0][0]
     return agreement_report(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
 
 
-def test_a_retest_of_two_traces_has_no_interval() -> None:
-    verdicts = {
-        (f"t{n}", slug): value
-        for n, value in ((0, VerdictValue.PRESENT), (1, VerdictValue.ABSENT))
-        for slug, _, _ in MODES
-    }
-    again = verdicts | {("t0", MODES[1][0]): VerdictValue.ABSENT}
-    given = study({("ann", MODES[0][0]): "10", ("bob", MODES[0][0]): "11"})
-    table = retest_table(MODES, ("t0", "t1"), verdicts, again)
-    report = agreement_report(replace(given, retests={"ann": table}), rounds=50)
-    kappa = report["retests"]["ann"]["cohen_kappa"]
-    assert kappa["ci"] is None
-    assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 3)
+def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
+    few: Any = of_two("10" * 7, "11" + "10" * 6)["modes"]["1.3"]
+    for name in ("raw_agreement", "cohen_kappa", "gwet_ac1"):
+        assert (few[name]["ci_withheld"], few[name]["ci_needs"]) == ("few_traces", 16)
+    rare: Any = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
+    for name in ("positive_agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha"):
+        assert (rare[name]["ci_withheld"], rare[name]["ci_needs"]) == ("rare_answer", 5)
+    for name in ("raw_agreement", "negative_agreement", "gwet_ac1"):
+        assert rare[name]["ci"] is not None
+    assert why_no_interval("cohen_kappa", Support(40, 40, 5.0, 35.0, 8)) is None
+    assert why_no_interval("negative_agreement", Support(40, 40, 36.0, 4.0, 8)) == (
+        "rare_answer", 5,
+    )  # fmt: skip
 
 
-def test_a_mode_needs_twenty_traces_and_either_answer_often_enough() -> None:
-    few = of_two("10" * 9, "11" + "10" * 8)["modes"]["1.3"]
-    assert few["gwet_ac1"]["ci_withheld"] == "few_traces"
-    assert few["gwet_ac1"]["ci_needs"] == 20
-    assert few["cohen_kappa"]["ci"] is not None
-    rare = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
-    assert rare["cohen_kappa"]["ci_withheld"] == "rare_answer"
-    assert rare["krippendorff_alpha"]["ci_withheld"] == "rare_answer"
-    assert rare["gwet_ac1"]["ci"] is not None
-    assert why_no_interval("cohen_kappa", Support(40, 40, 6.0, 8)) is None
+def test_a_pair_that_shares_one_trace_is_not_in_the_mean_kappa() -> None:
+    lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
+    three = agreement_report(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
+    two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
+    mode = three["modes"]["1.3"]
+    assert mode["cohen_kappa"]["value"] == two["value"]
+    assert mode["cohen_kappa"]["n"] == 4
+    assert mode["pairs"]["ann|cat"]["cohen_kappa"]["undefined"] == "single_trace"
 
 
 def test_a_mode_that_one_trace_shows_has_no_interval() -> None:
@@ -192,17 +219,10 @@ def test_a_mean_over_modes_needs_more() -> None:
     assert macro["raw_agreement"]["ci"] is not None
 
 
-def test_a_judge_of_few_traces_has_rates_with_intervals_and_kappa_without() -> None:
-    report = judge_report(counted(4, 1, 1, 6), rounds=50)
-    mode = report["modes"]["1.3"]
-    assert mode["cohen_kappa"]["ci_withheld"] == "few_traces"
-    assert mode["true_positive_rate"]["ci"] is not None
-
-
-def test_a_corrected_prevalence_needs_ten_labelled_traces() -> None:
-    labelled, alone = np.array([4.0, 0, 1, 4]), np.array([20.0, 30])
+def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
+    labelled, alone = np.array([12.0, 0, 5, 12]), np.array([20.0, 30])
     few = corrected_prevalence(labelled, alone)
-    assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 10)
+    assert (few["ci"], few["ci_withheld"], few["ci_needs"]) == (None, "few_traces", 30)
     assert "ci_withheld" not in corrected_prevalence(2 * labelled, alone)
 
 
@@ -235,15 +255,7 @@ def test_what_is_withheld_is_no_interval() -> None:
 
 @pytest.fixture(scope="module")
 def rotating() -> Report:
-    """Three people, each trace labelled by two of them in turn; the truth is the same for all."""
-    random = np.random.default_rng(3)
-    lines: dict[str, str] = {"ann": "", "bob": "", "cat": ""}
-    for trace in range(60):
-        shows = random.random() < 0.4
-        for place, name in enumerate(lines):
-            said = shows if random.random() < 0.85 else not shows
-            lines[name] += "." if place == trace % 3 else str(int(said))
-    verdicts = {(name, MODES[0][0]): line for name, line in lines.items()}
+    verdicts = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
     return agreement_report(study(verdicts), rounds=50)
 
 
@@ -257,20 +269,3 @@ def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(rotating: Rep
     assert table["krippendorff_alpha"]["ci"] is not None
     # A pair is a study of two.
     assert table["pairs"]["ann|bob"]["gwet_ac1"]["ci"] is not None
-
-
-def test_where_all_label_all_mean_kappa_has_its_interval() -> None:
-    line = "10" * 40
-    said = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
-    report = agreement_report(study({(n, MODES[0][0]): s for n, s in said.items()}), rounds=50)
-    table = report["modes"]["1.3"]
-    assert table["few_shared_by_pair"] is None
-    assert table["cohen_kappa"]["ci"] is not None
-
-
-def test_who_does_not_label_a_trace_shares_it_with_nobody() -> None:
-    said = np.full((3, 12, 1), MISSING, dtype=np.int8)
-    said[0], said[1, :6], said[2, 6:] = PRESENT, PRESENT, ABSENT
-    table = sums_of(said, range(12), 5, 0).everything()
-    assert table.pair_traces == (6, 6, 0)
-    assert not table.rotates

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_elsewhere
-from statsmodels.stats.proportion import proportion_confint
 
 from mast_tui.figures.bootstrap import interval, resampled_sums, resamples
-from mast_tui.figures.intervals import share, wilson
+from mast_tui.figures.intervals import wilson
 from mast_tui.figures.significance import mcnemar
 
 COUNTS = st.integers(0, 400)
@@ -19,24 +18,6 @@ COUNTS = st.integers(0, 400)
 def test_published_score_intervals() -> None:
     assert wilson(81, 263) == pytest.approx((0.25529, 0.36621), abs=5e-6)
     assert wilson(0, 20) == pytest.approx((0, 0.16113), abs=5e-6)
-
-
-@given(COUNTS, COUNTS)
-def test_the_score_interval_is_that_of_statsmodels(hits: int, misses: int) -> None:
-    ends = wilson(hits, hits + misses)
-    if hits + misses == 0:
-        assert ends is None
-        return
-    assert ends is not None
-    there = proportion_confint(hits, hits + misses, method="wilson")
-    assert ends == pytest.approx(there, abs=1e-12)
-    assert 0 <= ends[0] <= hits / (hits + misses) <= ends[1] <= 1
-
-
-def test_a_share_of_nothing_is_undefined() -> None:
-    assert share(0, 0).to_json() == {"value": None, "undefined": "no_overlap"}
-    with pytest.raises(ValueError, match="no share"):
-        wilson(3, 2)
 
 
 @given(COUNTS, COUNTS)

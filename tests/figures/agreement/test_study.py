@@ -110,63 +110,10 @@ def test_a_trace_that_only_one_finished_is_no_missing_verdict_of_the_other() -> 
     assert report["modes"]["1.3"]["unsure"] == {"ann": 1, "bob": 0}
 
 
-def test_all_the_same_is_undefined_but_for_raw_and_negative_agreement() -> None:
-    mode = of_one_mode(ann="0000", bob="0000")["modes"]["1.3"]
-    no_variance = {"value": None, "undefined": "no_variance", "n": 4}
-    assert mode["raw_agreement"]["value"] == 1.0
-    assert mode["negative_agreement"]["value"] == 1.0
-    assert mode["positive_agreement"] == no_variance
-    assert mode["cohen_kappa"] == no_variance
-    assert mode["fleiss_kappa"] == no_variance
-    assert mode["krippendorff_alpha"] == no_variance
-    assert mode["gwet_ac1"] == no_variance
-
-
-def test_reasons_when_nobody_can_be_compared() -> None:
-    alone = of_one_mode(ann="0101")
-    assert alone["pooled"]["cohen_kappa"] == {"value": None, "undefined": "single_rater", "n": 0}
-    assert alone["modes"]["1.3"]["pairs"] == {}
-    apart = of_one_mode(ann="01..", bob="..01")
-    raw = apart["modes"]["1.3"]["raw_agreement"]
-    assert raw == {"value": None, "undefined": "no_overlap", "n": 0}
-    assert apart["modes"]["1.3"]["prevalence"] == {"ann": None, "bob": None}
-    assert apart["macro"]["cohen_kappa"] == {"value": None, "undefined": "no_overlap"}
-
-
 def test_a_study_of_nobody_is_a_report_all_the_same() -> None:
     report = agreement_report(study({}))
     assert report["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
     assert report["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
-
-
-def test_macro_is_the_mean_where_defined_and_pooled_is_one_table() -> None:
-    report = agreement_report(
-        study(
-            {
-                ("ann", "step_repetition"): "0101",
-                ("bob", "step_repetition"): "0111",
-                ("ann", "premature_termination"): "0000",
-                ("bob", "premature_termination"): "0000",
-            }
-        )
-    )
-    macro, repetition = report["macro"], report["modes"]["1.3"]
-    assert macro["cohen_kappa"]["value"] == repetition["cohen_kappa"]["value"]
-    assert macro["modes_defined"]["cohen_kappa"] == 1
-    assert macro["raw_agreement"]["value"] == pytest.approx((0.75 + 1) / 2)
-    assert macro["modes_defined"]["raw_agreement"] == 2
-    assert report["pooled"]["n"] == 8
-    assert report["pooled"]["raw_agreement"]["value"] == pytest.approx(7 / 8)
-
-
-def test_kappa_of_three_is_the_mean_over_pairs_where_defined() -> None:
-    mode = of_one_mode(ann="0101", bob="0111", cat="0...")["modes"]["1.3"]
-    assert set(mode["pairs"]) == {"ann|bob", "ann|cat", "bob|cat"}
-    assert mode["pairs"]["ann|cat"]["cohen_kappa"].get("undefined") == "single_trace"
-    assert mode["cohen_kappa"] == mode["pairs"]["ann|bob"]["cohen_kappa"]
-    # Only the first trace has all three.
-    assert mode["fleiss_kappa"] == {"value": None, "undefined": "single_trace", "n": 1}
-    assert mode["n"] == 4
 
 
 NOTHING = verdict_table(MODES, {}, {})

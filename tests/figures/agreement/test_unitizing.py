@@ -153,23 +153,3 @@ def test_it_is_what_the_definition_says(categories: list[list[Continuum]]) -> No
     else:
         # Said not to vary though the formula has an answer: all of every continuum is one unit.
         assert theirs is None or theirs == pytest.approx(1)
-
-
-@given(CATEGORIES)
-def test_the_order_of_raters_and_of_continua_does_not_matter(
-    categories: list[list[Continuum]],
-) -> None:
-    turned = [
-        [Continuum(one.length, one.units[::-1]) for one in reversed(several)]
-        for several in categories
-    ]
-    ours, theirs = krippendorff_alpha_u(categories), krippendorff_alpha_u(turned)
-    assert ours.undefined == theirs.undefined
-    if ours.value is not None:
-        assert ours.value == pytest.approx(theirs.value)
-
-
-@given(st.lists(continua(raters=3), min_size=1, max_size=3))
-def test_raters_who_mark_the_same_agree_wholly(several: list[Continuum]) -> None:
-    same = [Continuum(one.length, one.units[:1] * 3) for one in several]
-    assert krippendorff_alpha_u([same]).value in (None, 1.0)

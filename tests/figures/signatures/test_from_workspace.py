@@ -18,6 +18,7 @@ from mast_tui.figures.signatures.model import (
     UNRESOLVED,
     SignatureInput,
 )
+from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.signatures.trend import trend
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
@@ -145,7 +146,7 @@ def test_of_a_person_the_last_finished_pass_counts() -> None:
     assert found.traces == ("t1",)
     assert said(found, "t1")[MODE] == FLAGS[ABSENT]
     assert len(found.places.trace) == 0
-    assert found.labels_kind == "human"
+    assert (found.labels_kind, found.unfinished) == ("human", 1)
 
 
 def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
@@ -159,7 +160,12 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
         looks_at=[MODE, OTHER],
         findings=[Finding(MODE, "k4", "k5", "why", 0.5, decisive=True)],
     )
+    office.start(JUDGE, "t2")
     found = read(office, JUDGE)
+    report = signature_report(found, rounds=0)
+    assert report["traces"]["unfinished"] == 1
+    words = f"Left out: 1 trace that {JUDGE} has begun and not finished."
+    assert words in report["cannot_say"]
     assert found.traces == ("t1",)
     assert said(found, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert found.places.first.tolist() == [4]

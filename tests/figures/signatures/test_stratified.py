@@ -39,11 +39,11 @@ def test_of_one_stratum_the_figures_are_the_plain_ones(
     (a, n), (b, of) = first, second
     found = mantel_haenszel([(a, n, b, of)])
     assert found["difference_pp"] == pytest.approx(100 * (a / n - b / of))
-    if min(n, of) < 5:
-        assert found["difference_ci_pp"] is None
-        assert (found["risk_ratio_ci"], found["ci_withheld"], found["ci_needs"]) == (
-            None, "few_traces", 5,
-        )  # fmt: skip
+    few = min(n, of) < 5
+    if few or min(a + b, n + of - a - b) < 5:
+        assert (found["difference_ci_pp"], found["risk_ratio_ci"]) == (None, None)
+        assert found["ci_withheld"] == ("few_traces" if few else "rare_mode")
+        assert found["ci_needs"] == 5
         return
     if a and b:
         # Katz's interval is what Greenland and Robins' comes to.
@@ -84,40 +84,6 @@ def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list
             each = p * (1 - p) / n + q * (1 - q) / of
             variance += weight**2 * each * (n + of) / (n + of - 1)
         assert abs(distance) / sqrt(variance) == pytest.approx(1.959964, abs=1e-3)
-
-
-@pytest.mark.parametrize(("strata", "sides"), [(2, (10, 10)), (3, (6, 14)), (3, (14, 6))])
-@pytest.mark.parametrize("base", [0.2, 0.5])
-def test_the_difference_of_two_or_three_models_of_twenty_traces_holds(
-    strata: int, sides: tuple[int, int], base: float
-) -> None:
-    rng = np.random.default_rng(strata)
-    risks = base + np.linspace(-0.15, 0.15, strata)
-    n, of = sides
-    held = 0
-    for _ in range(500):
-        tables = [
-            (int(rng.binomial(n, risk + 0.1)), n, int(rng.binomial(of, risk)), of) for risk in risks
-        ]
-        low, high = mantel_haenszel(tables)["difference_ci_pp"] or (0, 0)
-        held += low <= 10 <= high
-    assert 0.92 <= held / 500 <= 0.98
-
-
-def test_the_interval_of_the_difference_holds_the_truth_as_often_as_it_says() -> None:
-    """Twelve small models of unlike risks, and a common difference of 15 points."""
-    rng = np.random.default_rng(5)
-    base = np.linspace(0.05, 0.6, 12)
-    sizes = [(8, 5), (4, 9), (15, 6)] * 4
-    held = 0
-    for _ in range(1500):
-        tables = [
-            (int(rng.binomial(n, p + 0.15)), n, int(rng.binomial(of, p)), of)
-            for p, (n, of) in zip(base, sizes, strict=True)
-        ]
-        low, high = mantel_haenszel(tables)["difference_ci_pp"] or (0, 0)
-        held += low <= 15 <= high
-    assert 0.93 <= held / 1500 <= 0.97
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
-"""Requests and clients for tests that talk to the scripted server."""
+"""Requests, and clients that ask a scripted server, for tests of what comes back."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pytest
 
@@ -12,71 +15,116 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.request import Parameters, Reply, Request
+from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
 from tests.judges.llm.fake_time import FakeTime
-from tests.judges.llm.server import MODEL, Action, ModelServer, answer
+from tests.judges.llm.server import MODEL, Action, ModelServer, Script, Seen, answer
 
 ANSWER_TOKENS = 1_000
 
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"a": {"type": "string"}}}
 
+E = TypeVar("E", bound=BaseException)
+
 
 def a_request(text: str = "what failed?", *, tokens: int = 100, sample: int = 0) -> Request:
-    """A question with the text between two boundaries."""
+    """Make a question with the text between two boundaries."""
     return Request(("Judge in JSON. ", " bounds"), ("", text, ""), SCHEMA, tokens, (), sample)
+
+
+def after(times: int, first: Action, then: Action | None = None) -> Script:
+    """Do the one thing so many times, and then answer."""
+    right = then or answer("ok")
+    return lambda _body, n: first if n < times else right
 
 
 @dataclass
 class Heard:
-    """What a client told the person."""
+    """The messages of a client for the person."""
 
     waits: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
 
-def a_client(
-    server: ModelServer,
+@dataclass
+class Asking:
+    """A client and the server that it asks; its waits take no time."""
+
+    server: ModelServer
+    client: Client
+    heard: Heard
+    time: FakeTime
+
+    @property
+    def chats(self) -> list[Seen]:
+        """The requests that the server has seen."""
+        return self.server.chats
+
+    @property
+    def waited(self) -> float:
+        """The seconds that the client has waited."""
+        return self.time.time - 100.0
+
+    async def ask(
+        self,
+        text: str = "what failed?",
+        *,
+        tokens: int = 100,
+        sample: int = 0,
+        room: int = ANSWER_TOKENS,
+        correction: Correction | None = None,
+    ) -> Reply:
+        """Ask a question; ``tokens`` is its estimate."""
+        request = a_request(text, tokens=tokens, sample=sample)
+        return await self.client.ask(request, room, correction)
+
+    async def fails(self, error: type[E], words: str | None = None, **asked: object) -> E:
+        """Ask a question that ends in this error, with words that match."""
+        with pytest.raises(error, match=words) as caught:
+            await self.ask(**asked)  # type: ignore[arg-type]
+        return caught.value
+
+
+@asynccontextmanager
+async def asking(
+    does: Action | Script | None = None,
     *,
-    heard: Heard | None = None,
-    time: FakeTime | None = None,
+    models: Sequence[str] | None = (MODEL,),
+    chance: float = 0.5,
+    parameters: Parameters | None = None,
     key: str = NO_KEY,
+    headers: dict[str, str] | None = None,
     budget: Budget | None = None,
     at_once: int = 16,
+    first: int | None = None,
     timeout: float = 20.0,
-    temperature: float | None = None,
     tries: int = 4,
-    base_url: str | None = None,
-    limiter: RateLimiter | None = None,
-) -> Client:
-    """A client of the server whose waits take no time."""
-    heard, timing = heard or Heard(), (time or FakeTime()).timing
-    return Client(
-        Parameters(MODEL, temperature=temperature),
-        Endpoint(base_url or server.base_url, key, timeout=timeout),
-        budget=budget,
-        limiter=limiter or RateLimiter(at_once, timing=timing),
-        tries=tries,
-        on_wait=heard.waits.append,
-        on_remark=heard.remarks.append,
-        timing=timing,
-    )
+    path: str = "",
+) -> AsyncIterator[Asking]:
+    """Run a server that does this with every request, and a client of it."""
+    time, heard = FakeTime(chance), Heard()
+    script = (lambda _body, _n: does) if isinstance(does, Action) else does
+    limiter = RateLimiter(at_once, timing=time.timing, first=first)
+    with ModelServer(script, models=models) as server:
+        async with Client(
+            parameters or Parameters(MODEL),
+            Endpoint(f"{server.base_url}{path}", key, timeout=timeout, headers=headers or {}),
+            budget=budget,
+            limiter=limiter,
+            tries=tries,
+            on_wait=heard.waits.append,
+            on_remark=heard.remarks.append,
+            timing=time.timing,
+        ) as client:
+            yield Asking(server, client, heard, time)
 
 
-def after(times: int, first: Action, then: Action | None = None) -> ModelServer:
-    """A server that does the one thing so many times, and then answers."""
-    right = then or answer("ok")
-    return ModelServer(lambda _body, n: first if n < times else right)
+async def replied(does: Action | Script) -> Reply:
+    """Return the answer to one request."""
+    async with asking(does) as to:
+        return await to.ask()
 
 
-async def ask_once(server: ModelServer, text: str = "what failed?") -> Reply:
-    """The answer to one request."""
-    async with a_client(server) as client:
-        return await client.ask(a_request(text), ANSWER_TOKENS)
-
-
-async def failure(server: ModelServer, *, timeout: float = 20.0, tries: int = 3) -> AskError:
-    """What one request ends in that gets no answer."""
-    async with a_client(server, timeout=timeout, tries=tries) as client:
-        with pytest.raises(AskError) as caught:
-            await client.ask(a_request(), ANSWER_TOKENS)
-    return caught.value
+async def failed(does: Action | Script, *, timeout: float = 20.0, tries: int = 3) -> AskError:
+    """Return the error in which one request ends, which gets no answer."""
+    async with asking(does, timeout=timeout, tries=tries) as to:
+        return await to.fails(AskError)

@@ -1,30 +1,21 @@
 """A server on this machine that speaks the OpenAI chat API and misbehaves as a script tells it.
 
-In a test::
-
-    with ModelServer(lambda body, n: status(429) if n == 0 else answer("{}")) as server:
-        ...  # ask server.base_url, then look at server.chats
-
-As a process of its own it prints its address and serves until its input ends::
-
-    python -m tests.judges.llm.server --answer FILE [--delay SECONDS]
+with ModelServer(lambda body, n: status(429) if n == 0 else answer("{}")) as server:
+    ...  # ask server.base_url, then look at server.chats
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import socket
 import struct
-import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -391,20 +382,3 @@ class ModelServer:
             writer.write(bytes((byte,)))
             await writer.drain()
             await asyncio.sleep(action.drip)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve one answer over and over, in a process of its own, until standard input ends."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--answer", type=Path, help="a file with what the model says")
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    chosen = parser.parse_args(arguments)
-    text = "{}" if chosen.answer is None else chosen.answer.read_text("utf-8")
-    action = answer(text).after(chosen.delay)
-    with ModelServer(lambda _body, _n: action) as server:
-        print(server.base_url, flush=True)
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import cycle, product
 from typing import Final
 
 import pytest
@@ -35,10 +35,10 @@ ODD: Final = (
     *('"' + "9" * 309 + '"', '"' + "٣" * 12 + '"', '"' + "x" * 20_000 + '"', '"NaN"', '"90%"'),
     *('"\\ud83d"', '"\\u0000\\u202e"', '"' + "\\u00e9" * 50 + '"', '"present"', '"absent"', '"#"'),
     *("[]", "[[]]", "[null]", "[3, 4]", "[1e999, 2]", '["3", {}]', "[true]", "[" + "9" * 309 + "]"),
-    *("[" * 300 + "]" * 300, "[" * 5_000 + "]" * 5_000, "[" + "0," * 5_000 + "0]"),
+    *("[" * 300 + "]" * 300, "[" * 2_000 + "]" * 2_000, "[" + "0," * 2_000 + "0]"),
     *("{}", '{"": null}', '{"a": {"b": []}}', '{"modes": {}}', '{"verdict": "present"}'),
-    *('{"a": ' * 300 + "1" + "}" * 300, '{"a": ' * 5_000 + "1" + "}" * 5_000),
-    *("0x" + "f" * 5_000, "1j", "'it'", "b'x'", "{1}", "(1,)", "None", "undefined", "00", "+1"),
+    *('{"a": ' * 300 + "1" + "}" * 300, '{"a": ' * 2_000 + "1" + "}" * 2_000),
+    *("0x" + "f" * 2_000, "1j", "'it'", "b'x'", "{1}", "(1,)", "None", "undefined", "00", "+1"),
 )
 """What stands in the place of a value: JSON of all kinds, and what only looks like it."""
 
@@ -121,7 +121,6 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
 }
 
 AROUND: Final[dict[str, Callable[[str], str]]] = {
-    "as it is": lambda text: text,
     "in a fence": lambda text: f"<think>{{</think> Here:\n```json\n{text}\n```",
     "with a fault": lambda text: f"{text[:-1]},}}",
     "as Python writes it": lambda text: text.replace('"', "'").replace(" null", " None"),
@@ -129,20 +128,19 @@ AROUND: Final[dict[str, Callable[[str], str]]] = {
 
 
 def answers(kind: str) -> Iterator[str]:
-    """Answers of a kind, each with one odd value in one field, and written in one way."""
+    """Answers of a kind, each with one odd value in one field, written in two ways."""
     form, values = FORMS[kind]
-    for name, odd, written in product(values, ODD, AROUND.values()):
-        yield written(form.format(**{**values, name: odd}))
+    ways = cycle(AROUND.values())
+    for name, odd in product(values, ODD):
+        text = form.format(**{**values, name: odd})
+        yield text
+        yield next(ways)(text)
 
 
 def test_every_kind_of_answer_can_be_read() -> None:
-    read = 0
     for kind, (form, values) in FORMS.items():
-        for written in AROUND.values():
-            text = written(form.format(**values))
-            READERS.get(kind, read_modes)(text)
-            read += 1
-    assert read == len(FORMS) * len(AROUND)
+        for written in (str, *AROUND.values()):
+            READERS.get(kind, read_modes)(written(form.format(**values)))
 
 
 @pytest.mark.slow

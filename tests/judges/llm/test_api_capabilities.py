@@ -18,11 +18,11 @@ from mast_tui.judges.llm.client.api_errors import (
 from mast_tui.judges.llm.client.hosts import host_of
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
-from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
-from tests.judges.llm.server import Action, ModelServer, Script, answer, document, status
+from tests.judges.llm.asking import asking
+from tests.judges.llm.server import Action, Script, answer, document, status
 
 HERE = "http://127.0.0.1:8000/v1"
-
+COLD = Parameters("m", temperature=0.0)
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object_schema", "json_object", "text")
 
@@ -56,98 +56,64 @@ def taking(
     return script
 
 
-@pytest.mark.parametrize(
-    ("forms", "reached"),
-    [
-        (FORMS, "json_schema"),
-        (FORMS[1:], "json_object_schema"),
-        (FORMS[2:], "json_object"),
-        (("text",), "text"),
-    ],
-)
+@pytest.mark.parametrize(("refusals", "reached"), [*enumerate(FORMS)])
 async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
-    forms: tuple[Form, ...], reached: Form
+    refusals: int, reached: Form
 ) -> None:
-    heard = Heard()
-    with ModelServer(taking(forms=forms)) as server:
-        async with a_client(server, heard=heard) as client:
-            for _ in range(3):
-                reply = await client.ask(a_request(), ANSWER_TOKENS)
-                assert reply.form == client.capabilities.request_form.form == reached
-        refusals = len(FORMS) - len(forms)
-        assert len(server.chats) == refusals + 3
-    assert len(heard.remarks) == refusals
+    async with asking(taking(forms=FORMS[refusals:])) as to:
+        for _ in range(3):
+            assert (await to.ask()).form == to.client.capabilities.request_form.form == reached
+        assert len(to.chats) == refusals + 3
+    assert len(to.heard.remarks) == refusals
 
 
-@pytest.mark.slow
 async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
-    heard = Heard()
     script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
-    with ModelServer(script) as server:
-        async with a_client(server, heard=heard, temperature=0.0) as client:
-            asked = (client.ask(a_request(), ANSWER_TOKENS) for _ in range(16))
-            replies = await asyncio.gather(*asked)
-            before = len(server.chats)
-            await client.ask(a_request(), ANSWER_TOKENS)
-            assert len(server.chats) == before + 1
-        assert before <= 16 * 6
+    async with asking(script, parameters=COLD) as to:
+        replies = await asyncio.gather(*(to.ask() for _ in range(16)))
+        before = len(to.chats)
+        await to.ask()
+        assert len(to.chats) == before + 1
+    assert before <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
-    assert len(heard.remarks) == 4
-    assert any("temperature" in remark for remark in heard.remarks)
+    assert len(to.heard.remarks) == 4
+    assert any("temperature" in remark for remark in to.heard.remarks)
 
 
 async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
-    with ModelServer(taking(forms=("json_object_schema",), together=16)) as server:
-        async with a_client(server) as client:
-            await asyncio.gather(*(client.ask(a_request(), ANSWER_TOKENS) for _ in range(16)))
-            assert client.capabilities.request_form.form == "json_object_schema"
-        assert len(server.chats) == 32
+    async with asking(taking(forms=("json_object_schema",), together=16)) as to:
+        await asyncio.gather(*(to.ask() for _ in range(16)))
+        assert to.client.capabilities.request_form.form == "json_object_schema"
+        assert len(to.chats) == 32
 
 
-async def test_a_temperature_is_sent_where_the_server_takes_it() -> None:
-    with ModelServer(taking()) as server:
-        async with a_client(server, temperature=0.25) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert server.chats[0].body["temperature"] == 0.25
-
-
-async def test_a_server_that_takes_no_limit_is_asked_without_one() -> None:
-    heard = Heard()
-    with ModelServer(taking(limits=())) as server:
-        async with a_client(server, heard=heard) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert not {"max_tokens", "max_completion_tokens"} & server.chats[-1].body.keys()
-    assert any("no limit" in remark for remark in heard.remarks)
+async def test_temperature_and_limit_are_sent_where_the_server_takes_them() -> None:
+    async with asking(taking(), parameters=COLD) as to:
+        await to.ask()
+        assert to.chats[0].body["temperature"] == 0.0
+    async with asking(taking(limits=())) as to:
+        await to.ask()
+        assert not {"max_tokens", "max_completion_tokens"} & to.chats[-1].body.keys()
+    assert any("no limit" in remark for remark in to.heard.remarks)
 
 
 async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> None:
-    with ModelServer(lambda _body, _n: status(400, "the JSON schema is invalid")) as server:
-        async with a_client(server) as client:
-            with pytest.raises(TraceFails, match="schema is invalid"):
-                await client.ask(a_request(), ANSWER_TOKENS)
-        assert len(server.chats) == 4
-
-
-async def test_an_error_about_something_else_gives_nothing_up() -> None:
-    heard = Heard()
-    with ModelServer(lambda _body, _n: status(400, "messages must alternate")) as server:
-        async with a_client(server, heard=heard) as client:
-            with pytest.raises(TraceFails):
-                await client.ask(a_request(), ANSWER_TOKENS)
-            assert client.capabilities.request_form.form == "json_schema"
-    assert heard.remarks == []
+    async with asking(status(400, "the JSON schema is invalid")) as to:
+        await to.fails(TraceFails, "schema is invalid")
+        assert len(to.chats) == 4
+    async with asking(status(400, "messages must alternate")) as to:  # it is about something else
+        await to.fails(TraceFails)
+        assert to.client.capabilities.request_form.form == "json_schema"
+    assert to.heard.remarks == []
 
 
 async def test_a_list_of_validation_errors_is_read() -> None:
-    def script(body: dict[str, object], _n: int) -> Action:
-        if "response_format" not in body:
-            return answer("ok")
-        place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
-        return document({"detail": [place]}, code=422)
-
-    with ModelServer(script) as server:
-        async with a_client(server) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).form == "text"
+    place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
+    refused = document({"detail": [place]}, code=422)
+    async with asking(
+        lambda body, _n: refused if "response_format" in body else answer("ok")
+    ) as to:
+        assert (await to.ask()).form == "text"
 
 
 @pytest.mark.parametrize(
@@ -166,8 +132,8 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, lim
 
 
 def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
-    heard = Heard()
-    forms = ApiCapabilities(Parameters("m", temperature=0.0), host_of(HERE), heard.remarks.append)
+    remarks: list[str] = []
+    forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
     first = forms.request_form
     assert forms.refused(first, "form")
     assert forms.refused(first, "form")
@@ -175,7 +141,7 @@ def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
     assert forms.refused(first, "temperature")
     assert forms.refused(first, "temperature")
     assert not forms.refused(forms.request_form, "temperature")
-    assert len(heard.remarks) == 2
+    assert len(remarks) == 2
 
 
 OVERFLOWS = [
@@ -210,86 +176,81 @@ def test_the_ways_in_which_servers_say_that_a_request_is_too_long(words: str, co
     assert error_kind_of(ApiError(code, words)) is ErrorKind.OVERFLOW
 
 
-TROUBLES: list[tuple[int, object, ErrorKind]] = [
-    (400, {"message": "no", "code": "context_length_exceeded"}, ErrorKind.OVERFLOW),
-    (400, {"message": "no", "type": "exceed_context_size_error"}, ErrorKind.OVERFLOW),
-    (413, "Request Entity Too Large", ErrorKind.OVERFLOW),
-    (400, {"message": "This response_format type is unavailable now"}, ErrorKind.FORM),
-    (422, "response_format.type `json_schema` is unavailable now at line 1", ErrorKind.FORM),
-    (400, {"message": "'response_format.type' must be 'json_schema' or 'text'"}, ErrorKind.FORM),
-    (400, {"message": "The provided JSON schema contains features not supported"}, ErrorKind.FORM),
-    (500, {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}, ErrorKind.FORM),
-    (400, {"message": "'messages' must contain 'json' to use 'json_object'"}, ErrorKind.FORM),
-    (404, "No endpoints found that can handle the requested parameters.", ErrorKind.FORM),
-    (400, {"message": "not supported"}, ErrorKind.FORM),
-    (
-        400,
-        {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"},
-        ErrorKind.LIMIT,
-    ),
-    (422, "max_completion_tokens: Extra inputs are not permitted", ErrorKind.LIMIT),
-    (
-        400,
-        {"message": "max_tokens is too large: 9. This model supports at most 5 completion tokens"},
-        ErrorKind.ANSWER_TOO_LONG,
-    ),
-    (
-        400,
-        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
-        ErrorKind.ANSWER_TOO_LONG,
-    ),
-    (400, "'temperature' does not support 0 with this model.", ErrorKind.TEMPERATURE),
-    (400, {"message": "only 1 is allowed", "param": "temperature"}, ErrorKind.TEMPERATURE),
-    (404, {"message": "The model `x` does not exist or you lack access to it"}, ErrorKind.NO_MODEL),
-    (404, {"message": 'model "x" not found, try pulling it first'}, ErrorKind.NO_MODEL),
-    (400, {"message": "Invalid model name passed in model=x"}, ErrorKind.NO_MODEL),
-    (400, {"message": "x is not a valid model ID"}, ErrorKind.NO_MODEL),
-    (404, {"code": "DeploymentNotFound", "message": "no deployment"}, ErrorKind.NO_MODEL),
-    (404, {"message": "The model `grammar-1` was not found"}, ErrorKind.NO_MODEL),
-    (404, {"detail": "Not Found"}, ErrorKind.NOT_FOUND),
-    (405, {"detail": "Method Not Allowed"}, ErrorKind.NOT_FOUND),
-    (429, {"message": "slow down", "code": "insufficient_quota"}, ErrorKind.MONEY),
-    (429, {"message": "You exceeded your current quota", "code": 429}, ErrorKind.BUSY),
-    (
-        429,
-        "litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota",
-        ErrorKind.MONEY,
-    ),
-    (
-        429,
-        "You exceeded your current quota, please check your plan and billing details.",
-        ErrorKind.MONEY,
-    ),
-    (
-        429,
-        "You exceeded your current quota, please check your plan and billing details. Please retry"
-        " in 38.4s.",
-        ErrorKind.BUSY,
-    ),
-    (400, {"message": "Budget has been exceeded! Current cost: 9"}, ErrorKind.MONEY),
-    (400, {"message": "No connected db.", "type": "no_db_connection"}, ErrorKind.KEY),
-    (400, "Range of max_tokens should be [1, 8192]", ErrorKind.ANSWER_TOO_LONG),
-    (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5", ErrorKind.BUSY),
-    (429, "Too many tokens, please wait before trying again.", ErrorKind.BUSY),
-    (429, "This would exceed the rate limit of 40,000 input tokens per minute", ErrorKind.BUSY),
-    (429, "Request too large on tokens per min: Limit 9, Requested 15", ErrorKind.OVERFLOW),
-    (402, "Insufficient Balance", ErrorKind.MONEY),
-    (400, "Your credit balance is too low", ErrorKind.MONEY),
-    (403, "blocked", ErrorKind.DENIED),
-    (503, "loading model", ErrorKind.LOADING),
-    (500, {"message": "context canceled"}, ErrorKind.AGAIN),
-    (500, {"message": "context deadline exceeded"}, ErrorKind.AGAIN),
-    (408, None, ErrorKind.AGAIN),
-    (302, None, ErrorKind.REDIRECT),
-    (400, {"message": "roles must alternate"}, ErrorKind.SYSTEM),
-    (451, None, ErrorKind.REFUSED),
-]
+QUOTA = "You exceeded your current quota"
+PLAN = f"{QUOTA}, please check your plan and billing details."
+TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
+    ErrorKind.OVERFLOW: [
+        (400, {"message": "no", "code": "context_length_exceeded"}),
+        (400, {"message": "no", "type": "exceed_context_size_error"}),
+        (413, "Request Entity Too Large"),
+        (429, "Request too large on tokens per min: Limit 9, Requested 15"),
+    ],
+    ErrorKind.FORM: [
+        (400, {"message": "This response_format type is unavailable now"}),
+        (422, "response_format.type `json_schema` is unavailable now at line 1"),
+        (400, {"message": "'response_format.type' must be 'json_schema' or 'text'"}),
+        (400, {"message": "The provided JSON schema contains features not supported"}),
+        (500, {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}),
+        (400, {"message": "'messages' must contain 'json' to use 'json_object'"}),
+        (404, "No endpoints found that can handle the requested parameters."),
+        (400, {"message": "not supported"}),
+    ],
+    ErrorKind.LIMIT: [
+        (400, {"message": "Unsupported parameter: 'max_tokens'", "param": "max_tokens"}),
+        (422, "max_completion_tokens: Extra inputs are not permitted"),
+    ],
+    ErrorKind.ANSWER_TOO_LONG: [
+        (400, "max_tokens is too large: 9. This model supports at most 5 completion tokens"),
+        (400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens"),
+        (400, "Range of max_tokens should be [1, 8192]"),
+    ],
+    ErrorKind.TEMPERATURE: [
+        (400, "'temperature' does not support 0 with this model."),
+        (400, {"message": "only 1 is allowed", "param": "temperature"}),
+    ],
+    ErrorKind.NO_MODEL: [
+        (404, {"message": "The model `x` does not exist or you lack access to it"}),
+        (404, {"message": 'model "x" not found, try pulling it first'}),
+        (400, {"message": "Invalid model name passed in model=x"}),
+        (400, {"message": "x is not a valid model ID"}),
+        (404, {"code": "DeploymentNotFound", "message": "no deployment"}),
+        (404, {"message": "The model `grammar-1` was not found"}),
+    ],
+    ErrorKind.NOT_FOUND: [(404, {"detail": "Not Found"}), (405, {"detail": "Method Not Allowed"})],
+    ErrorKind.MONEY: [
+        (429, {"message": "slow down", "code": "insufficient_quota"}),
+        (429, f"litellm.RateLimitError: RateLimitError: OpenAIException - {QUOTA}"),
+        (429, PLAN),
+        (400, {"message": "Budget has been exceeded! Current cost: 9"}),
+        (402, "Insufficient Balance"),
+        (400, "Your credit balance is too low"),
+    ],
+    ErrorKind.BUSY: [
+        (429, {"message": QUOTA, "code": 429}),
+        (429, f"{PLAN} Please retry in 38.4s."),
+        (429, "Rate limit reached on tokens per min: Limit 9, Used 8, Requested 5"),
+        (429, "Too many tokens, please wait before trying again."),
+        (429, "This would exceed the rate limit of 40,000 input tokens per minute"),
+    ],
+    ErrorKind.KEY: [(400, {"message": "No connected db.", "type": "no_db_connection"})],
+    ErrorKind.DENIED: [(403, "blocked")],
+    ErrorKind.LOADING: [(503, "loading model")],
+    ErrorKind.AGAIN: [
+        (500, {"message": "context canceled"}),
+        (500, {"message": "context deadline exceeded"}),
+        (408, None),
+    ],
+    ErrorKind.REDIRECT: [(302, None)],
+    ErrorKind.SYSTEM: [(400, {"message": "roles must alternate"})],
+    ErrorKind.REFUSED: [(451, None)],
+}
 
 
-@pytest.mark.parametrize(("code", "body", "trouble"), TROUBLES)
-def test_what_an_error_means(code: int, body: object, trouble: ErrorKind) -> None:
-    assert error_kind_of(api_error_of(body, code)) is trouble
-    assert error_kind_of(api_error_of({"error": body}, code)) is trouble
+@pytest.mark.parametrize("kind", TROUBLES)
+def test_what_an_error_means(kind: ErrorKind) -> None:
+    for code, body in TROUBLES[kind]:
+        assert error_kind_of(api_error_of(body, code)) is kind, body
+        assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
 
 
 @pytest.mark.parametrize(
@@ -299,27 +260,18 @@ def test_what_an_error_means(code: int, body: object, trouble: ErrorKind) -> Non
         ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
         ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, None),
-        (
-            "The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
-            32768,
-            None,
-        ),
-        (
-            "max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
-            None,
-            2048,
-        ),
-        (
-            "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
-            None,
-            8192,
-        ),
+        ("The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
+         32_768, None),
+        ("max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
+         None, 2_048),
+        ("max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+         None, 8_192),
         ("`max_tokens` must be less than or equal to `8192`, the maximum value", None, 8_192),
         ("the valid range of max_tokens is [1, 8192]", None, 8_192),
         ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
         ("it is too long", None, None),
     ],
-)
+)  # fmt: skip
 def test_the_numbers_in_the_words_of_an_error_are_read(
     words: str, limit: int | None, longest: int | None
 ) -> None:
@@ -336,21 +288,17 @@ async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on(
             return status(400, f"{words} tokens, whereas you provided {room}.")
         return answer("ok")
 
-    heard = Heard()
-    with ModelServer(script) as server:
-        async with a_client(server, heard=heard) as client:
-            for _ in range(2):
-                assert (await client.ask(a_request(), 4_000)).text == "ok"
-            await client.ask(a_request(), 1_000)
-        assert [chat.body["max_tokens"] for chat in server.chats] == [4_000, 2_048, 2_048, 1_000]
-    (remark,) = heard.remarks
+    async with asking(script) as to:
+        for _ in range(2):
+            assert (await to.ask(room=4_000)).text == "ok"
+        await to.ask(room=1_000)
+        assert [chat.body["max_tokens"] for chat in to.chats] == [4_000, 2_048, 2_048, 1_000]
+    (remark,) = to.heard.remarks
     assert "gives answers of at most 2,048 tokens" in remark
 
 
 async def test_a_server_that_refuses_the_limit_which_it_has_named_stops_the_run() -> None:
     words = "max_tokens is too large. This model supports at most 2048 completion tokens"
-    with ModelServer(lambda _body, _n: status(400, words)) as server:
-        async with a_client(server) as client:
-            with pytest.raises(RunStops, match="allow fewer tokens"):
-                await client.ask(a_request(), 4_000)
-        assert len(server.chats) == 2
+    async with asking(status(400, words)) as to:
+        await to.fails(RunStops, "allow fewer tokens", room=4_000)
+        assert len(to.chats) == 2

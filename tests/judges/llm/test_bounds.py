@@ -26,7 +26,8 @@ from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence
-from tests.judges.llm.asking import ANSWER_TOKENS, a_client, a_request, after, ask_once, failure
+from tests.judges.llm.asking import asking, failed, replied
+from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import (
     MODEL,
     Action,
@@ -87,6 +88,7 @@ def unpacked_by_its_charset() -> Action:
     return Action(200, head + piece * 1_500, content_type="application/json; charset=zlib")
 
 
+MANY_FINDINGS: Final = {"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]}
 HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     "2 GB of gzip": (lambda: packed(2_000), 60, TOO_LONG),
     "2 GB of gzip in an error": (lambda: packed(2_000, code=400), 60, TOO_LONG),
@@ -95,16 +97,10 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     "a lot of packed nothing": (nothing_packed, 60, "an empty body"),
     "packed by its charset": (unpacked_by_its_charset, 60, "no JSON"),
     "an endless drip": (
-        lambda: Action(200, b" ", endless=True, drip=0.02),
-        0.5,
-        "no whole answer within 0.5 s",
+        lambda: Action(200, b" ", endless=True, drip=0.02), 0.5, "no whole answer within 0.5 s"
     ),
-    "a million findings": (
-        lambda: answer(json.dumps({"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]})),
-        60,
-        TOO_LONG,
-    ),
-}
+    "a million findings": (lambda: answer(json.dumps(MANY_FINDINGS)), 60, TOO_LONG),
+}  # fmt: skip
 """What a server does, the seconds that it gets, and what is said of it in the end."""
 
 
@@ -137,41 +133,31 @@ def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str
     assert "in 2 tries" in told[name]
 
 
-async def test_what_is_packed_twice_is_refused_in_words() -> None:
-    action = Action(200, b"", (("content-encoding", "gzip, gzip"),))
-    with after(9, action) as server:
-        assert "packs its answer more than once" in str(await failure(server))
+async def test_what_is_packed_is_read_once() -> None:
+    twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
+    assert "packs its answer more than once" in str(await failed(twice))
 
+    def once(action: Action) -> Action:
+        packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        body = packer.compress(action.body) + packer.flush()
+        return Action(action.status, body, (("content-encoding", "gzip"),))
 
-@pytest.mark.parametrize("code", [200, 400])
-async def test_what_is_packed_once_is_read(code: int) -> None:
-    whole = answer("ok") if code == 200 else status(400, "roles must alternate")
-    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    body = packer.compress(whole.body) + packer.flush()
-    action = Action(code, body, (("content-encoding", "gzip"),))
-    with ModelServer(lambda _body, _n: action) as server:
-        if code == 200:
-            assert (await ask_once(server)).text == "ok"
-        else:
-            assert "roles must alternate" in str(await failure(server))
+    assert (await replied(once(answer("ok")))).text == "ok"
+    words = "roles must alternate"
+    assert words in str(await failed(once(status(400, words))))
 
 
 async def test_an_answer_just_within_the_bound_is_read() -> None:
     text = "x" * (MOST_BYTES - len(answer("").body))
-    with ModelServer(lambda _body, _n: answer(text)) as server:
-        assert (await ask_once(server)).text == text
-    with ModelServer(lambda _body, _n: answer(f"{text}x")) as server:
-        assert TOO_LONG in str(await failure(server))
+    assert (await replied(answer(text))).text == text
+    assert TOO_LONG in str(await failed(answer(f"{text}x")))
 
 
 async def test_a_list_of_models_without_bounds_is_passed_over() -> None:
-    action = status(404, "The model `test-model` does not exist")
     for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
-        with ModelServer(lambda _body, _n: action) as server:
-            server.listing = listed
-            async with a_client(server) as client:
-                with pytest.raises(RunStops, match="knows no model"):
-                    await client.ask(a_request(), ANSWER_TOKENS)
+        async with asking(status(404, "The model `test-model` does not exist")) as to:
+            to.server.listing = listed
+            await to.fails(RunStops, "knows no model")
 
 
 NESTED: Final = 1_000
@@ -195,8 +181,7 @@ NESTED: Final = 1_000
 )
 @pytest.mark.parametrize("code", [200, 400, 404, 429, 500])
 async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> None:
-    with ModelServer(lambda _body, _n: raw(body, code=code)) as server:
-        error = await failure(server)
+    error = await failed(raw(body, code=code))
     assert isinstance(error, TraceFails | RunStops)
     assert len(str(error)) < 1_000
 
@@ -212,19 +197,14 @@ def parsed(text: str) -> Answer:
 
 def test_findings_without_end_are_cut_and_told() -> None:
     findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
-    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": findings}] * 2}
-    read = parsed(json.dumps(said))
+    mode = {"mode": "1.3", "verdict": "present", "findings": findings}
+    other = {"mode": "1.5", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
+    read = parsed(json.dumps({"modes": [mode, mode, other]}))
+    quotes = [f"q{n}" for n in range(MOST_FINDINGS)]
     assert [one.evidence for one in read.findings] == [
-        Evidence(None, f"q{n}") for n in range(MOST_FINDINGS)
+        Evidence(None, quote) for quote in (*quotes, "q")
     ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
-
-
-def test_findings_of_one_mode_leave_room_for_those_of_others() -> None:
-    many = {"mode": "1.1", "verdict": "present", "findings": [{"first": 1}] * 1_000}
-    one = {"mode": "1.3", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
-    read = parsed(json.dumps({"modes": [many, one]}))
-    assert any(one.evidence == Evidence(None, "q") for one in read.findings)
 
 
 @pytest.mark.parametrize("shape", ["list", "dictionary", "bare"])
@@ -256,21 +236,11 @@ def test_beginnings_without_end_are_not_all_read() -> None:
 
 @pytest.mark.slow
 def test_a_run_with_more_findings_than_anybody_reads_comes_to_its_end(tmp_path: Path) -> None:
-    trace = tmp_path / "trace.json"
-    trace.write_text(
-        json.dumps(
-            {
-                "messages": [
-                    {"role": "user", "content": "Find out why the cart is slow."},
-                    {"role": "assistant", "content": "I have looked at it, and it is not."},
-                ]
-            }
-        )
-    )
+    write_runs(tmp_path / "runs", 1, spans=2)
     modes = [{"mode": "1.3", "verdict": "present", "findings": [{}] * 100_000}]
     text = json.dumps({"modes": modes}, separators=(",", ":"))
     with ModelServer(lambda _body, _n: answer(text, tokens_in=5_000)) as server:
-        command = ["judge", str(trace), "--judge", "llm", "--model", MODEL, "--json"]
+        command = ["judge", "runs", "--judge", "llm", "--model", MODEL, "--json"]
         done = subprocess.run(
             [sys.executable, "-m", "mast_tui", *command, "--base-url", server.base_url],
             cwd=tmp_path,

@@ -23,11 +23,6 @@ async def test_a_budget_without_bounds_only_counts() -> None:
     assert budget.tokens == 501_000
 
 
-async def test_money_is_not_kept_to_without_prices() -> None:
-    with pytest.raises(ValueError, match="price"):
-        Budget(Allowance(cost=1.0))
-
-
 async def test_what_was_spent_before_counts() -> None:
     budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
     with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
@@ -36,6 +31,8 @@ async def test_what_was_spent_before_counts() -> None:
 
 
 async def test_money_is_kept_to_as_well_as_tokens() -> None:
+    with pytest.raises(ValueError, match="price"):
+        Budget(Allowance(cost=1.0))
     budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
     budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
     with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
@@ -51,15 +48,11 @@ async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
         await dear.reserve(1_000, 400)
 
 
-async def test_a_try_without_an_answer_gives_back_what_was_put_aside() -> None:
-    budget = Budget(Allowance(1_000))
-    for _ in range(5):
-        budget.release(await budget.reserve(900, 100))
-    assert budget.tokens == 0
-
-
-async def test_releasing_what_is_settled_changes_nothing() -> None:
+async def test_what_is_given_back_is_not_spent_unless_it_was_settled() -> None:
     budget = Budget(Allowance(10_000))
+    for _ in range(5):
+        budget.release(await budget.reserve(9_900, 100))
+    assert budget.tokens == 0
     first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
     budget.settle(first, 1_000, 0)
     budget.release(first)

@@ -55,11 +55,6 @@ async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
     assert result.remarks == ()
 
 
-async def test_a_run_may_have_none() -> None:
-    result = await judge(run_of(10), Model(lambda r, _: says(r)), parameters=WHOLE)
-    assert (result.judgement.findings, result.judgement.judged) == ((), ())
-
-
 async def test_of_several_windows_the_surest_counts() -> None:
     def answers(request: Request, _: int) -> Reply:
         first, last = shown_by(request)
@@ -135,18 +130,16 @@ async def test_what_cannot_be_used_is_asked_for_once_more(
     assert len(model.asked) == 2
 
 
-@pytest.mark.parametrize("decisive", [None, {}, {"decisive": None}])
-async def test_other_shapes_are_read_or_refused(decisive: dict[str, object] | None) -> None:
-    text = json.dumps(decisive if decisive is not None else {"decisive": step(4)})
-    model = Model(lambda r, _: Reply(text, "stop", "text", 1, 1))
-    if decisive == {}:
-        with pytest.raises(Unanswered):
-            await judge(run_of(10), model, parameters=WHOLE)
-        return
-    result = await judge(run_of(10), model, parameters=WHOLE)
-    assert len(result.judgement.findings) == (decisive is None)
+async def test_other_shapes_are_read_or_refused() -> None:
+    for said, found in (({"decisive": step(4)}, 1), ({"decisive": None}, 0), ({"decisive": []}, 0)):
+        model = Model(lambda r, _, said=said: Reply(json.dumps(said), "stop", "text", 1, 1))  # type: ignore[misc]
+        result = await judge(run_of(10), model, parameters=WHOLE)
+        assert len(result.judgement.findings) == len(result.judgement.judged or ()) == found
+    with pytest.raises(Unanswered):
+        await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)
 
 
 def test_how_it_is_asked_for_is_a_part_of_the_judges_name() -> None:
-    names = {Prompt(MAST, parameters).hash for parameters in (Parameters("a-model"), WHOLE, STEPS)}
-    assert len(names) == 3
+    verifying = Parameters("a-model", verify=True)
+    ways = (Parameters("a-model"), WHOLE, STEPS, verifying)
+    assert len({Prompt(MAST, parameters).hash for parameters in ways}) == 4

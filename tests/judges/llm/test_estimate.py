@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import RunSettings, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import Asked, RunSettings, TraceRecord, Workspace, store_judgement
+from tests.judges.llm.bench import traces
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.memory_trace import MemoryTrace
 
@@ -27,11 +26,6 @@ MAST = load_mast()
 def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None = None) -> Setup:
     parameters = Parameters("m", window_tokens=window_tokens, samples=samples)
     return Setup(MAST, parameters, "http://127.0.0.1:1/v1", prices=prices)
-
-
-def traces(folder: Path) -> Iterator[Trace]:
-    for report in scan([folder]):
-        yield from report.traces
 
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
@@ -83,15 +77,15 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
         )
     write_runs(tmp_path / "runs", 1, spans=9)
     before = list(workspace.events())
-    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace)
+    seen: list[Estimate] = []
+    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=seen.append)
+    assert [one.traces for one in seen] == [1, 2, 3]
     assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)
     assert estimate_run(chosen, traces(tmp_path / "runs"), workspace, again=True).to_judge == 3
     assert list(workspace.events()) == before
 
 
 def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
-    from mast_tui.workspace import Asked
-
     trace = MemoryTrace().user("hello")
     workspace = Workspace.open(":memory:")
     guess = estimate_run(setup(), [trace], workspace).tokens_out
@@ -101,11 +95,3 @@ def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
             Asked(run, "t", f"k{number}", "{}", "stop", "text", 10, guess * 2, usable=True)
         )
     assert estimate_run(setup(), [trace], workspace).tokens_out == guess * 2
-
-
-def test_traces_are_let_go_one_by_one(tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs", 5)
-    seen: list[Estimate] = []
-    estimate_run(setup(), traces(tmp_path / "runs"), None, on_trace=seen.append)
-    assert [one.traces for one in seen] == [1, 2, 3, 4, 5]
-    assert sorted(one.tokens_in for one in seen) == [one.tokens_in for one in seen]

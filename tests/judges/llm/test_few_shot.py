@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.gold import Side, gold_of_trace
+from mast_tui.gold import Decision, Said, Side, gold_of_trace
 from mast_tui.judges.llm.prompt.few_shot import (
     Choice,
     FewShotError,
@@ -94,14 +94,12 @@ def test_an_example_shows_the_span_with_the_words_and_the_note() -> None:
     assert len(example.excerpt) < 2_000
 
 
-def test_what_is_shown_is_redacted() -> None:
-    chosen = choose_examples(CASES, MAST, at_hand, Redaction.default(), count=4)
-    assert all("mail@" not in example.excerpt for _, example in chosen)
-
-
-def test_the_same_gold_gives_the_same_examples_in_any_order() -> None:
+def test_the_same_gold_gives_the_same_examples_in_any_order_and_redacted() -> None:
     once = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     assert choose_examples(CASES[::-1], MAST, at_hand, NONE, count=3) == once
+    assert any("mail@" in example.excerpt for _, example in once)
+    redacted = choose_examples(CASES, MAST, at_hand, Redaction.default(), count=3)
+    assert all("mail@" not in example.excerpt for _, example in redacted)
 
 
 def test_long_texts_are_shortened_around_the_words() -> None:
@@ -124,11 +122,11 @@ def test_a_trace_that_is_set_aside_is_never_shown() -> None:
         CASES, MAST, noting, NONE, count=8, may_use=lambda name: name in ("t2", "t4")
     )
     assert {choice.trace_id for choice, _ in chosen} == {"t2", "t4"} == set(seen)
+    with pytest.raises(FewShotError, match="set aside"):
+        choose_examples(CASES, MAST, noting, NONE, may_use=lambda _: False)
 
 
 def test_a_mark_that_was_overruled_is_a_near_miss() -> None:
-    from mast_tui.gold import Decision, Said
-
     sides = (
         side("t", "alice", {"step_repetition": words_at("t", 1)}),
         side("t", "bob", {}, absent=["step_repetition"]),
@@ -165,11 +163,6 @@ def test_why_there_are_none_is_said(cases: list[GoldCase], word: str) -> None:
         choose_examples(cases, MAST, at_hand, NONE)
 
 
-def test_all_set_aside_is_said() -> None:
-    with pytest.raises(FewShotError, match="set aside"):
-        choose_examples(CASES, MAST, at_hand, NONE, may_use=lambda _: False)
-
-
 def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() -> None:
     chosen = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     choices = [choice for choice, _ in chosen]
@@ -192,9 +185,6 @@ def test_built_in_are_a_hit_and_a_near_miss_of_each_mode() -> None:
         assert one.quote is None or one.quote in one.excerpt
     assert len({one.trace_id for one in examples}) > 8
     assert examples == built_in_examples(MAST, NONE)
-
-
-def test_built_in_are_of_mast_alone() -> None:
     other = replace(MAST, id="other", modes=(replace(MAST.modes[0], slug="of_its_own"),))
     with pytest.raises(FewShotError, match="of MAST"):
         built_in_examples(other, NONE)

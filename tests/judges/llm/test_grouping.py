@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -65,17 +64,13 @@ def test_what_cannot_be_used_is_asked_once_more_and_then_told() -> None:
         proposed(server)
 
 
-def test_what_is_sent_where_and_what_it_takes_is_told() -> None:
+def test_what_is_sent_where_is_told_and_more_than_one_request_holds_is_refused() -> None:
     told = what_it_takes(setup_of(), NOTES)
     assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
     assert "1 request, about" in told
     assert "It stops at" in told
-
-
-def test_more_notes_than_one_request_holds_are_refused() -> None:
-    few = replace(setup_of(), parameters=Parameters(MODEL, window_tokens=20))
     with pytest.raises(MastError, match="one request holds 20"):
-        grouping_request(few, NOTES)
+        grouping_request(setup_of(window_tokens=20), NOTES)
 
 
 def test_a_note_is_in_one_group_under_a_name_that_is_no_tag() -> None:

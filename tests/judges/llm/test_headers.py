@@ -12,16 +12,7 @@ from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, asked_wait
 from mast_tui.judges.llm.client.client import MOST_WAIT
 from mast_tui.judges.llm.client.rate_limiter import MOST_SPREAD
 from mast_tui.judges.llm.errors import RunStops, TraceFails
-from tests.judges.llm.asking import (
-    ANSWER_TOKENS,
-    Heard,
-    a_client,
-    a_request,
-    after,
-    ask_once,
-    failure,
-)
-from tests.judges.llm.fake_time import FakeTime
+from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import Action, answer, status
 
 NOW: Final = "Sun, 06 Nov 2033 08:49:37 GMT"
@@ -47,22 +38,8 @@ DATES: Final = [
     "Mon, 01 Jan 2034 00:00:00 " + "(" * 60_000,
 ]
 NUMBERS: Final = [
-    "-1",
-    "-0",
-    "nan",
-    "-nan",
-    "inf",
-    "-Infinity",
-    "1e308",
-    "1e400",
-    "1_0",
-    "0x10",
-    "٣",
-    "1" * 5_000,
-    "0." + "0" * 5_000,
-    "",
-    " ",
-    "120, 120",
+    *("-1", "-0", "nan", "-nan", "inf", "-Infinity", "1e308", "1e400", "1_0", "0x10", "٣"),
+    *("1" * 5_000, "0." + "0" * 5_000, "", " ", "120, 120"),
 ]
 
 
@@ -73,37 +50,14 @@ def test_a_wait_is_a_number_with_bounds_whatever_a_header_says(name: str, value:
     assert wait is None or 0.0 <= wait <= LONGEST_WAIT
 
 
-@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
+PIECES: Final = ("Mon,", "01", "Jan", "2034", FAR, f"-{FAR}", "00:00:00", "GMT", "+2359", "(", ":")
+texts = st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)
+
+
+@given(texts, texts, texts)
 @example(NOW, "", DATES[0])
 def test_no_text_of_a_header_is_too_odd(wait: str, milliseconds: str, date: str) -> None:
     said = asked_wait({"retry-after": wait, "retry-after-ms": milliseconds, "date": date})
-    assert said is None or 0.0 <= said <= LONGEST_WAIT
-
-
-pieces = st.lists(
-    st.sampled_from(
-        [
-            "Mon,",
-            "01",
-            "Jan",
-            "2034",
-            FAR,
-            f"-{FAR}",
-            "00:00:00",
-            "GMT",
-            "+2359",
-            f"+{FAR}",
-            "(",
-            ":",
-        ]
-    ),
-    max_size=8,
-).map(" ".join)
-
-
-@given(pieces, pieces)
-def test_no_date_made_of_pieces_is_too_odd(wait: str, date: str) -> None:
-    said = asked_wait({"retry-after": wait, "date": date})
     assert said is None or 0.0 <= said <= LONGEST_WAIT
 
 
@@ -130,53 +84,41 @@ def test_what_a_header_asks_for(headers: dict[str, str], seconds: float | None) 
 @pytest.mark.parametrize("value", ["86400", "1e300", DATES[0], DATES[1], DATES[5], "inf", "-1"])
 @pytest.mark.parametrize("code", [429, 503])
 async def test_no_header_makes_a_client_wait_for_longer_than_it_will(value: str, code: int) -> None:
-    time, heard = FakeTime(), Heard()
-    with after(1, status(code, headers={"retry-after": value})) as server:
-        async with a_client(server, time=time, heard=heard) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
-    assert time.time - 100.0 <= MOST_WAIT + MOST_SPREAD
-    assert all(len(words) < 120 for words in heard.waits)
+    async with asking(after(1, status(code, headers={"retry-after": value}))) as to:
+        assert (await to.ask()).text == "ok"
+    assert to.waited <= MOST_WAIT + MOST_SPREAD
+    assert all(len(words) < 120 for words in to.heard.waits)
+
+
+CHARSETS: Final = ("zlib", "bz2", "punycode", "idna", "unicode_escape", "utf-7", "x" * 10_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [
-        "application/json; charset=zlib",
-        "application/json; charset=bz2",
-        "application/json; charset=punycode",
-        "application/json; charset=idna",
-        "application/json; charset=unicode_escape",
-        "application/json; charset=utf-7",
-        "application/json; charset=nonsense",
-        "application/json; charset=" + "x" * 10_000,
-        "text/event-stream",
-        ";",
-        "",
-        "\x7f",
+        *(f"application/json; charset={name}" for name in CHARSETS),
+        *("text/event-stream", ";", "", "\x7f"),
     ],
 )
 async def test_no_content_type_changes_how_an_answer_is_read(value: str) -> None:
     right = answer("ünï ok")
-    with after(0, right, Action(200, right.body, content_type=value)) as server:
-        assert (await ask_once(server)).text == "ünï ok"
+    assert (await replied(Action(200, right.body, content_type=value))).text == "ünï ok"
     wrong = status(400, "roles must alternate")
-    with after(9, Action(400, wrong.body, content_type=value)) as server:
-        assert "roles must alternate" in str(await failure(server))
+    error = await failed(Action(400, wrong.body, content_type=value))
+    assert "roles must alternate" in str(error)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "value",
-    ["gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f"],
+    "value", ["gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f"]
 )
 @pytest.mark.parametrize("code", [200, 429])
 async def test_a_content_encoding_that_is_not_so_ends_in_words(value: str, code: int) -> None:
     action = Action(code, b'{"error": "x"}', (("content-encoding", value),))
-    with after(9, action) as server:
-        error = await failure(server, tries=2)
-        assert len(server.chats) <= 2
-    assert isinstance(error, TraceFails)
+    async with asking(action, tries=2) as to:
+        await to.fails(TraceFails)
+        assert len(to.chats) <= 2
 
 
 @pytest.mark.parametrize(
@@ -184,11 +126,9 @@ async def test_a_content_encoding_that_is_not_so_ends_in_words(value: str, code:
     ["", "//", "http://[", "http://\x1b[31m/", "x" * 20_000, "javascript:1", "http://a:99999999/"],
 )
 async def test_a_location_is_named_and_not_gone_to(value: str) -> None:
-    with after(9, Action(302, headers=(("location", value),))) as server:
-        error = await failure(server)
-        assert len(server.requests) == 1
-    assert isinstance(error, RunStops)
-    assert "sends on to" in str(error)
+    async with asking(Action(302, headers=(("location", value),))) as to:
+        error = await to.fails(RunStops, "sends on to")
+        assert len(to.server.requests) == 1
     assert "\x1b" not in str(error)
     assert len(str(error)) < 1_000
 
@@ -196,9 +136,7 @@ async def test_a_location_is_named_and_not_gone_to(value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("content-length", "-1"),
-        ("content-length", "9" * 30),
-        ("content-length", "1, 2"),
+        *(("content-length", value) for value in ("-1", "9" * 30, "1, 2")),
         ("transfer-encoding", "gzip, chunked, nonsense"),
         ("x-request-id", "\x7f" * 1_000),
         ("x-ratelimit-reset-requests", f"{FAR}s"),
@@ -207,6 +145,5 @@ async def test_a_location_is_named_and_not_gone_to(value: str) -> None:
     ],
 )
 async def test_other_headers_end_in_an_answer_or_in_words(name: str, value: str) -> None:
-    with after(1, Action(200, answer("ok").body, ((name, value),))) as server:
-        async with a_client(server) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
+    odd = Action(200, answer("ok").body, ((name, value),))
+    assert (await replied(after(1, odd))).text == "ok"

@@ -118,25 +118,20 @@ async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
     assert await judge(trace, Model(fails), ledger, parameters) == result
 
 
-async def test_a_model_that_reads_nothing_ends_in_words() -> None:
-    def says(request: Request, room: int) -> Reply:
-        raise ContextOverflow("too long")
-
-    with pytest.raises(TraceFails, match="reads"):
-        await judge(run_of(30), Model(says))
+def reads_nothing(request: Request, room: int) -> Reply:
+    raise ContextOverflow("too long")
 
 
-async def test_a_model_that_reads_more_by_now_is_asked_again() -> None:
-    def reads_nothing(request: Request, room: int) -> Reply:
-        raise ContextOverflow("too long")
-
+async def test_a_model_that_reads_nothing_ends_in_words_and_is_asked_again_later() -> None:
     ledger = Kept()
     for _ in range(2):
-        with pytest.raises(TraceFails):
+        with pytest.raises(TraceFails, match="reads"):
             await judge(run_of(30), Model(reads_nothing), ledger)
     model = Model(lambda request, _: answer(request, m1_3=[finding(2, "step 1 of")]))
     result = await judge(run_of(30), model, ledger)
     assert (result.windows, len(model.asked), result.quotes.found) == (1, 1, 1)
+    with pytest.raises(TraceFails, match="no spans"):
+        await judge(MemoryTrace(), Model(fails))
 
 
 def fails(request: Request, room: int) -> Reply:
@@ -177,11 +172,6 @@ async def test_samples_are_asked_apart_and_counted_together() -> None:
     assert found.confidence == pytest.approx(2 / 3)
     assert result.judgement.unsure == ("disobey_task_specification",)
     assert await judge(run_of(10), Model(fails), ledger, parameters) == result
-
-
-async def test_a_trace_without_spans_cannot_be_judged() -> None:
-    with pytest.raises(TraceFails, match="no spans"):
-        await judge(MemoryTrace(), Model(fails))
 
 
 async def test_nothing_is_asked_after_it_was_cancelled() -> None:

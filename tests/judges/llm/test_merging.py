@@ -70,52 +70,36 @@ def part(
 
 
 EARLY, LATE = (0, 50), (45, 95)
+SAME = {
+    "words that overlap": (
+        seen(46, at=(46, 0, 20), shown=EARLY), seen(46, at=(46, 10, 30), shown=LATE)
+    ),
+    "words of one window": (seen(3, 9, at=(5, 0, 20)), seen(5, 20, at=(5, 8, 12))),
+    "half in common": (seen(44, 49, shown=EARLY), seen(46, 51, shown=LATE)),
+    "inside, where both look": (seen(30, 50, shown=EARLY), seen(47, 48, shown=LATE)),
+    "both of the whole trace": (seen(None, shown=EARLY), seen(None, shown=LATE)),
+    "one place to label": (seen(3, 9, at=(3, 0, 5)), seen(3, 9, at=(9, 0, 5))),
+    "one span without words": (seen(4), seen(4, lost=True)),
+}  # fmt: skip
+TWO = {
+    "two modes": (seen(4, mode="forgets"), seen(4)),
+    "two spans": (seen(3), seen(4)),
+    "two places in the text of one span": (seen(4, at=(4, 0, 5)), seen(4, at=(4, 50, 60))),
+    "little in common": (seen(0, 45, shown=EARLY), seen(45, 95, shown=LATE)),
+    "inside, of one window": (seen(0, 9), seen(3, 4)),
+    "partly where both look": (seen(0, 50, shown=EARLY), seen(46, 60, shown=LATE)),
+    "a span and the whole trace": (seen(None), seen(4)),
+}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(
-            seen(46, at=(46, 0, 20), shown=EARLY),
-            seen(46, at=(46, 10, 30), shown=LATE),
-            id="words that overlap",
-        ),
-        pytest.param(
-            seen(3, 9, at=(5, 0, 20)), seen(5, 20, at=(5, 8, 12)), id="words of one window"
-        ),
-        pytest.param(seen(44, 49, shown=EARLY), seen(46, 51, shown=LATE), id="half in common"),
-        pytest.param(
-            seen(30, 50, shown=EARLY), seen(47, 48, shown=LATE), id="inside, where both look"
-        ),
-        pytest.param(seen(None, shown=EARLY), seen(None, shown=LATE), id="both of the whole trace"),
-        pytest.param(seen(3, 9, at=(3, 0, 5)), seen(3, 9, at=(9, 0, 5)), id="one place to label"),
-        pytest.param(seen(4), seen(4, lost=True), id="one span without words"),
-    ],
-)
-def test_one_thing_that_is_seen_twice_is_one_finding(one: Sighting, other: Sighting) -> None:
+@pytest.mark.parametrize("name", [*SAME, *TWO])
+def test_what_is_seen_twice_is_one_finding_and_other_things_are_two(name: str) -> None:
+    one, other = (SAME | TWO)[name]
     for pair in ((one, other), (other, one)):
-        assert len(merged_windows([part(pair[0]), part(pair[1])])) == 1
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(seen(4, mode="forgets"), seen(4), id="two modes"),
-        pytest.param(seen(3), seen(4), id="two spans"),
-        pytest.param(
-            seen(4, at=(4, 0, 5)), seen(4, at=(4, 50, 60)), id="two places in the text of one span"
-        ),
-        pytest.param(seen(0, 45, shown=EARLY), seen(45, 95, shown=LATE), id="little in common"),
-        pytest.param(seen(0, 9), seen(3, 4), id="inside, of one window"),
-        pytest.param(
-            seen(0, 50, shown=EARLY), seen(46, 60, shown=LATE), id="partly where both look"
-        ),
-        pytest.param(seen(None), seen(4), id="a span and the whole trace"),
-    ],
-)
-def test_two_things_stay_two_findings(one: Sighting, other: Sighting) -> None:
-    for pair in ((one, other), (other, one)):
-        assert len(merged_windows([part(*pair)])) == 2
+        if name in SAME:
+            assert len(merged_windows([part(pair[0]), part(pair[1])])) == 1
+        else:
+            assert len(merged_windows([part(*pair)])) == 2
 
 
 def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
@@ -132,26 +116,29 @@ def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("said", "of_windows", "of_samples"),
     [
-        ([ABSENT, ABSENT], ABSENT),
-        ([ABSENT, UNSURE], UNSURE),
-        ([UNSURE, UNSURE], UNSURE),
-        ([ABSENT, None], None),
-        ([UNSURE, None], None),
-        ([None, None], None),
+        ([ABSENT, ABSENT], ABSENT, ABSENT),
+        ([ABSENT, UNSURE], UNSURE, UNSURE),
+        ([UNSURE, UNSURE], UNSURE, UNSURE),
+        ([ABSENT, None], None, ABSENT),
+        ([UNSURE, None], None, UNSURE),
+        ([None, None], None, None),
+        ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT),
+        ([ABSENT, None, None], None, ABSENT),
     ],
 )
-def test_a_mode_has_the_verdict_that_all_its_windows_allow(
-    said: list[VerdictValue | None], verdict: VerdictValue | None
+def test_windows_must_all_allow_a_verdict_and_samples_decide_by_number(
+    said: list[VerdictValue | None],
+    of_windows: VerdictValue | None,
+    of_samples: VerdictValue | None,
 ) -> None:
-    parts = [
-        part(said={"stops": value} if value else {}, modes=("repeats", "stops")) for value in said
-    ]
-    judgement = judgement_of([parts], MODES)
-    assert ("stops" in judgement.unsure) == (verdict is UNSURE)
-    assert ("stops" in (judgement.judged or ())) == (verdict is not None)
-    assert "forgets" not in (judgement.judged or ())
+    parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
+    for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
+        judgement = judgement_of(samples, MODES)
+        assert ("stops" in judgement.unsure) == (verdict is UNSURE)
+        assert ("stops" in (judgement.judged or ())) == (verdict is not None)
+        assert "forgets" not in (judgement.judged or ())
 
 
 def test_what_was_seen_anywhere_is_present_whatever_else_was_said() -> None:
@@ -183,24 +170,6 @@ def test_the_share_of_the_samples_is_the_confidence() -> None:
         ("k3", "k3", 0.75),
         ("k60", "k60", 0.25),
     ]
-
-
-@pytest.mark.parametrize(
-    ("said", "verdict"),
-    [
-        ([ABSENT, ABSENT, UNSURE], ABSENT),
-        ([ABSENT, UNSURE], UNSURE),
-        ([ABSENT, None, None], ABSENT),
-        ([None, None], None),
-    ],
-)
-def test_samples_decide_by_number(
-    said: list[VerdictValue | None], verdict: VerdictValue | None
-) -> None:
-    samples = [[part(said={"stops": value} if value else {})] for value in said]
-    judgement = judgement_of(samples, MODES)
-    assert ("stops" in judgement.unsure) == (verdict is UNSURE)
-    assert ("stops" in (judgement.judged or ())) == (verdict is not None)
 
 
 def test_while_windows_follow_there_is_no_verdict_but_on_what_was_found() -> None:

@@ -14,9 +14,9 @@ from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Fact, Parameters, Window
 from mast_tui.judges.llm.run.judging import Reading
 from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import AnswerKey, Outcome, TraceMeta
 from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace
@@ -62,20 +62,12 @@ def test_a_part_says_that_the_run_goes_on_and_asks_for_notes() -> None:
         }
 
 
-def test_the_same_is_asked_in_the_same_way() -> None:
+def test_the_same_is_asked_in_the_same_way_and_samples_are_told_apart() -> None:
     trace = MemoryTrace().user("Mend it.").call("ls", "{}", "a@x.org").say("Done.")
-    ((_, one),) = requests(trace, redaction=Redaction.default())
-    ((_, two),) = requests(trace, redaction=Redaction.default())
+    one, two = (requests(trace, redaction=Redaction.default())[0][1] for _ in range(2))
     assert one.fingerprint == two.fingerprint
     assert sent(one) == sent(two)
-
-
-def test_samples_are_told_apart() -> None:
-    prompt, _ = prompt_of()
-    view = view_of(said(["x"]))
-    window = Window(0, 0, True, prompt.modes)
-    prints = {prompt.request(view, window, "", sample=n).fingerprint for n in range(3)}
-    assert len(prints) == 3
+    assert len({replace(one, sample=n).fingerprint for n in range(3)}) == 3
 
 
 def test_all_that_is_sent_is_counted() -> None:
@@ -85,14 +77,9 @@ def test_all_that_is_sent_is_counted() -> None:
     assert short.tokens > 3_000
 
 
-def other_taxonomy() -> Taxonomy:
-    values = to_dict(MAST)
-    modes = values["modes"]
-    assert isinstance(modes, list)
-    modes[0]["definition"] += " Always."
-    return from_dict(values, "other.toml")
-
-
+FIRST = replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
+OTHER = from_dict(to_dict(replace(MAST, modes=(FIRST, *MAST.modes[1:]))), "other.toml")
+HINTS = replace(PARAMETERS, hints="judge:rules@0")
 CHANGES = {
     "nothing": Prompt(MAST, PARAMETERS),
     "model": Prompt(MAST, replace(PARAMETERS, model="other")),
@@ -106,6 +93,9 @@ CHANGES = {
     "mode order": Prompt(MAST, replace(PARAMETERS, mode_order=7)),
     "first number": Prompt(MAST, replace(PARAMETERS, first_number=101)),
     "extra": Prompt(MAST, PARAMETERS, extra="patterns"),
+    "definition": Prompt(OTHER, PARAMETERS),
+    "hints": Prompt(MAST, HINTS),
+    "other hints": Prompt(MAST, replace(HINTS, hints="judge:rules@1")),
 }
 
 
@@ -150,11 +140,6 @@ def test_modes_in_another_order_are_the_same_modes() -> None:
     assert [line.split()[1] for line in system.splitlines() if line.startswith("### ")] == codes
 
 
-def test_another_definition_is_another_hash() -> None:
-    other = other_taxonomy()
-    assert Prompt(other, PARAMETERS).hash != Prompt(MAST, PARAMETERS).hash
-
-
 def test_where_an_example_comes_from_is_not_told() -> None:
     example = replace(EXAMPLE, trace_id="secret-trace-name")
     prompt = Prompt(MAST, PARAMETERS, (example,))
@@ -164,17 +149,9 @@ def test_where_an_example_comes_from_is_not_told() -> None:
 
 
 def test_outcome_and_what_is_hidden_from_people_who_work_blind_are_not_told() -> None:
-    class Hiding(MemoryTrace):
-        @property
-        def meta(self) -> TraceMeta:
-            return TraceMeta(
-                task="Mend it.",
-                outcome=Outcome.FAILED,
-                score=0.125,
-                answer_key=AnswerKey(reference=(("ground_truth", "the cache was full"),)),
-            )
-
-    ((_, request),) = requests(Hiding().say("Done."))
+    key = AnswerKey(reference=(("ground_truth", "the cache was full"),))
+    meta = TraceMeta(task="Mend it.", outcome=Outcome.FAILED, score=0.125, answer_key=key)
+    ((_, request),) = requests(MemoryTrace("t", meta).say("Done."))
     assert not any(words in sent(request)[2] for words in ("the cache was full", "0.125", "failed"))
 
 
@@ -208,9 +185,7 @@ def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
     trace = MemoryTrace().user("Mend it.")
     for _ in range(4):
         trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
-    parameters = Parameters("m", hints="judge:rules@0")
-    prompt = Prompt(MAST, parameters)
-    reading = Reading(trace, prompt, parameters, Redaction.default())
+    reading = Reading(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
     assert reading.first is not None
     boundary, _, user = sent(reading.first)
     facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
@@ -219,12 +194,9 @@ def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
     assert len(facts.splitlines()) == 1
 
 
-def test_hints_are_a_part_of_the_judges_name() -> None:
-    with_hints = Prompt(MAST, Parameters("m", hints="judge:rules@2"))
-    assert with_hints.hash != Prompt(MAST, Parameters("m")).hash
-    assert with_hints.hash != Prompt(MAST, Parameters("m", hints="judge:rules@3")).hash
+def test_hints_are_those_of_the_rules_unless_they_are_not_wanted() -> None:
     configured = configured_setup(MAST, JudgeConfiguration(model="m"))
-    assert configured.parameters.hints.startswith("judge:rules@")
+    assert configured.parameters.hints == RulesJudge().name
     without = configured_setup(MAST, JudgeConfiguration(model="m", hints=False))
     assert without.parameters.hints == ""
 
@@ -234,7 +206,7 @@ def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:
     for _ in range(3):
         trace.call("ls", "{}", "cart.py", agent="main")
     trace.say("See issue #5.")
-    parameters = Parameters("m", hints="judge:rules@0", first_number=101)
+    parameters = replace(HINTS, first_number=101)
     prompt = Prompt(MAST, parameters)
     reading = Reading(trace, prompt, parameters, Redaction.none())
     assert reading.first is not None

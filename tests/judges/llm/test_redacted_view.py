@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,16 +16,9 @@ from tests.judges.memory_trace import MemoryTrace
 DEFAULT = Redaction.default()
 
 
-class TaskTrace(MemoryTrace):
+def with_task(task: str) -> MemoryTrace:
     """A trace whose source tells the task."""
-
-    def __init__(self, task: str) -> None:
-        super().__init__()
-        self._task = task
-
-    @property
-    def meta(self) -> TraceMeta:
-        return TraceMeta(task=self._task)
+    return MemoryTrace("t", TraceMeta(task=task))
 
 
 class ReadTrace(MemoryTrace):
@@ -77,7 +71,7 @@ def test_values_have_the_same_numbers_whatever_is_asked_for_first() -> None:
 
 
 def test_everything_that_is_sent_is_redacted() -> None:
-    trace = TaskTrace("Write to ada@x.org").say("I do.", agent="bot ada@x.org")
+    trace = with_task("Write to ada@x.org").say("I do.", agent="bot ada@x.org")
     trace.call("mail ada@x.org", '{"to": "ada@x.org"}', "sent to ada@x.org")
     for _, request in requests(trace, redaction=DEFAULT):
         _, _, user = sent(request)
@@ -103,31 +97,35 @@ def test_long_traces_are_not_kept_as_a_whole() -> None:
     assert 6 < len(trace.read) <= 12
 
 
-def test_a_task_that_is_a_span_is_not_sent_twice() -> None:
-    task = "Find out why the shop is slow. " * 10
-    trace = TaskTrace(task[:100]).user(task).say("I look.")
+TASK = "Find out why the shop is slow."
+
+
+@pytest.mark.parametrize(
+    ("trace", "times", "mark"),
+    [
+        # It is a span, stands within one, or in none.
+        (with_task((TASK * 9)[:100]).user(TASK * 9).say("I look."), 9, "task: see #1]"),
+        (with_task(TASK).say(f"You plan.\n\n{TASK}\n\nBegin.").say("Yes."), 1, "task: see #1]"),
+        (with_task(TASK).say("Done."), 1, "task]"),
+    ],
+)
+def test_a_task_is_sent_once(trace: MemoryTrace, times: int, mark: str) -> None:
     ((_, request),) = requests(trace)
     boundary, _, user = sent(request)
-    assert user.count("Find out why") == task.count("Find out why")
-    assert "task: see #1]" in marked_lines(user, boundary)
+    assert user.count(TASK) == times
+    assert mark in marked_lines(user, boundary)
 
 
 def test_a_later_part_has_the_whole_task() -> None:
-    task = "Find out why the shop is slow."
-    trace = MemoryTrace().user(task)
+    trace = MemoryTrace().user(TASK)
     for _ in range(100):
         trace.say("step by step " * 30)
     parts = requests(trace, 2_000)
     assert len(parts) > 2
     for window, request in parts:
         boundary, _, user = sent(request)
-        assert user.count(task) == 1
+        assert user.count(TASK) == 1
         assert ("task]" in marked_lines(user, boundary)) == (window.first > 0)
-
-
-def test_a_task_without_a_span_is_sent() -> None:
-    ((_, request),) = requests(TaskTrace("Mend it.").say("Done."))
-    assert "task]\nMend it.\n[" in sent(request)[2]
 
 
 def test_a_trace_that_tells_no_task_has_the_first_message_of_the_user() -> None:
@@ -147,15 +145,6 @@ def test_a_header_names_the_call_of_a_result_only_where_it_is_not_above() -> Non
         "#3] tool result | error",
         "#4] tool result | ann | ls | result of #1",
     ]
-
-
-def test_a_task_within_a_longer_message_is_pointed_at() -> None:
-    task = "Find out why the shop is slow."
-    trace = TaskTrace(task).say(f"You are the planner.\n\n{task}\n\nBegin.").say("I look.")
-    ((_, request),) = requests(trace)
-    boundary, _, user = sent(request)
-    assert user.count(task) == 1
-    assert "task: see #1]" in marked_lines(user, boundary)
 
 
 def test_a_secret_in_a_long_name_is_taken_out_before_the_name_is_cut() -> None:

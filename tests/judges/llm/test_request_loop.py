@@ -59,51 +59,58 @@ def number(text: str) -> int:
     return int(text)
 
 
+def loop_of(asks: Scripted, ledger: Kept, room: AnswerRoom | None = None) -> RequestLoop[int]:
+    return RequestLoop(
+        asks, ledger, room or AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
+    )
+
+
 async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
     asks = Scripted(list(script))
-    loop: RequestLoop[int] = RequestLoop(
-        asks, ledger, AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
-    )
-    answer = await loop.answer(REQUEST, number, "#1 to #4")
+    answer = await loop_of(asks, ledger).answer(REQUEST, number, "#1 to #4")
     assert not asks.script
     return answer, asks.rooms
 
 
-async def test_an_answer_that_is_kept_is_not_asked_for_again() -> None:
+@pytest.mark.parametrize(
+    ("script", "answer", "rooms"),
+    [
+        ([reply("0")], 0, [ROOM]),
+        ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
+        ([reply(""), reply("7")], 7, [ROOM, ROOM]),
+        ([reply("12", "length"), reply("123")], 123, [ROOM, 2 * ROOM]),
+        ([ContextOverflow("too long", answer_room=60), reply("7")], 7, [ROOM, 60]),
+        # A cut and a useless answer are each forgiven once.
+        ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
+        ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
+    ],
+)
+async def test_a_question_is_asked_until_its_answer_can_be_used_and_never_again(
+    script: list[Reply | Exception], answer: int, rooms: list[int]
+) -> None:
     ledger = Kept()
-    assert await ask(ledger, reply("0")) == (0, [ROOM])
-    assert await ask(ledger) == (0, [])
-    assert ledger.all == [(reply("0"), True)]
+    assert await ask(ledger, *script) == (answer, rooms)
+    replies = [one for one in script if isinstance(one, Reply)]
+    assert ledger.all == [(one, one is replies[-1]) for one in replies]
+    assert await ask(ledger) == (answer, [])
 
 
-@pytest.mark.parametrize("first", ["nonsense", ""])
-async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(first: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ([reply("a"), reply("b")], "#1 to #4 could not be used, twice: 'b' is no number; it began"),
+        ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
+        ([reply("x"), reply("1", "length"), reply("y")], "could not be used, twice"),
+    ],
+)
+async def test_what_is_of_no_use_twice_fails_in_words_and_is_not_guessed_at(
+    script: list[Reply | Exception], words: str
+) -> None:
     ledger = Kept()
-    assert await ask(ledger, reply(first), reply("7")) == (7, [ROOM, ROOM])
-    assert ledger.all == [(reply(first), False), (reply("7"), True)]
-    assert await ask(ledger) == (7, [])
-
-
-async def test_twice_no_answer_fails_in_words_that_name_the_spans() -> None:
-    ledger = Kept()
-    with pytest.raises(TraceFails, match="#1 to #4 could not be used, twice: 'b' is no number"):
-        await ask(ledger, reply("a"), reply("b"))
-    assert [usable for _, usable in ledger.all] == [False, False]
+    with pytest.raises(TraceFails, match=words):
+        await ask(ledger, *script)
+    assert not any(usable for _, usable in ledger.all)
     assert await ask(ledger, reply("7")) == (7, [ROOM])
-
-
-async def test_a_cut_answer_gets_twice_the_room() -> None:
-    ledger = Kept()
-    assert await ask(ledger, reply("12", "length"), reply("123")) == (123, [ROOM, 2 * ROOM])
-    assert ledger.all == [(reply("12", "length"), False), (reply("123"), True)]
-    assert await ask(ledger) == (123, [])
-
-
-async def test_what_is_cut_twice_is_not_guessed_at() -> None:
-    ledger = Kept()
-    with pytest.raises(TraceFails, match="#1 to #4 was cut twice"):
-        await ask(ledger, reply("12", "length"), reply("123", "length"))
-    assert not ledger.usable
 
 
 THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
@@ -112,53 +119,22 @@ THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
 
 async def test_a_model_that_thinks_gets_four_times_the_room_for_the_whole_run() -> None:
     asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerRoom(4_000)
-    loop: RequestLoop[int] = RequestLoop(
-        asks, ledger, room, lambda request, room: f"{request.user} {room}"
-    )
-    assert await loop.answer(REQUEST, number, "#1") == 7
-    other: RequestLoop[int] = RequestLoop(
-        asks, ledger, room, lambda request, room: f"{request.user} {room}"
-    )
-    assert await other.answer(replace(REQUEST, user=("more",)), number, "#1") == 8
+    assert await loop_of(asks, ledger, room).answer(REQUEST, number, "#1") == 7
+    other = replace(REQUEST, user=("more",))
+    assert await loop_of(asks, ledger, room).answer(other, number, "#1") == 8
     assert asks.rooms == [4_000, 16_000, 16_000]
-
-
-async def test_a_model_that_never_ends_to_think_fails_in_words_that_name_the_option() -> None:
-    asks = Scripted([THOUGHT] * 3)
-    loop: RequestLoop[int] = RequestLoop(
-        asks, Kept(), AnswerRoom(4_000), lambda request, room: f"{request.user} {room}"
-    )
+    endless = Scripted([THOUGHT] * 3)
     with pytest.raises(Unanswered, match=r"thought about #1 until the 32,000 .*--answer-tokens"):
-        await loop.answer(REQUEST, number, "#1")
-    assert asks.rooms == [4_000, 16_000, 32_000]
+        await loop_of(endless, Kept(), AnswerRoom(4_000)).answer(REQUEST, number, "#1")
+    assert endless.rooms == [4_000, 16_000, 32_000]
 
 
 async def test_what_was_wrong_is_said_when_it_is_asked_for_once_more() -> None:
-    ledger = Kept()
     asks = Scripted([reply("x"), reply("y")])
-    loop: RequestLoop[int] = RequestLoop(
-        asks, ledger, AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
-    )
     with pytest.raises(Unanswered, match="it began “y”"):
-        await loop.answer(REQUEST, number, "#1")
+        await loop_of(asks, Kept()).answer(REQUEST, number, "#1")
     assert asks.corrections == [None, Correction("x", "'x' is no number")]
     assert asks.noted == ["'x' is no number", "'y' is no number"]
-
-
-async def test_a_shorter_answer_is_asked_for_where_only_that_was_too_long() -> None:
-    overflow = ContextOverflow("too long", answer_room=60)
-    ledger = Kept()
-    assert await ask(ledger, overflow, reply("7")) == (7, [ROOM, 60])
-    assert await ask(ledger) == (7, [])
-
-
-async def test_a_cut_and_a_useless_answer_are_each_forgiven_once() -> None:
-    script = (reply("x"), reply("1", "length"), reply("123"))
-    assert await ask(Kept(), *script) == (123, [ROOM, ROOM, 2 * ROOM])
-    script = (reply("1", "length"), reply("x"), reply("123"))
-    assert await ask(Kept(), *script) == (123, [ROOM, 2 * ROOM, 2 * ROOM])
-    with pytest.raises(TraceFails):
-        await ask(Kept(), reply("x"), reply("1", "length"), reply("y"))
 
 
 async def test_a_refusal_is_told_shortly_and_on_one_line() -> None:
@@ -183,8 +159,7 @@ async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
 
 
 async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
-    script: list[Reply | Exception] = [ContextOverflow("too long"), reply("7"), reply("8")]
-    asks = Scripted(script)
+    asks = Scripted([ContextOverflow("too long"), reply("7"), reply("8")])
     loop: RequestLoop[int] = RequestLoop(
         asks, Kept(), AnswerRoom(ROOM), lambda request, room: f"{request} {room}"
     )
@@ -261,10 +236,7 @@ async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back
 async def test_until_an_answer_could_be_used_one_task_asks_and_the_others_learn() -> None:
     room = AnswerRoom(4_000)
     asks = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
-    loops = [
-        RequestLoop[int](asks, Kept(), room, lambda request, room: f"{request.user} {room}")
-        for _ in range(4)
-    ]
+    loops = [loop_of(asks, Kept(), room) for _ in range(4)]
     questions = (loop.answer(REQUEST, number, "#1") for loop in loops)
     assert sorted(await asyncio.gather(*questions)) == [0, 1, 2, 3]
     assert asks.rooms == [4_000, 16_000, 16_000, 16_000, 16_000]

@@ -15,7 +15,7 @@ from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.errors import AskError, RunStops
 from mast_tui.judges.llm.request import Parameters
-from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request
+from tests.judges.llm.asking import ANSWER_TOKENS, a_request, after, asking
 from tests.judges.llm.server import (
     MODEL,
     Action,
@@ -68,30 +68,21 @@ async def test_no_error_and_no_log_tells_the_key(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    heard = Heard()
-    with ModelServer(lambda _body, _n: FAILURES[name], models=[KEY, "other"]) as server:
-        async with a_client(server, key=KEY, heard=heard, tries=2) as client:
-            with pytest.raises(AskError) as caught:
-                await client.ask(a_request(), ANSWER_TOKENS)
-            said = repr(client)
-        assert server.chats[0].headers["authorization"] == f"Bearer {KEY}"
-    assert caught.value.__context__ is None
-    assert KEY not in everything_said_by(caught.value)
+    async with asking(FAILURES[name], models=[KEY, "other"], key=KEY, tries=2) as to:
+        error = await to.fails(AskError)
+        said = repr(to.client)
+        assert to.chats[0].headers["authorization"] == f"Bearer {KEY}"
+    assert error.__context__ is None
+    assert KEY not in everything_said_by(error)
     assert caplog.records
     records = "\n".join(f"{each.getMessage()} {each.args!r}" for each in caplog.records)
     assert KEY not in records
     assert KEY not in said
-    assert KEY not in str(heard)
-
-
-async def test_an_answer_does_not_tell_the_key() -> None:
-    with ModelServer(lambda _body, _n: answer(ECHO)) as server:
-        async with a_client(server, key=KEY) as client:
-            reply = await client.ask(a_request(), ANSWER_TOKENS)
-    assert reply.text == "you sent Bearer [key], which is wrong"
+    assert KEY not in str(to.heard)
 
 
 DISGUISED = {
+    "as it is": KEY,
     "its first characters": KEY[:12],
     "its last characters": KEY[-12:],
     "some in its middle": KEY[9:21],
@@ -105,15 +96,11 @@ DISGUISED = {
 @pytest.mark.parametrize("way", DISGUISED)
 async def test_neither_answers_nor_errors_tell_the_key_in_a_disguise(way: str) -> None:
     said = DISGUISED[way]
-    with ModelServer(
-        lambda _body, n: answer(f"<{said}>") if n == 0 else status(401, f"<{said}>")
-    ) as server:
-        async with a_client(server, key=KEY) as client:
-            assert said not in (await client.ask(a_request(), ANSWER_TOKENS)).text
-            with pytest.raises(AskError) as caught:
-                await client.ask(a_request(), ANSWER_TOKENS)
-    assert said not in everything_said_by(caught.value)
-    assert "[key]" in str(caught.value)
+    async with asking(after(1, answer(f"<{said}>"), status(401, f"<{said}>")), key=KEY) as to:
+        assert said not in (await to.ask()).text
+        error = await to.fails(AskError)
+    assert said not in everything_said_by(error)
+    assert "[key]" in str(error)
 
 
 IN_A_PROCESS = f"""
@@ -161,10 +148,8 @@ def test_the_librarys_own_log_does_not_tell_the_key() -> None:
 async def test_neither_traces_nor_the_key_are_sent_on_to_another_place(code: int) -> None:
     with ModelServer() as other:
         moved = Action(code, headers=(("location", f"{other.base_url}/chat/completions"),))
-        with ModelServer(lambda _body, _n: moved) as server:
-            async with a_client(server, key=KEY) as client:
-                with pytest.raises(RunStops, match=f"sends on to .*:{other.port}/"):
-                    await client.ask(a_request(), ANSWER_TOKENS)
+        async with asking(moved, key=KEY) as to:
+            await to.fails(RunStops, f"sends on to .*:{other.port}/")
         assert other.requests == []
 
 
@@ -174,52 +159,47 @@ PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"
 async def test_proxies_of_the_environment_carry_requests_to_other_machines_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with ModelServer() as proxy, ModelServer() as server:
+    with ModelServer() as proxy:
         for name in PROXIES:
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
-        async with a_client(server) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert (len(server.chats), len(proxy.requests)) == (1, 0)
+        async with asking() as to:
+            await to.ask()
+            assert (len(to.chats), len(proxy.requests)) == (1, 0)
         away = "http://llm.example/v1"
         async with Client(Parameters(MODEL), Endpoint(away, KEY, allow_http=True)) as client:
             await client.ask(a_request(), ANSWER_TOKENS)
         assert [seen.path for seen in proxy.requests] == [f"{away}/chat/completions"]
 
 
-async def test_a_proxy_that_cannot_be_used_is_told_in_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("ALL_PROXY", "nonsense://proxy:port")
-    monkeypatch.setenv("all_proxy", "nonsense://proxy:port")
-    with pytest.raises(RunStops, match=r"llm\.example cannot be asked") as caught:
-        Client(Parameters(MODEL), Endpoint("https://llm.example/v1", KEY))
-    assert KEY not in everything_said_by(caught.value)
-
-
 async def test_other_servers_are_not_told_of_an_account_with_openai(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    for name in ("ORG_ID", "PROJECT_ID", "ADMIN_KEY"):
+        monkeypatch.setenv(f"OPENAI_{name}", "ours-1")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    monkeypatch.setenv("OPENAI_ADMIN_KEY", "admin-1")
-    with ModelServer() as server:
-        async with a_client(server) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        headers = server.chats[0].headers
+    async with asking() as to:
+        await to.ask()
+        headers = to.chats[0].headers
     assert not {"openai-organization", "openai-project"} & headers.keys()
     assert headers["authorization"] == "Bearer none"
 
 
-@pytest.mark.parametrize("host", ["exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300])
-def test_an_address_that_the_library_cannot_read_is_refused_in_words(host: str) -> None:
-    with pytest.raises(RunStops):
-        Client(Parameters(MODEL), Endpoint(f"https://{host}/v1", KEY))
-
-
-@pytest.mark.parametrize("model", ["", "two\nlines", "half \ud83d"])
-def test_what_can_be_no_name_of_a_model_is_refused(model: str) -> None:
-    with pytest.raises(RunStops, match="no name of a model"):
-        Client(Parameters(model), Endpoint("http://127.0.0.1:1/v1", KEY))
+@pytest.mark.parametrize(
+    ("model", "host", "words"),
+    [
+        *((MODEL, host, None) for host in ("exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300)),
+        *((model, "llm", "no name of a model") for model in ("", "two\nlines", "half \ud83d")),
+        (MODEL, "llm.example", r"llm\.example cannot be asked"),  # as its proxy cannot be
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(
+    model: str, host: str, words: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if host == "llm.example":
+        for name in ("ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, "nonsense://proxy:port")
+    with pytest.raises(RunStops, match=words) as caught:
+        Client(Parameters(model), Endpoint(f"https://{host}/v1", KEY))
+    assert KEY not in everything_said_by(caught.value)

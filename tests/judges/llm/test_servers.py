@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 
@@ -10,20 +11,18 @@ import pytest
 from mast_tui.judges.llm.client.api_errors import api_error_of, asked_wait, read_api_error
 from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
+from mast_tui.judges.llm.client.rate_limiter import FIRST
+from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
 from mast_tui.workspace import Usage
-from tests.judges.llm.asking import ANSWER_TOKENS, Heard, a_client, a_request, after, ask_once
-from tests.judges.llm.fake_time import FakeTime
-from tests.judges.llm.server import MODEL, Action, ModelServer, answer, document, raw, status
+from tests.judges.llm.asking import after, asking, failed, replied
+from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status
 
 
-def used(usage: Mapping[str, object], text: str = "ok") -> Action:
-    """A right answer with this usage."""
-    said = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+def used(usage: Mapping[str, object]) -> Action:
+    """Answer with this usage."""
+    said = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
     return document({"choices": [said], "usage": usage})
 
 
@@ -33,43 +32,27 @@ def used(usage: Mapping[str, object], text: str = "ok") -> Action:
 @pytest.mark.parametrize(
     ("usage", "tokens_out"),
     [
-        ({"prompt_tokens": 300, "completion_tokens": 50, "total_tokens": 350}, 50),
-        ({"prompt_tokens": 300, "completion_tokens": 50, "total_tokens": 900}, 600),
+        ({"completion_tokens": 50, "total_tokens": 350}, 50),
+        ({"completion_tokens": 50, "total_tokens": 900}, 600),
         (
-            {
-                "prompt_tokens": 300,
-                "completion_tokens": 50,
-                "completion_tokens_details": {"reasoning_tokens": 700},
-            },
+            {"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}},
             700,
         ),
+        ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
     ],
 )
-async def test_what_was_thought_is_counted_wherever_it_stands(
+async def test_what_was_thought_or_read_before_is_counted_wherever_it_stands(
     usage: dict[str, object], tokens_out: int
 ) -> None:
     budget = Budget()
-    with ModelServer(lambda _body, _n: used(usage)) as server:
-        async with a_client(server, budget=budget) as client:
-            reply = await client.ask(a_request(), ANSWER_TOKENS)
+    async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as to:
+        reply = await to.ask()
     assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
+    assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
     assert budget.tokens == 300 + tokens_out
 
 
-async def test_what_a_server_had_read_before_is_told() -> None:
-    usage = {"prompt_tokens": 300, "prompt_tokens_details": {"cached_tokens": 256}}
-    with ModelServer(lambda _body, _n: used(usage)) as server:
-        assert (await ask_once(server)).tokens_cached == 256
-
-
-LONG = "The agent read the file and said that all of its tests had passed. " * 480
-
-
-async def test_a_prompt_that_was_cut_in_silence_is_noticed_from_1_6_times_on() -> None:
-    with ModelServer(lambda _body, _n: answer("ok", tokens_in=4_096)) as server:
-        async with a_client(server) as client:
-            with pytest.raises(ContextOverflow, match="OLLAMA_CONTEXT_LENGTH"):
-                await client.ask(a_request(LONG, tokens=6_700), ANSWER_TOKENS)
+LONG = "The agent read the file and said that all of its tests had passed. " * 500
 
 
 @pytest.mark.parametrize(
@@ -82,20 +65,22 @@ async def test_a_prompt_that_was_cut_in_silence_is_noticed_from_1_6_times_on() -
         (2_048, 2_500, True),
         (4_095, 4_999, False),
         (1_024, 1_300, False),
+        (2_050, 8_000, True),  # 1.6 times as much, whatever the count
+        (7_400, 8_000, False),
     ],
 )
-async def test_a_count_that_is_just_what_a_context_holds_is_a_cut_where_clearly_more_was_sent(
+async def test_a_silent_cut_is_noticed_where_clearly_more_was_sent(
     count: int, tokens: int, cut: bool
 ) -> None:
-    with ModelServer(lambda _body, _n: answer("ok", tokens_in=count)) as server:
-        async with a_client(server) as client:
-            for sample in range(2):
-                asked = client.ask(a_request("same", tokens=tokens, sample=sample), ANSWER_TOKENS)
-                if cut:
-                    with pytest.raises(ContextOverflow, match=f"only {count:,} tokens of about"):
-                        await asked
-                else:
-                    assert (await asked).tokens_in == count
+    text = LONG if tokens == 8_000 else "same"
+    async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as to:
+        for sample in range(2):
+            if cut:
+                words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
+                await to.fails(ContextOverflow, words, text=text, tokens=tokens, sample=sample)
+            else:
+                assert (await to.ask(text, tokens=tokens, sample=sample)).tokens_in == count
+    assert budget.used.tokens_in == 2 * count
 
 
 @pytest.mark.parametrize(
@@ -111,53 +96,134 @@ async def test_a_count_that_is_just_what_a_context_holds_is_a_cut_where_clearly_
 async def test_different_requests_that_count_the_same_were_cut(
     count: int, first: int, second: int, cut: bool
 ) -> None:
-    with ModelServer(lambda _body, _n: answer("ok", tokens_in=count)) as server:
-        async with a_client(server) as client:
-            await client.ask(a_request("one", tokens=first), ANSWER_TOKENS)
-            await client.ask(a_request("one", tokens=first), ANSWER_TOKENS)
-            if cut:
-                with pytest.raises(ContextOverflow) as caught:
-                    await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
-                assert caught.value.context_limit == count
-                assert caught.value.truncated_usage == Usage(1, count, 50)
-            else:
-                await client.ask(a_request("other", tokens=second), ANSWER_TOKENS)
+    async with asking(answer("ok", tokens_in=count)) as to:
+        for _ in range(2):
+            await to.ask("one", tokens=first)
+        if cut:
+            overflow = await to.fails(ContextOverflow, text="other", tokens=second)
+            assert overflow.context_limit == count
+            assert overflow.truncated_usage == Usage(1, count, 50)
+        else:
+            await to.ask("other", tokens=second)
 
 
-async def test_a_server_that_has_read_more_does_not_cut_at_less() -> None:
-    counts = [6_000, 4_096, 4_096]
-    with ModelServer(lambda _body, n: answer("ok", tokens_in=counts[n])) as server:
-        async with a_client(server) as client:
-            for number, tokens in enumerate((6_500, 4_990, 4_600)):
-                await client.ask(a_request(f"{number}", tokens=tokens), ANSWER_TOKENS)
-
-
-async def test_a_count_that_no_context_is_as_small_as_is_not_believed() -> None:
-    with ModelServer(lambda _body, _n: answer("ok", tokens_in=10)) as server:
-        async with a_client(server) as client:
-            reply = await client.ask(a_request(LONG, tokens=6_700), ANSWER_TOKENS)
+async def test_counts_that_tell_of_no_cut() -> None:
+    counts = [6_000, 4_096, 4_096]  # it has read more
+    async with asking(lambda _body, n: answer("ok", tokens_in=counts[n])) as to:
+        for number, tokens in enumerate((6_500, 4_990, 4_600)):
+            await to.ask(f"{number}", tokens=tokens)
+    async with asking(answer("ok", tokens_in=10)) as to:  # no context is as small
+        reply = await to.ask(LONG, tokens=6_700)
     assert (reply.text, reply.counted, reply.tokens_in) == ("ok", False, 6_700)
+    async with asking(answer("ok", tokens_in=600)) as to:  # one token for many characters
+        await to.ask(("=" * 400 + "\nheading\n" + " " * 400) * 40, tokens=12_000)
+
+
+LEFT = 8192 - 4700 - 32
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("action", "room"),
     [
-        "This model's maximum context length is 8192 tokens. However, you requested 8700 tokens"
-        " (4700 in the messages, 4000 in the completion). Please reduce the length.",
-        "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's maximum context"
-        " length is 8192 tokens and your request has 4700 input tokens (4000 > 8192 - 4700).",
+        (
+            status(400, "This model's maximum context length is 8192 tokens. However, you requested"
+                   " 8700 tokens (4700 in the messages, 4000 in the completion)."),
+            LEFT,
+        ),
+        (
+            status(400, "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's"
+                   " maximum context length is 8192 tokens and your request has 4700 input tokens"
+                   " (4000 > 8192 - 4700)."),
+            LEFT,
+        ),
+        (status(400, "it reads 8192 tokens", code="context_length_exceeded"), None),
+        (document({"error": {"message": "8192", "type": "exceed_context_size_error"}}), None),
     ],
-)
-async def test_what_is_left_for_an_answer_is_told_with_an_overflow(words: str) -> None:
-    with after(9, status(400, words)) as server:
-        async with a_client(server) as client:
-            with pytest.raises(ContextOverflow) as caught:
-                await client.ask(a_request(), 4_000)
-    assert caught.value.answer_room == 8192 - 4700 - 32
-    assert "8192" in str(caught.value)
+)  # fmt: skip
+async def test_an_overflow_is_told_with_what_is_left_for_an_answer(
+    action: Action, room: int | None
+) -> None:
+    async with asking(action) as to:
+        overflow = await to.fails(ContextOverflow, "8192", room=4_000)
+        assert len(to.chats) == 1
+    assert overflow.answer_room == room
 
 
 # What is refused
+
+UNKNOWN = status(404, "The model `test-model` does not exist")
+KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (status(401, "Incorrect API key"), "OPENAI_API_KEY"),
+        (status(403, "not in your country"), "not in your country"),
+        (status(429, "over", code="insufficient_quota"), "no credit"),
+        (status(402, "Insufficient Balance"), "no credit"),
+        (Action(307, headers=(("location", "http://127.0.0.1:9/v1"),)), "127.0.0.1:9/v1"),
+        (html(200), "no OpenAI API"),
+        (html(404), "no OpenAI API"),
+        (document({"detail": "Not Found"}, code=404), "no OpenAI API"),
+        (status(400, "max_tokens is too large: 9. At most 5 completion tokens"), "fewer tokens"),
+        *((status(code, "API key not valid. Pass a valid API key."), KEY_WORDS) for code in
+          (400, 401, 403)),
+        (status(400, "No connected db.", type="no_db_connection", code="400"), KEY_WORDS),
+        (
+            status(429, "litellm.RateLimitError: OpenAIException - {'error': {'code':"
+                   " 'insufficient_quota'}}", code="429"),
+            "no credit left",
+        ),
+    ],
+)  # fmt: skip
+async def test_what_no_request_would_get_past_stops_the_run_at_once(
+    action: Action, words: str
+) -> None:
+    async with asking(action, key="sk-secret-1") as to:
+        for _ in range(2):
+            error = await to.fails(RunStops, words)
+        assert len(to.chats) == 1
+    assert "\n" not in str(error)
+
+
+async def test_a_server_that_wants_a_key_says_which_variable_to_set() -> None:
+    assert "set OPENAI_API_KEY" in str(await failed(status(401)))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        status(404, "The model `test-model` does not exist", code="model_not_found"),
+        status(404, 'model "test-model" not found, try pulling it first'),
+        status(400, "test-model is not a valid model ID"),
+        html(404),
+    ],
+)
+async def test_an_unknown_model_is_told_with_those_that_there_are(action: Action) -> None:
+    async with asking(action, models=[f"model-{n}" for n in range(7)]) as to:
+        await to.fails(RunStops, "test-model.*model-0, model-1.*2 more")
+
+
+async def test_sixteen_that_are_stopped_at_once_look_for_the_models_once() -> None:
+    async with asking(UNKNOWN.when_together(16), models=["other"]) as to:
+        ends = await asyncio.gather(*(to.ask() for _ in range(20)), return_exceptions=True)
+        assert (len(to.chats), len(to.server.requests)) == (16, 17)
+    assert {str(end) for end in ends} == {str(ends[0])}
+    assert isinstance(ends[0], RunStops)
+    async with asking(UNKNOWN, models=None) as to:
+        await to.fails(RunStops, "knows no model “test-model”")
+
+
+async def test_any_other_refusal_fails_its_trace_alone_with_the_servers_words() -> None:
+    async with asking(lambda _body, n: html(403) if n == 1 else answer("ok")) as to:
+        await to.ask()
+        await to.fails(TraceFails)
+        await to.ask()
+    async with asking(status(400, "messages: \x1b[31mtoo odd")) as to:
+        error = await to.fails(Unanswered, r"too odd \(400\)")
+        assert len(to.chats) == 1
+    assert "\x1b" not in str(error)
 
 
 @pytest.mark.parametrize(
@@ -176,44 +242,15 @@ async def test_a_system_role_that_is_refused_becomes_one_message_of_the_user(wor
         assert isinstance(messages, list)
         return status(400, words) if messages[0]["role"] == "system" else answer("ok")
 
-    heard = Heard()
-    with ModelServer(script) as server:
-        async with a_client(server, heard=heard) as client:
-            reply = await client.ask(a_request("a trace"), ANSWER_TOKENS)
-        sent = server.chats[-1].body["messages"]
-    assert reply.form == "json_schema"
+    async with asking(script) as to:
+        assert (await to.ask("a trace")).form == "json_schema"
+        sent = to.chats[-1].body["messages"]
     assert isinstance(sent, list)
-    assert [message["role"] for message in sent] == ["user"]
-    assert "Judge in JSON" in sent[0]["content"]
-    assert "a trace" in sent[0]["content"]
-    assert len(heard.remarks) == 1
-
-
-@pytest.mark.parametrize("code", [400, 401, 403])
-async def test_a_key_that_is_not_valid_stops_the_run_whatever_the_status(code: int) -> None:
-    words = "API key not valid. Please pass a valid API key."
-    with after(9, status(code, words)) as server:
-        async with a_client(server, key="sk-wrong") as client:
-            with pytest.raises(RunStops, match="refuses the key that OPENAI_API_KEY holds"):
-                await client.ask(a_request(), ANSWER_TOKENS)
-        assert len(server.chats) == 1
-
-
-async def test_a_quota_that_a_proxy_wraps_in_a_429_stops_the_run() -> None:
-    words = "litellm.RateLimitError: OpenAIException - {'error': {'code': 'insufficient_quota'}}"
-    with after(9, status(429, words, code="429")) as server:
-        async with a_client(server) as client:
-            with pytest.raises(RunStops, match="no credit left"):
-                await client.ask(a_request(), ANSWER_TOKENS)
-
-
-async def test_a_key_that_a_proxy_without_a_database_does_not_know_stops_the_run() -> None:
-    with after(9, status(400, "No connected db.", type="no_db_connection", code="400")) as server:
-        async with a_client(server, key="sk-wrong") as client:
-            for _ in range(2):
-                with pytest.raises(RunStops, match="refuses the key that OPENAI_API_KEY holds"):
-                    await client.ask(a_request(), ANSWER_TOKENS)
-        assert len(server.chats) == 1
+    (message,) = sent
+    assert message["role"] == "user"
+    assert "Judge in JSON" in message["content"]
+    assert "a trace" in message["content"]
+    assert len(to.heard.remarks) == 1
 
 
 # Waits
@@ -257,67 +294,34 @@ def test_a_limit_that_begins_anew_is_a_wait(headers: dict[str, str], seconds: fl
     assert asked_wait({**named, "retry-after": "9"}) == 9.0
 
 
+RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
+
+
 @pytest.mark.parametrize(
-    ("action", "seconds"),
+    ("action", "times", "seconds"),
     [
-        (status(429, "busy", details=[{"@type": "x", "retryDelay": "38s"}]), 38.0),
-        (status(429, "Rate limit reached. Please try again in 2.1s."), 2.1),
-        (
-            status(
-                429,
-                headers={"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"},
-            ),
-            20.0,
-        ),
+        (status(429, "busy", details=[{"@type": "x", "retryDelay": "38s"}]), 3, 38.0),
+        (status(429, "Rate limit reached. Please try again in 2.1s."), 3, 2.1),
+        (status(429, headers=RESET), 3, 20.0),
+        (status(503, "Loading model", code=503, type="unavailable_error"), 40, 5.0),
     ],
-    ids=["retryDelay", "words", "reset"],
+    ids=["retryDelay", "words", "reset", "loading"],
 )
 async def test_a_wait_that_stands_elsewhere_than_in_its_header_is_kept(
-    action: Action, seconds: float
+    action: Action, times: int, seconds: float
 ) -> None:
-    time = FakeTime()
-    with after(3, action) as server:
-        async with a_client(server, time=time, tries=2) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
-        assert len(server.chats) == 4, "waits use up no tries"
-    assert 3 * seconds <= time.time - 100.0 <= 3 * seconds * 1.5
+    async with asking(after(times, action), tries=2) as to:
+        assert (await to.ask()).text == "ok"
+        assert len(to.chats) == times + 1, "waits use up no tries"
+    assert times * seconds <= to.waited <= times * seconds * 1.5
+    assert times == 3 or "loads the model" in to.heard.waits[0]
 
 
-async def test_a_model_that_is_being_loaded_is_waited_for() -> None:
-    time, heard = FakeTime(), Heard()
-    with after(40, status(503, "Loading model", code=503, type="unavailable_error")) as server:
-        async with a_client(server, time=time, heard=heard, tries=3) as client:
-            assert (await client.ask(a_request(), ANSWER_TOKENS)).text == "ok"
-    assert 200.0 <= time.time - 100.0 <= 300.0
-    assert "loads the model" in heard.waits[0]
-
-
-# Where the answer stands
-
-
-@pytest.mark.parametrize(
-    "action",
-    [
-        answer(None, tool_calls=[{"function": {"name": "judge", "arguments": '{"a": 1}'}}]),
-        answer("", reasoning_content='so {"a": 1}'),
-        answer(None, reasoning='{"a": 1}'),
-    ],
-)
-async def test_an_answer_in_a_call_or_in_the_reasoning_is_found(action: Action) -> None:
-    with ModelServer(lambda _body, _n: action) as server:
-        assert '{"a": 1}' in (await ask_once(server)).text
-
-
-@pytest.mark.parametrize(
-    ("reason", "finish"), [("MAX_TOKENS", "length"), ("STOP", "stop"), ("SAFETY", "refusal")]
-)
-async def test_reasons_in_capitals_are_read(reason: str, finish: str) -> None:
-    with ModelServer(lambda _body, _n: answer("half", finish=reason)) as server:
-        assert (await ask_once(server)).finish == finish
+# Answers that are streamed
 
 
 def events(*chunks: object) -> Action:
-    """A response that comes in pieces."""
+    """Answer in pieces."""
     lines = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
     body = "".join(f"data: {line}\n\n" for line in lines)
     return raw(body.encode(), content_type="text/event-stream")
@@ -327,40 +331,30 @@ def piece(finish: str | None = None, **delta: object) -> dict[str, object]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
-async def test_an_answer_that_a_server_streams_unasked_is_put_together() -> None:
-    usage = {"prompt_tokens": 300, "completion_tokens": 7}
-    action = events(
+CALLS = [{"index": 0, "function": {"arguments": part}} for part in ('{"a"', ": 1}")]
+STREAMS = [
+    events(
         piece(role="assistant", content=""),
         piece(reasoning_content="hm"),
         piece(content='{"a"'),
         piece(content=": 1}"),
         piece("stop"),
-        {"choices": [], "usage": usage},
+        {"choices": [], "usage": {"prompt_tokens": 300, "completion_tokens": 7}},
         "[DONE]",
-    )
-    with ModelServer(lambda _body, _n: action) as server:
-        reply = await ask_once(server)
+    ),
+    events(*(piece(tool_calls=[call]) for call in CALLS), piece("tool_calls")),
+]
+
+
+async def test_what_a_server_streams_unasked_is_put_together() -> None:
+    reply, call = [await replied(stream) for stream in STREAMS]
     assert (reply.text, reply.finish) == ('{"a": 1}', "stop")
     assert (reply.tokens_in, reply.tokens_out) == (300, 7)
-
-
-async def test_a_streamed_call_and_a_streamed_error_are_read_too() -> None:
-    calls = [{"index": 0, "function": {"arguments": part}} for part in ('{"a"', ": 1}")]
-    action = events(*(piece(tool_calls=[call]) for call in calls), piece("tool_calls"))
-    with ModelServer(lambda _body, _n: action) as server:
-        assert (await ask_once(server)).text == '{"a": 1}'
-    error = events({"error": {"message": "no such key", "code": 401}})
-    with ModelServer(lambda _body, _n: error) as server:
-        async with a_client(server, key="sk-1") as client:
-            with pytest.raises(RunStops, match="refuses the key"):
-                await client.ask(a_request(), ANSWER_TOKENS)
-
-
-async def test_a_stream_that_breaks_off_is_no_answer_and_says_so() -> None:
-    with ModelServer(lambda _body, _n: events(piece(content="{"))) as server:
-        async with a_client(server) as client:
-            with pytest.raises(Unanswered, match="a stream that cannot be read"):
-                await client.ask(a_request(), ANSWER_TOKENS)
+    assert call.text == '{"a": 1}'
+    async with asking(events({"error": {"message": "no such key", "code": 401}}), key="k") as to:
+        await to.fails(RunStops, "refuses the key")
+    async with asking(events(piece(content="{"))) as to:
+        await to.fails(Unanswered, "a stream that cannot be read")
 
 
 # Addresses, and what else is sent
@@ -387,31 +381,17 @@ async def test_hosts_of_azure_and_no_others_get_the_key_in_their_own_header(
         assert client.default_headers.get("api-key") == ("a-key" if sent else None)
 
 
-async def test_what_stands_behind_the_address_goes_with_each_request() -> None:
-    with ModelServer() as server:
-        url = f"{server.base_url}?api-version=2024-06-01"
-        async with a_client(server, base_url=url) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        assert server.chats[0].path == "/v1/chat/completions?api-version=2024-06-01"
-
-
-async def test_own_headers_and_parameters_are_sent() -> None:
+async def test_all_that_is_configured_is_sent_with_what_was_wrong_before() -> None:
     parameters = Parameters(MODEL, extra_body=(("reasoning_effort", "low"), ("seed", 7)))
-    with ModelServer() as server:
-        async with Client(
-            parameters, Endpoint(server.base_url, "k", headers={"x-team": "sre"})
-        ) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-        seen = server.chats[0]
+    async with asking(
+        parameters=parameters, headers={"x-team": "sre"}, path="?api-version=2024-06-01"
+    ) as to:
+        await to.ask(correction=Correction("{broken", "it breaks off"))
+        (seen,) = to.chats
+    assert seen.path == "/v1/chat/completions?api-version=2024-06-01"
     assert seen.headers["x-team"] == "sre"
     assert (seen.body["reasoning_effort"], seen.body["seed"]) == ("low", 7)
-
-
-async def test_what_was_wrong_is_said_with_the_answer_that_was() -> None:
-    with ModelServer() as server:
-        async with a_client(server) as client:
-            await client.ask(a_request(), ANSWER_TOKENS, Correction("{broken", "it breaks off"))
-        messages = server.chats[0].body["messages"]
+    messages = seen.body["messages"]
     assert isinstance(messages, list)
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[2]["content"] == "{broken"
@@ -433,32 +413,21 @@ async def test_what_was_wrong_is_said_with_the_answer_that_was() -> None:
     ],
 )
 async def test_at_most_eight_requests_are_sent_before_one_is_of_use(action: Action) -> None:
-    time = FakeTime()
-    with ModelServer(lambda _body, _n: action) as server:
-        async with Client(
-            Parameters(MODEL),
-            Endpoint(server.base_url, "k"),
-            limiter=RateLimiter(16, timing=time.timing, first=FIRST),
-            timing=time.timing,
-        ) as client:
-            ends = []
-            for _ in range(12):
-                with pytest.raises((RunStops, Unanswered)) as caught:
-                    await client.ask(a_request(), ANSWER_TOKENS)
-                ends.append(caught.value)
-        assert len(server.chats) <= 8
+    async with asking(action, first=FIRST) as to:
+        ends = []
+        for _ in range(12):
+            with pytest.raises((RunStops, Unanswered)) as caught:
+                await to.ask()
+            ends.append(caught.value)
+        assert len(to.chats) <= 8
     assert isinstance(ends[-1], RunStops)
     assert "none of 8 requests" in str(ends[-1])
 
 
 async def test_once_an_answer_was_of_use_all_may_ask() -> None:
-    limiter = RateLimiter(16, first=FIRST)
-    assert limiter.allowed == 1
-    with ModelServer() as server:
-        async with Client(
-            Parameters(MODEL), Endpoint(server.base_url, "k"), limiter=limiter
-        ) as client:
-            await client.ask(a_request(), ANSWER_TOKENS)
-            assert limiter.allowed == 1
-            client.note(None)
-            assert limiter.allowed == 16
+    async with asking(first=FIRST) as to:
+        assert to.client.limiter.allowed == 1
+        await to.ask()
+        assert to.client.limiter.allowed == 1
+        to.client.note(None)
+        assert to.client.limiter.allowed == 16

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.estimate import Estimate, estimate_run
-from mast_tui.judges.llm.run.running import ModelRunSummary, run_model_judge
-from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.estimate import estimate_run
 from mast_tui.judges.runner import Step
-from mast_tui.taxonomy.loader import from_dict, load_mast
-from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.library import scan
-from mast_tui.traces.model import Trace
-from mast_tui.workspace import Asked, Workspace
+from mast_tui.taxonomy.loader import from_dict
+from mast_tui.workspace import Asked
+from tests.judges.llm.bench import Bench, traces
 from tests.judges.llm.made_answers import said
-from tests.judges.llm.server import Action, ModelServer, Script, answer, status
+from tests.judges.llm.server import Action, Script, answer, status
 
 pytestmark = pytest.mark.slow
 
-MAST = load_mast()
-FEW = from_dict(
-    {
-        "id": "few",
-        "version": "1",
-        "categories": [{"id": "all"}],
-        "modes": [
-            {"slug": "late", "code": "1", "name": "Late", "category": "all"},
-            {"slug": "loop", "code": "1.3", "name": "Loop", "category": "all"},
-        ],
-    },
-    "few.toml",
-)
+MODES = [
+    {"slug": "late", "code": "1", "name": "Late", "category": "all"},
+    {"slug": "loop", "code": "1.3", "name": "Loop", "category": "all"},
+]
+FEW = from_dict({"id": "few", "version": "1", "categories": [{"id": "all"}], "modes": MODES})
 """Two modes, whose instructions leave room for a trace in 4,096 tokens."""
 
 REAL_SHARE = 1.1
@@ -107,21 +92,16 @@ def vllm(context: int) -> Script:
 def says_nothing(context: int) -> Script:
     """Refuses a prompt that is too long without a number."""
 
-    def script(body: dict[str, Any], _n: int) -> Action:
-        if tokens_of(body) > context:
-            return status(400, "Prompt is too long", code="context_length_exceeded")
-        return whole(body)
-
-    return script
+    refused = status(400, "Prompt is too long", code="context_length_exceeded")
+    return lambda body, _n: refused if tokens_of(body) > context else whole(body)
 
 
 def ollama(context: int) -> Script:
     """Cuts a prompt that is too long, and counts what is left."""
 
-    def script(body: dict[str, Any], _n: int) -> Action:
-        return answer(said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT)
-
-    return script
+    return lambda body, _n: answer(
+        said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT
+    )
 
 
 def thinking(tokens: int) -> Script:
@@ -152,67 +132,29 @@ def wordy(tokens: int) -> Script:
 
 def useless_at_first(body: dict[str, Any], n: int) -> Action:
     """Each question is answered without JSON first."""
-    if len(body["messages"]) < 3:
-        return answer("Nothing of note.", tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
-    return answer(
-        json.dumps({"modes": dict.fromkeys(("1", "1.3"), "absent")}),
-        tokens_in=tokens_of(body),
-        tokens_out=WORDS_OUT,
-    )
+    modes = {"modes": dict.fromkeys(("1", "1.3"), "absent")}
+    text = "Nothing of note." if len(body["messages"]) < 3 else json.dumps(modes)
+    return answer(text, tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
 
 
 def counts_alike(count: int) -> Script:
     """Reads everything, and counts the same for all requests."""
-
-    def script(body: dict[str, Any], _n: int) -> Action:
-        return answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
-
-    return script
+    return lambda body, _n: answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    place = Workspace.open(tmp_path / "workspace.db")
-    yield place
-    place.close()
+def small(bench: Bench) -> Bench:
+    """A bench on which two modes are asked about, by eight at a time."""
+    return replace(bench, taxonomy=FEW, concurrency=8)
 
 
-def write_runs(folder: Path, count: int, words: int, spans: int = 10) -> Path:
-    """So many runs, whose spans have so many words each."""
-    folder.mkdir(exist_ok=True)
-    for number in range(count):
-        texts = [f"run {number} step {n} " + f"word{n} " * (words + number) for n in range(spans)]
-        roles = ("user", "assistant")
-        messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
-        (folder / f"run-{number:02d}.json").write_text(json.dumps(messages))
-    return folder
-
-
-def traces(folder: Path) -> Iterator[Trace]:
-    for report in scan([folder]):
-        yield from report.traces
-
-
-def setup_for(server: ModelServer, taxonomy: Taxonomy = FEW, **parameters: Any) -> Setup:
-    return Setup(
-        taxonomy=taxonomy,
-        parameters=Parameters("test-model", **parameters),
-        base_url=server.base_url,
-        concurrency=8,
-    )
-
-
-def judged(setup: Setup, folder: Path, workspace: Workspace) -> ModelRunSummary:
-    return asyncio.run(run_model_judge(setup, traces(folder), workspace))
-
-
-def usable_answers(workspace: Workspace) -> list[Asked]:
+def usable_answers(bench: Bench) -> list[Asked]:
     """The answers on which judgements may rest."""
     return [
         answered
-        for run in workspace.runs()
-        for trace in workspace.traces()
-        for answered in workspace.answers_about(run.id, trace.trace_id)
+        for run in bench.workspace.runs()
+        for trace in bench.workspace.traces()
+        for answered in bench.workspace.answers_about(run.id, trace.trace_id)
         if answered.usable and answered.finish == "stop"
     ]
 
@@ -223,124 +165,108 @@ def usable_answers(workspace: Workspace) -> list[Asked]:
 @pytest.mark.parametrize("context", [4_096, 8_192])
 @pytest.mark.parametrize("server_like", [llama_cpp, vllm, says_nothing, ollama])
 def test_windows_are_split_until_a_server_reads_them(
-    server_like: Callable[[int], Script], context: int, tmp_path: Path, workspace: Workspace
+    server_like: Callable[[int], Script], context: int, small: Bench
 ) -> None:
     assert FIRST < 8
-    runs = write_runs(tmp_path / "runs", 4, words=300)
-    with ModelServer(server_like(context)) as server:
-        setup = setup_for(server)
-        summary = judged(setup, runs, workspace)
-        read = [min(tokens_of(chat.body), context + 1) for chat in server.chats]
-    assert summary.stopped is None
-    assert dict(+summary.steps) == {Step.JUDGED: 4}, summary.failed
-    assert summary.failed == []
+    small.write_long(4, words=300)
+    small.server.script = server_like(context)
+    summary = small.judge()
+    assert (summary.stopped, summary.failed) == (None, [])
+    assert dict(+summary.steps) == {Step.JUDGED: 4}
+    read = [min(tokens_of(chat.body), context + 1) for chat in small.chats]
     assert max(read) > context, "the first request was short enough"
-    assert all(answered.tokens_in < context for answered in usable_answers(workspace))
+    assert all(answered.tokens_in < context for answered in usable_answers(small))
 
 
 @pytest.mark.parametrize("context", [2_048, 4_096])
 @pytest.mark.parametrize("server_like", [llama_cpp, vllm, ollama])
 def test_instructions_that_are_longer_than_the_context_stop_the_run_at_once(
-    server_like: Callable[[int], Script], context: int, tmp_path: Path, workspace: Workspace
+    server_like: Callable[[int], Script], context: int, bench: Bench
 ) -> None:
-    runs = write_runs(tmp_path / "runs", 4, words=50)
-    with ModelServer(server_like(context)) as server:
-        setup = setup_for(server, MAST)
-        summary = judged(setup, runs, workspace)
-        assert len(server.chats) <= setup.concurrency
-    assert summary.stopped is not None
-    instructions = setup.prompt.system.tokens
-    assert f"reads {context:,} tokens" in summary.stopped
-    assert f"about {instructions:,}, an answer up to 4,000 (--answer-tokens)" in summary.stopped
+    bench.write_long(4, words=50)
+    bench.server.script = server_like(context)
+    stopped = bench.judge().stopped
+    assert len(bench.chats) <= bench.concurrency
+    assert stopped is not None
+    instructions = bench.setup().prompt.system.tokens
+    assert f"reads {context:,} tokens" in stopped
+    assert f"about {instructions:,}, an answer up to 4,000 (--answer-tokens)" in stopped
     for option in ("--window-tokens", "llama.cpp -c", "OLLAMA_CONTEXT_LENGTH", "--taxonomy"):
-        assert option in summary.stopped
+        assert option in stopped
 
 
 def test_a_server_that_finds_everything_too_long_is_given_up_with_the_numbers(
-    tmp_path: Path, workspace: Workspace
+    small: Bench,
 ) -> None:
-    runs = write_runs(tmp_path / "runs", 6, words=300)
-    with ModelServer(says_nothing(10)) as server:
-        summary = judged(setup_for(server), runs, workspace)
-    assert summary.stopped is not None
-    assert "3 traces in a row failed for the same reason" in summary.stopped
-    assert "Prompt is too long" in summary.stopped
-    assert "4,000 (--answer-tokens)" in summary.stopped
+    small.write_long(6, words=300)
+    small.server.script = says_nothing(10)
+    guess = small.estimate()
+    stopped = small.judge().stopped
+    assert small.estimate() == guess, "notes on what was too long do not make answers free"
+    assert guess.tokens_out > 0
+    assert stopped is not None
+    assert "3 traces in a row failed for the same reason" in stopped
+    assert "Prompt is too long" in stopped
+    assert "4,000 (--answer-tokens)" in stopped
 
 
 # Cuts in silence
 
 
 @pytest.mark.parametrize("words", [120, 170])
-def test_small_traces_that_are_cut_alike_are_not_judged_so(
-    words: int, tmp_path: Path, workspace: Workspace
-) -> None:
+def test_small_traces_that_are_cut_alike_are_not_judged_so(words: int, small: Bench) -> None:
     """All are within a tenth of each other, and read but for the end."""
-    runs = write_runs(tmp_path / "runs", 3, words=words)
-    with ModelServer(ollama(4_096)) as server:
-        setup = setup_for(server)
-        sizes = [estimate_run(setup, [trace], None).tokens_in for trace in traces(runs)]
-        assert min(sizes) > 4_096
-        assert max(sizes) < 1.1 * min(sizes)
-        summary = judged(setup, runs, workspace)
-        again = judged(setup, runs, workspace)
+    small.write_long(3, words=words)
+    small.server.script = ollama(4_096)
+    sizes = [estimate_run(small.setup(), [trace], None).tokens_in for trace in traces(small.runs)]
+    assert 4_096 < min(sizes) <= max(sizes) < 1.1 * min(sizes)
+    summary = small.judge()
     assert dict(+summary.steps) == {Step.JUDGED: 3}
-    assert summary.suggestions == len(workspace.labels(annotator=setup.judge))
-    assert dict(+again.steps) == {Step.KNOWN: 3}
-    assert all(answered.tokens_in < 4_096 for answered in usable_answers(workspace))
+    assert summary.suggestions == len(small.workspace.labels(annotator=summary.judge))
+    assert dict(+small.judge().steps) == {Step.KNOWN: 3}
+    assert all(answered.tokens_in < 4_096 for answered in usable_answers(small))
 
 
 @pytest.mark.parametrize("words", [50, 120, 300])
 def test_a_server_that_counts_alike_for_everything_is_asked_for_what_may_fit(
-    words: int, tmp_path: Path, workspace: Workspace
+    words: int, small: Bench
 ) -> None:
-    runs = write_runs(tmp_path / "runs", 5, words=words)
-    with ModelServer(counts_alike(4_096)) as server:
-        summary = judged(setup_for(server), runs, workspace)
-        assert len(server.chats) < 60
-        again = judged(setup_for(server), runs, workspace)
-    assert dict(+summary.steps) == {Step.JUDGED: 5}
-    assert dict(+again.steps) == {Step.KNOWN: 5}
+    small.write_long(5, words=words)
+    small.server.script = counts_alike(4_096)
+    assert dict(+small.judge().steps) == {Step.JUDGED: 5}
+    assert len(small.chats) < 60
+    assert dict(+small.judge().steps) == {Step.KNOWN: 5}
 
 
-def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(
-    tmp_path: Path, workspace: Workspace
-) -> None:
+def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(small: Bench) -> None:
     """A context of no usual size is noticed by the second of two requests that differ."""
-    runs = write_runs(tmp_path / "runs", 1, words=170)
-    other = write_runs(tmp_path / "other", 1, words=200)
-    with ModelServer(ollama(4_500)) as server:
-        setup = replace(setup_for(server), concurrency=1)
-
-        def both() -> Iterator[Trace]:
-            yield from traces(runs)
-            yield from traces(other)
-
-        summary = asyncio.run(run_model_judge(setup, both(), workspace))
-        [run] = workspace.runs()
-        assert dict(+summary.steps) == {Step.JUDGED: 1, Step.FAILED: 1}
-        (failed,) = summary.failed
-        assert failed.problem is not None
-        assert "read only 4,500 tokens" in failed.problem
-        noted = {trace.trace_id: trace.problem for trace in run.traces}
-        assert noted[failed.trace_id] == failed.problem
-        assert not workspace.labels(trace_id=failed.trace_id, annotator=setup.judge)
-        assert summary.suggestions == len(workspace.labels(annotator=setup.judge))
-        assert estimate_run(setup, traces(runs), workspace).to_judge == 1
-        again = asyncio.run(run_model_judge(setup, both(), workspace))
+    runs = small.write_long(1, words=170)
+    other = small.write_long(1, words=200, name="other")
+    small.server.script = ollama(4_500)
+    summary = small.judge(runs, other, concurrency=1)
+    [run] = small.workspace.runs()
+    assert dict(+summary.steps) == {Step.JUDGED: 1, Step.FAILED: 1}
+    (failed,) = summary.failed
+    assert failed.problem is not None
+    assert "read only 4,500 tokens" in failed.problem
+    noted = {trace.trace_id: trace.problem for trace in run.traces}
+    assert noted[failed.trace_id] == failed.problem
+    labels = small.workspace.labels(annotator=summary.judge)
+    assert summary.suggestions == len(labels)
+    assert failed.trace_id not in {label.trace_id for label in labels}
+    assert small.estimate(runs).to_judge == 1
+    again = small.judge(runs, other, concurrency=1)
     assert dict(+again.steps) == {Step.JUDGED: 1, Step.KNOWN: 1}
 
 
 # Thinking, and what it takes
 
 
-def test_only_one_request_pays_for_the_room_that_thinking_needs(
-    tmp_path: Path, workspace: Workspace
-) -> None:
-    runs = write_runs(tmp_path / "runs", 10, words=20)
-    with ModelServer(thinking(9_000)) as server:
-        summary = judged(setup_for(server), runs, workspace)
-        assert [room_of(chat.body) for chat in server.chats] == [4_000] + [16_000] * 10
+def test_only_one_request_pays_for_the_room_that_thinking_needs(small: Bench) -> None:
+    small.write_long(10, words=20)
+    small.server.script = thinking(9_000)
+    summary = small.judge()
+    assert [room_of(chat.body) for chat in small.chats] == [4_000] + [16_000] * 10
     assert summary.steps[Step.JUDGED] == 10
     assert summary.usage.tokens_out == 4_000 + 10 * 9_000
 
@@ -360,29 +286,13 @@ TELLING: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", TELLING)
-def test_after_one_trace_the_estimate_is_near_to_what_is_spent(
-    name: str, tmp_path: Path, workspace: Workspace
-) -> None:
-    first = write_runs(tmp_path / "first", 1, words=301)
-    others = write_runs(tmp_path / "others", 11, words=300)
-    with ModelServer(TELLING[name]) as server:
-        setup = setup_for(server)
-        assert judged(setup, first, workspace).steps[Step.JUDGED] == 1
-        expected = estimate_run(setup, traces(others), workspace)
-        summary = judged(setup, others, workspace)
+def test_after_one_trace_the_estimate_is_near_to_what_is_spent(name: str, small: Bench) -> None:
+    first = small.write_long(1, words=301, name="first")
+    others = small.write_long(11, words=300, name="others")
+    small.server.script = TELLING[name]
+    assert small.judge(first).steps[Step.JUDGED] == 1
+    expected = small.estimate(others)
+    summary = small.judge(others)
     assert summary.steps[Step.JUDGED] == 11
     assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
     assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5
-
-
-def test_notes_of_requests_that_were_too_long_do_not_make_answers_free(
-    tmp_path: Path, workspace: Workspace
-) -> None:
-    runs = write_runs(tmp_path / "runs", 2, words=300)
-    with ModelServer(says_nothing(10)) as server:
-        setup = setup_for(server)
-        guess: Estimate = estimate_run(setup, traces(runs), workspace)
-        summary = judged(setup, runs, workspace)
-        assert summary.steps[Step.FAILED] == 2
-        assert estimate_run(setup, traces(runs), workspace) == guess
-    assert guess.tokens_out > 0

@@ -13,11 +13,9 @@ from mast_tui.judges.llm.prompt.tokens import estimate
     ("text", "least", "most"),
     [
         # Lower bounds are what a widespread tokenizer counts at least.
-        (
-            "The service came back after the restart, and nobody looked at the logs. " * 50,
-            750,
-            1150,
-        ),
+        ("The service came back after it, and nobody looked at the logs. " * 60, 750, 1150),
+        ("", 0, 0),
+        ("a", 1, 1),
         ("9f8e7d6c5b4a39281706f5e4d3c2b1a0" * 30, 450, 900),
         ('{"pod": "cart-7d9f-x2", "ready": false, "restarts": 14}\n' * 40, 800, 1400),
         ("故障发生在支付服务，重启之后仍然失败。" * 40, 500, 1400),
@@ -28,11 +26,6 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 )
 def test_kinds_of_text(text: str, least: int, most: int) -> None:
     assert least <= estimate(text) <= most
-
-
-def test_nothing_takes_nothing() -> None:
-    assert estimate("") == 0
-    assert estimate("a") == 1
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

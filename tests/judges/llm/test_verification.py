@@ -10,7 +10,6 @@ import pytest
 
 from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.errors import ContextOverflow, Unanswered
-from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.verification import parse_verification
 from mast_tui.judges.llm.request import Parameters, Reply, Request
 from mast_tui.labels import VerdictValue
@@ -60,6 +59,11 @@ def said(verdict: str, confidence: float = 0.9, **more: object) -> dict[str, obj
 
 def text_of(request: Request) -> str:
     return "MARK".join(request.user)
+
+
+def repeats_at(span: int) -> Callable[[Request], Reply]:
+    """Find step repetition at a span."""
+    return lambda r: answer(r, m1_3=[finding(span, f"This is step {span - 1} of the work.")])
 
 
 async def test_what_does_not_hold_is_dropped_and_what_holds_says_why() -> None:
@@ -112,10 +116,7 @@ async def test_altered_quotes_come_first_with_both_wordings() -> None:
 
 
 async def test_a_second_look_has_the_definition_its_boundaries_and_the_spans_around() -> None:
-    model = looked_at(
-        lambda r: said("holds"),
-        lambda r: answer(r, m1_3=[finding(30, "This is step 29 of the work.")]),
-    )
+    model = looked_at(lambda r: said("holds"), repeats_at(30))
     await judge(run_of(60, words=80), model, parameters=VERIFYING)
     look = model.asked[-1]
     first, last = shown_by(look)
@@ -148,12 +149,9 @@ async def test_windows_that_contradict_each_other_are_put_before_it() -> None:
 
 
 async def test_a_second_look_is_not_paid_for_twice() -> None:
-    def first(request: Request) -> Reply:
-        return answer(request, m1_3=[finding(4, "This is step 3 of the work.")])
-
-    ledger, model = Kept(), looked_at(lambda r: said("holds"), first)
+    ledger, model = Kept(), looked_at(lambda r: said("holds"), repeats_at(4))
     before = await judge(run_of(10), model, ledger, parameters=VERIFYING)
-    again = looked_at(lambda r: said("fails"), first)
+    again = looked_at(lambda r: said("fails"), repeats_at(4))
     assert await judge(run_of(10), again, ledger, parameters=VERIFYING) == before
     assert again.asked == []
 
@@ -168,40 +166,27 @@ async def test_secrets_of_the_trace_stay_out_of_a_second_look() -> None:
     assert "bob@example.com" not in text_of(model.asked[-1])
 
 
-async def test_less_is_shown_to_a_model_that_reads_less() -> None:
+@pytest.mark.parametrize(("reads", "confidence"), [(3_600, 0.9), (0, 0.75)])
+async def test_less_is_shown_to_a_model_that_reads_less_and_what_is_not_looked_at_stays(
+    reads: int, confidence: float
+) -> None:
     def says(request: Request, room: int) -> Reply:
-        if is_second_look(request):
-            if request.tokens > 3_600:
-                raise ContextOverflow("too long")
-            return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
-        return answer(request, m1_3=[finding(30, "This is step 29 of the work.")])
+        if not is_second_look(request):
+            return repeats_at(30)(request)
+        if request.tokens > reads:
+            raise ContextOverflow("too long")
+        return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
 
     result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
-    assert [found.confidence for found in result.judgement.findings] == [0.9]
-
-
-async def test_what_cannot_be_looked_at_stays_and_says_so() -> None:
-    def says(request: Request, room: int) -> Reply:
-        if is_second_look(request):
-            raise ContextOverflow("too long")
-        return answer(request, m1_3=[finding(4, "This is step 3 of the work.")])
-
-    result = await judge(run_of(10), Model(says), parameters=VERIFYING)
-    assert [found.confidence for found in result.judgement.findings] == [0.75]
-    assert "a finding was not looked at again: the model reads too little" in result.remarks
+    assert [found.confidence for found in result.judgement.findings] == [confidence]
+    unseen = "a finding was not looked at again: the model reads too little"
+    assert (unseen in result.remarks) == (reads == 0)
 
 
 async def test_a_second_look_that_says_nothing_fails_the_trace() -> None:
-    model = looked_at(
-        lambda r: {"opinion": "fine"},
-        lambda r: answer(r, m1_3=[finding(4, "This is step 3 of the work.")]),
-    )
+    model = looked_at(lambda r: {"opinion": "fine"}, repeats_at(4))
     with pytest.raises(Unanswered, match="a finding in #4 could not be used, twice"):
         await judge(run_of(10), model, parameters=VERIFYING)
-
-
-def test_the_second_look_is_a_part_of_the_judges_name() -> None:
-    assert Prompt(MAST, VERIFYING).hash != Prompt(MAST, Parameters("a-model")).hash
 
 
 @pytest.mark.parametrize(

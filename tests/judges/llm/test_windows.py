@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.request import Parameters, Window
 from mast_tui.taxonomy.loader import from_dict
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Span
 from tests.judges.llm.views import MAST, prompt_of, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace
@@ -65,11 +67,7 @@ def test_a_trace_that_fits_is_one_window_with_all_modes_and_no_word_of_going_on(
     assert window == Window(0, 2, True, tuple(mode.slug for mode in MAST.modes))
     assert request.remarks == ()
     assert "goes on" not in sent(request)[2]
-
-
-def test_no_span_is_no_window() -> None:
-    prompt, parameters = prompt_of()
-    assert plan(view_of(MemoryTrace()), prompt, parameters) == ()
+    assert requests(MemoryTrace()) == []
 
 
 def test_windows_overlap_a_little() -> None:
@@ -175,40 +173,33 @@ def test_a_part_of_a_split_window_is_a_smaller_request() -> None:
         assert prompt.request(view, part, "").tokens < whole.tokens
 
 
-def test_a_taxonomy_without_stages_has_all_its_modes_on_every_window() -> None:
-    taxonomy = from_dict(
-        {
-            "id": "own",
-            "version": "1",
-            "categories": [{"id": "all"}],
-            "modes": [
-                {"slug": "late", "code": "A1", "name": "Late", "category": "all"},
-                {"slug": "wrong", "code": "A2", "name": "Wrong", "category": "all"},
-            ],
-        },
-        "own.toml",
+def own(*stages: Sequence[str]) -> Taxonomy:
+    """A taxonomy with a mode for each of these stages; no stages are none."""
+    modes = [
+        {"slug": f"m{n}", "name": f"M{n}", "category": "all", **({"stages": each} if each else {})}
+        for n, each in enumerate(stages)
+    ]
+    return from_dict(
+        {"id": "own", "version": "1", "categories": [{"id": "all"}], "modes": modes}, "own.toml"
     )
+
+
+def test_a_taxonomy_without_stages_has_all_its_modes_on_every_window() -> None:
     parameters = Parameters("model", window_tokens=1_000)
-    prompt = Prompt(taxonomy, parameters)
-    windows = plan(view_of(said(["step " * 100] * 40)), prompt, parameters)
+    windows = plan(view_of(said(["step " * 100] * 40)), Prompt(own((), ()), parameters), parameters)
     assert len(windows) > 2
-    assert {window.modes for window in windows} == {("late", "wrong")}
+    assert {window.modes for window in windows} == {("m0", "m1")}
 
 
 def test_modes_of_the_end_alone_take_one_window_of_it_and_less_of_that_where_it_is_cut() -> None:
-    modes = [{"slug": "a", "name": "A", "category": "all", "stages": ["post"]}]
-    taxonomy = from_dict(
-        {"id": "own", "version": "1", "categories": [{"id": "all"}], "modes": modes}, "own.toml"
-    )
     parameters = Parameters("model", window_tokens=1_000)
-    prompt = Prompt(taxonomy, parameters)
+    prompt = Prompt(own(["post"]), parameters)
     view = view_of(said(["word " * 400] * 20))
     (window,) = plan(view, prompt, parameters)
-    assert (window.last, window.final, window.modes) == (19, True, ("a",))
-    assert 0 < window.first < 19
     (less,) = split(window, view, prompt, parameters)
-    assert (less.last, less.final, less.modes) == (19, True, ("a",))
-    assert window.first < less.first
+    for each in (window, less):
+        assert (each.last, each.final, each.modes) == (19, True, ("m0",))
+    assert 0 < window.first < less.first <= 19
 
 
 @pytest.mark.parametrize("tokens", [300, 1_000])

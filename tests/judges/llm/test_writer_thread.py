@@ -89,13 +89,10 @@ async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseExceptio
     return came
 
 
-async def test_what_came_while_it_was_busy_is_done_together() -> None:
+async def test_what_came_while_it_was_busy_is_done_together_and_fails_alone() -> None:
     kept = Kept()
     assert await added_while_busy(kept, 1, 2, 3) == [1, 2, 3]
     assert kept.blocks == [[1, 2, 3]]
-
-
-async def test_what_fails_among_others_fails_alone() -> None:
     kept = Kept()
     one, two, three = await added_while_busy(kept, 1, -2, 3)
     assert [one, three] == [1, 3]

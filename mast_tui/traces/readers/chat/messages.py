@@ -65,36 +65,37 @@ class StreamUpdates:
         update = object_in(content)
         if update is None:
             return None
-        found, tokens, model = self._pieces(update, name)
-        if found and found[0].kind is not SpanKind.TOOL_CALL:
-            found[0] = replace(found[0], at="")  # labels may point to the message as a whole
-        return Turn(tuple(found), start_of(message), tokens, model)
+        pieces, tokens, model = self._pieces(update, name)
+        if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
+            pieces[0] = replace(pieces[0], at="")  # labels may point to the message as a whole
+        return Turn(tuple(pieces), start_of(message), tokens, model)
 
     def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None
         for node, added in update.items():
             messages = fields_of(added).get("messages")
-            at = f"/content/{node}"
+            pointer = f"/content/{node}"
             if not isinstance(messages, list):
-                found.append(noted(added, at, name=node))
+                pieces.append(noted(added, pointer, name=node))
                 continue
             agent = outer if node in _NODES else node
             for number, message in enumerate(messages):
-                place = f"{at}/messages/{number}"
+                place = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
-                    found.append(noted(message, place))
+                    pieces.append(noted(message, place))
                     continue
                 turn = turn_of(message)
                 tokens, model = turn.tokens or tokens, turn.model or model
-                found += self._new(message, turn, agent, place)
-        return found, tokens, model
+                pieces += self._new(message, turn, agent, place)
+        return pieces, tokens, model
 
     def _new(self, message: Fields, turn: Turn, agent: str, place: str) -> Iterator[Piece]:
         """The pieces of a message that was not passed on before, by whoever wrote it."""
-        own = identifier_in(message, "id") or identifier_in(fields_of(message.get("kwargs")), "id")
-        if own is not None and self._is_known(f"message {own}"):
+        kwargs = fields_of(message.get("kwargs"))
+        message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
+        if message_id is not None and self._is_known(f"message {message_id}"):
             return
         for piece in turn.pieces:
             if piece.call_id is not None and self._is_known(f"{piece.kind} {piece.call_id}"):
@@ -184,8 +185,21 @@ class MessageMapper:
             return
         turn = self._updates.turn(message) or turn_of(message, self._by_name)
         self._last = None
+        self.add_turn(turn, key)
+
+    def add_turn(self, turn: Turn, key: str, place: str | None = None) -> None:
+        """Add the spans of a message that was taken apart.
+
+        Args:
+            turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
+                the message before.
+            key: The key of the message.
+            place: Where the message is in its source; None where the key says so.
+        """
+        if turn.pieces:
+            self._last = None
         for piece in turn.pieces:
-            self._add(piece, key, turn.start)
+            self._add(piece, key, turn.start, place)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
@@ -217,7 +231,7 @@ class MessageMapper:
         )
         return True
 
-    def _add(self, piece: Piece, key: str, start: float | None) -> None:
+    def _add(self, piece: Piece, key: str, start: float | None, place: str | None = None) -> None:
         if piece.standing:
             if piece.text == self._standing:
                 return
@@ -227,7 +241,7 @@ class MessageMapper:
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
-        self.put(piece, key, start=start, call=call)
+        self.put(piece, key, place=place, start=start, call=call)
 
     def put(
         self,

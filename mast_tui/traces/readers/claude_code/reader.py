@@ -33,6 +33,7 @@ from mast_tui.traces.readers.claude_code.records import (
     Facts,
     Place,
     facts_of,
+    is_gemini_shaped,
     parts_of,
     type_of,
 )
@@ -52,7 +53,9 @@ class ClaudeCodeReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether one of the first records has a session, an id and a place for its parent's."""
+        """Tell whether one of the first records is of such a session, and none of Qwen Code's."""
+        if any(map(is_gemini_shaped, source.head_records)):
+            return False
         if any(map(_is_record, source.head_records)):
             return True
         cut_off = source.head.rpartition(b"\n")[2]
@@ -84,11 +87,10 @@ READER: Final = ClaudeCodeReader()
 
 
 def _is_record(record: Fields) -> bool:
-    return (
-        as_text(record.get("sessionId")) is not None
-        and as_text(record.get("uuid")) is not None
-        and "parentUuid" in record
-    )
+    """Tell whether a record has a session, an id, and a parent or a message."""
+    if as_text(record.get("sessionId")) is None or as_text(record.get("uuid")) is None:
+        return False
+    return "parentUuid" in record or isinstance(record.get("message"), str | Mapping)
 
 
 def _texts_of(line: bytes) -> dict[int, str]:

@@ -99,6 +99,13 @@ def type_of(record: Fields) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def is_gemini_shaped(record: Fields) -> bool:
+    """Tell whether a record is of Qwen Code, whose messages have ``parts`` as Gemini's do."""
+    return "systemPayload" in record or isinstance(
+        fields_of(record.get("message")).get("parts"), list
+    )
+
+
 def parts_of(record: Fields) -> list[Part]:
     """The steps of a record in order; none for mere bookkeeping."""
     kind = type_of(record)

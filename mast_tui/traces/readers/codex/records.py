@@ -43,13 +43,13 @@ class RewordedLines(SpanTable):
 
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
-    def rows_with(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
+    def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
         """Also those that the reader tells in its own words."""
         begin = max(first - 1, 0)
         lines = self.lines[0][begin : end + 1]
         calls = list(compress(range(begin, end), map(eq, lines, lines[1:])))
         shared = {one for call in calls for one in (call, call + 1) if first <= one < end}
-        return sorted({*super().rows_with(prefilter, first, end), *shared})
+        return sorted({*super().rows_to_check(prefilter, first, end), *shared})
 
     def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
         return shape[0] in self.reworded or super()._tells(shape, prefilter)

@@ -6,7 +6,12 @@ module here and to ``FORMATS``.
 
 from mast_tui.traces.readers.exports.agents import BROWSER_USE, CREWAI, SMOLAGENTS
 from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
-from mast_tui.traces.readers.exports.chats import CHATGPT, CLAUDE_AI, SEMANTIC_KERNEL
+from mast_tui.traces.readers.exports.chats import (
+    CHATGPT,
+    CLAUDE_AI,
+    OPENAI_ASSISTANTS,
+    SEMANTIC_KERNEL,
+)
 from mast_tui.traces.readers.exports.engine import ExportReader
 
 FORMATS = tuple(
@@ -20,6 +25,7 @@ FORMATS = tuple(
         CHATGPT,
         CLAUDE_AI,
         SEMANTIC_KERNEL,
+        OPENAI_ASSISTANTS,
     )
 )
 """A reader for each format, in the order in which they are tried."""

@@ -1,4 +1,4 @@
-"""Conversations exported from chat products and kits: ChatGPT, claude.ai, Semantic Kernel."""
+"""Conversations of chat products and kits: ChatGPT, claude.ai, Semantic Kernel, Assistants."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     text_in,
 )
+from mast_tui.traces.times import unix_seconds
+
+_THREAD_MESSAGE: Final = "thread.message"
+_RUN_STEP: Final = "thread.run.step"
+_DEEPEST: Final = 3
 
 
 def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
@@ -49,12 +54,20 @@ def _left_out(count: int) -> list[str]:
 
 
 def _chatgpt_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the conversations of a ChatGPT export, each along the branch of ``current_node``."""
+    """Return the conversations of a ChatGPT export, each along the branch of ``current_node``.
+
+    Some programs leave ``current_node`` out: then the branch is that of the last node.
+    """
     return [
         _chatgpt_run(conversation, pointer)
         for pointer, conversation in objects_in(document)
-        if isinstance(conversation.get("mapping"), Mapping) and "current_node" in conversation
+        if any(map(_is_chatgpt_node, fields_of(conversation.get("mapping")).values()))
     ]
+
+
+def _is_chatgpt_node(node: object) -> bool:
+    message = fields_of(fields_of(node).get("message"))
+    return "author" in message and "content" in message
 
 
 def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
@@ -119,7 +132,7 @@ def _chatgpt_text(content: Fields) -> str:
 
 
 CHATGPT: Final = ExportFormat(
-    name="chatgpt-export", marks=(b'"mapping"', b'"current_node"'), runs=_chatgpt_runs
+    name="chatgpt-export", marks=(b'"mapping"', b'"author"'), runs=_chatgpt_runs
 )
 
 
@@ -253,4 +266,71 @@ def _blocks(items: Sequence[object]) -> Iterator[Fields]:
 
 SEMANTIC_KERNEL: Final = ExportFormat(
     name="semantic-kernel", marks=(b'tems"',), runs=_semantic_kernel_runs
+)
+
+
+def _assistants_runs(document: object) -> Sequence[ExportedRun]:
+    """Return the thread in lists of messages and run steps, as OpenAI's Assistants API has them.
+
+    The API lists the newest first, so that all are put in the order of their times.
+    """
+    objects = list(_assistants_objects(document, "", 0))
+    if not objects:
+        return ()
+    objects.sort(key=lambda item: unix_seconds(item[1].get("created_at")) or 0.0)
+    messages = [message for pointer, item in objects for message in _assistants(pointer, item)]
+    thread = next((text_in(item, "thread_id") for _pointer, item in objects), None)
+    return [ExportedRun(document, messages, native_id=thread)]
+
+
+def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
+    """Yield the messages and run steps in a value, at most three levels down."""
+    fields = fields_of(value)
+    if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP):
+        yield pointer, fields
+    elif depth < _DEEPEST:
+        members = {str(number): item for number, item in enumerate(items_of(value))}
+        for name, item in (members or fields).items():
+            yield from _assistants_objects(item, f"{pointer}/{name}", depth + 1)
+
+
+def _assistants(pointer: str, item: Fields) -> Iterator[tuple[str, Fields]]:
+    """Yield the messages of a thread's message, or of the calls of a run step."""
+    time = item.get("created_at")
+    if item.get("object") == _THREAD_MESSAGE:
+        yield pointer, item
+        return
+    calls = items_of(fields_of(item.get("step_details")).get("tool_calls"))
+    for number, call in enumerate(map(fields_of, calls)):
+        call_pointer = f"{pointer}/step_details/tool_calls/{number}"
+        name = kind_of(call)
+        details = fields_of(call.get(name))
+        asked = {
+            "id": call.get("id"),
+            "name": text_in(details, "name") or name,
+            "arguments": first_in(details, "arguments", "input"),
+        }
+        yield call_pointer, {"role": "assistant", "tool_calls": [asked], "timestamp": time}
+        output = first_in(details, "output", "outputs", "results")
+        if isinstance(output, list):
+            output = "\n".join(
+                text_in(fields_of(part), "logs") or dump_text(part) for part in output
+            )
+        if output is not None:
+            yield (
+                f"{call_pointer}/output",
+                {
+                    "role": "tool",
+                    "tool_call_id": call.get("id"),
+                    "content": output,
+                    "timestamp": item.get("completed_at"),
+                },
+            )
+    if error := fields_of(item.get("last_error")):
+        text = text_in(error, "message", "code")
+        yield f"{pointer}/last_error", {"role": "system", "name": "error", "content": text}
+
+
+OPENAI_ASSISTANTS: Final = ExportFormat(
+    name="openai-assistants", marks=(b'"thread.', b'"object"'), runs=_assistants_runs
 )

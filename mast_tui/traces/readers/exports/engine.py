@@ -71,7 +71,8 @@ class ExportReader:
         """Tell whether the file has the marks of the format and holds a run of it."""
         if not all(mark in source.data for mark in self._format.marks):
             return False
-        return bool(self._format.runs(_document(source, [])))
+        first_lines = source.json_lines
+        return bool(self._format.runs(list(first_lines) if first_lines else source.json))
 
     def read(self, source: Source) -> FileReport:
         """Return a trace for each run."""

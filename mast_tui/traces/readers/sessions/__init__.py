@@ -1,0 +1,37 @@
+"""Sessions of coding agents that are read whole: one engine, and a description of each format.
+
+A format is a ``SessionFormat``: how it is recognised, where its facts are, how its records are
+tied, and how one is taken apart into the pieces of ``chat.pieces``. Add one to a module here and to
+``FORMATS``.
+"""
+
+from mast_tui.traces.readers.sessions.documents import ANTIGRAVITY, CLINE, GEMINI, OPENCODE
+from mast_tui.traces.readers.sessions.engine import SessionReader
+from mast_tui.traces.readers.sessions.events import COPILOT, DROID_STREAM, KIMI, MCP
+from mast_tui.traces.readers.sessions.messages import CLAUDE_WEB, CURSOR, GOOSE, GROK, STRANDS
+from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
+from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
+
+FORMATS = tuple(
+    SessionReader(session_format)
+    for session_format in (
+        QWEN,
+        PI,
+        DROID,
+        STRANDS,
+        GOOSE,
+        CURSOR,
+        GROK,
+        CLAUDE_WEB,
+        KIMI,
+        COPILOT,
+        DROID_STREAM,
+        MCP,
+        GEMINI,
+        OPENCODE,
+        CLINE,
+        ANTIGRAVITY,
+        OPENCLAW_TELEMETRY,
+    )
+)
+"""A reader for each format, in the order in which they are tried."""

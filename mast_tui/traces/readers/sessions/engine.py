@@ -1,0 +1,405 @@
+"""The reader of sessions: a format describes its records, and the reader makes one trace of them.
+
+A session is a log of events that a coding agent keeps while it works, small enough to be read
+whole. A file has one record a line, a list of records, or one object that holds such a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.index.document import Step, StepList
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import (
+    FileReport,
+    Problem,
+    Role,
+    SpanKind,
+    Tokens,
+    Trace,
+    TraceMeta,
+)
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import Turn
+from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    identifier_in,
+    items_of,
+    kind_of,
+    names,
+    short_name,
+)
+from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.sessions.pieces import words_of_user
+
+_LOOKED_AT: Final = 40
+_TEXT_BEFORE: Final = 4096
+"""The most bytes of a program's own messages that may come before a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One record of a session.
+
+    Attributes:
+        value: The JSON object.
+        place: Where it is in the file: ``line 3`` or a JSON pointer.
+    """
+
+    value: Fields
+    place: str
+
+
+@dataclass(slots=True)
+class Session:
+    """One session while it is translated, with the facts that its records state.
+
+    Attributes:
+        header: The fields beside the list of records, in a document.
+        values: The records that count, in reading order.
+        id: The session's own id.
+        model: The first model that is named.
+        version: The version of the agent's program.
+        tokens: The tokens of the whole session, for sessions that count no model call by itself.
+    """
+
+    header: Fields
+    values: Sequence[Fields]
+    id: str | None = None
+    model: str | None = None
+    version: str | None = None
+    tokens: Tokens | None = None
+
+
+Translate = Callable[[Fields], Turn | None]
+"""Takes a record apart; None for one that holds nothing to read."""
+
+Order = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecord]]
+"""Returns the records that count, in reading order, and adds a problem for what is left out."""
+
+
+def stateless(translate: Translate) -> Callable[[Session], Translate]:
+    """Return the translator of a format whose records can be taken apart one by one."""
+    return lambda _session: translate
+
+
+def in_file_order(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> Sequence[SessionRecord]:
+    """Return all records."""
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFormat:
+    """A format of sessions.
+
+    Attributes:
+        name: The name that ``inspect`` shows.
+        system: The agent that writes such files.
+        marks: Byte strings of which one is in the first 64 KB of every file.
+        recognises: Tells by the first records whether a file is of the format.
+        translator: Makes the function that takes the records of a session apart.
+        order: Selects the records that count.
+        lists: The fields of a document that may hold the records.
+        keys: The dotted paths to the id of a record, by which its spans are known.
+        facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
+        session_of: Returns the name of the session that a record belongs to, for files that may
+            hold several.
+    """
+
+    name: str
+    system: str | None
+    marks: tuple[bytes, ...]
+    recognises: Callable[[Sequence[Fields]], bool]
+    translator: Callable[[Session], Translate]
+    order: Order = in_file_order
+    lists: tuple[str, ...] = ()
+    keys: str = "id"
+    facts: Mapping[str, str] = field(default_factory=dict)
+    session_of: Callable[[Fields], str | None] | None = None
+
+
+class SessionReader:
+    """Reads the sessions of one format.
+
+    Keys are ``<call id>:call`` and ``<call id>:result``, else the record's id with the pointer to
+    the part in its message, else the record's place.
+    """
+
+    key_scheme: Final = 1
+
+    def __init__(self, session_format: SessionFormat) -> None:
+        self._format = session_format
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self._format.name
+
+    def recognises(self, source: Source) -> bool:
+        """Tell whether the file begins with records of the format."""
+        if not any(mark in source.head for mark in self._format.marks):
+            return False
+        records = source.head_records
+        if len(records) < 2 and not source.json_lines:
+            header, listed = self._document(source, [])
+            records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
+        return self._format.recognises(records)
+
+    def read(self, source: Source) -> FileReport:
+        """Return a trace of each session; broken records are problems."""
+        problems: list[Problem] = []
+        header, records = self._records(source, problems)
+        sessions = self._sessions(records)
+        if len(sessions) == 1:
+            traces = [self.trace(source.path, source.data, sessions[0], header)]
+        else:
+            traces = [
+                self.trace(
+                    source.path,
+                    canonical_bytes([record.value for record in session]),
+                    session,
+                    header,
+                    number,
+                )
+                for number, session in enumerate(sessions)
+            ]
+        return report_of(self, source, traces, problems)
+
+    def trace(
+        self,
+        path: Path,
+        content: bytes,
+        records: Sequence[SessionRecord],
+        header: Fields,
+        number: int | None = None,
+    ) -> Trace:
+        """Return the trace of a session.
+
+        Args:
+            path: The file, or the folder with the files of the session.
+            content: The bytes by which the session is known again.
+            records: The records of the session.
+            header: The fields beside the list of records.
+            number: The number of the session in a file with several; None for the only one.
+        """
+        problems: list[Problem] = []
+        kept = self._format.order(records, problems)
+        session = Session(header, [record.value for record in kept])
+        for value in (header, *session.values, *(record.value for record in records)):
+            self._take_facts(session, value)
+        translate = self._format.translator(session)
+        steps = StepList()
+        mapper = MessageMapper(steps)
+        for record in kept:
+            turn = translate(record.value)
+            if turn is not None:
+                key = text_at(record.value, self._format.keys) or record.place
+                mapper.add_turn(turn, key, record.place)
+        if session.tokens is not None and all(step.tokens is None for step in steps.steps):
+            mapper.count_tokens(session.tokens)
+        meta = TraceMeta(
+            task=task_of(_first_words(steps.steps), steps=steps.steps),
+            system=self._format.system,
+            model=session.model or mapper.model,
+            version=session.version,
+        )
+        return trace_of_steps(
+            self,
+            path,
+            content,
+            steps,
+            meta=meta,
+            record=number,
+            native=session.id,
+            problems=[*problems, *mapper.problems],
+        )
+
+    def _take_facts(self, session: Session, value: Fields) -> None:
+        for name, paths in self._format.facts.items():
+            if getattr(session, name) is None:
+                fact = text_at(value, paths)
+                if name != "version" or not (fact or "").isdecimal():  # that of the file's layout
+                    setattr(session, name, fact)
+
+    def _records(
+        self, source: Source, problems: list[Problem]
+    ) -> tuple[Fields, Sequence[SessionRecord]]:
+        """Return the fields beside the list of records, and the records."""
+        if not source.json_lines:
+            return self._document(source, problems)
+        records = []
+        for record in records_by_line(source, problems):
+            if isinstance(record.value, Mapping):
+                records.append(SessionRecord(record.value, record.place))
+            else:
+                problems.append(Problem(record.place, "not a JSON object, left out"))
+        return {}, records
+
+    def _document(
+        self, source: Source, problems: list[Problem]
+    ) -> tuple[Fields, Sequence[SessionRecord]]:
+        document = source.json
+        if source.damage:
+            glued = [record.value for record in records_by_line(source, problems)]
+            document = glued if len(glued) > 1 else document
+        if document is None:
+            document = _document_after_text(source, problems)
+        if isinstance(document, list):
+            return {}, list(_listed(document, "", problems))
+        fields = fields_of(document)
+        for name in self._format.lists:
+            if isinstance(fields.get(name), list):
+                header = {key: value for key, value in fields.items() if key != name}
+                listed = _listed(items_of(fields[name]), f"/{name}", problems)
+                return header, list(listed)
+        return {}, [SessionRecord(fields, "/")] if fields else []
+
+    def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
+        """Group the records by session; one that names none belongs to the one before it."""
+        session_of = self._format.session_of
+        if session_of is None:
+            return [list(records)]
+        sessions: dict[str, list[SessionRecord]] = {}
+        unnamed: list[SessionRecord] = []
+        current = unnamed
+        for record in records:
+            name = session_of(record.value)
+            if name is not None:
+                current = sessions.setdefault(name, [])
+            current.append(record)
+        if not sessions:
+            return [unnamed]
+        first = next(iter(sessions.values()))
+        first[:0] = unnamed
+        return list(sessions.values())
+
+
+def text_at(value: Fields, paths: str) -> str | None:
+    """Return the first text or number that is at one of the dotted paths, as one line.
+
+    Args:
+        value: A record.
+        paths: Dotted paths, separated by spaces; ``type:path`` for records of that type alone.
+    """
+    for path in names(paths):
+        kind, colon, dotted = path.rpartition(":")
+        if colon and kind_of(value) != kind:
+            continue
+        *outer, last = dotted.split(".")
+        fields = value
+        for name in outer:
+            fields = fields_of(fields.get(name))
+        text = identifier_in(fields, last)
+        if text is not None:
+            return short_name(text)
+    return None
+
+
+def along_last_branch(id_field: str, parent_field: str) -> Order:
+    """Return the order of records that form a tree: those on the way to the last record count.
+
+    A branch with messages that the way does not pass was abandoned, and is left out. Other records
+    beside the way, such as changed settings, stay. A record that names no parent that came before,
+    follows the record before it; unless it is a message whose parent is null, which begins anew.
+
+    Args:
+        id_field: The field with the id of a record; records with the same id are one node.
+        parent_field: The field with the id of the record that it follows.
+    """
+
+    def order(records: Sequence[SessionRecord], problems: list[Problem]) -> Sequence[SessionRecord]:
+        parents: dict[str, str | None] = {}
+        last: str | None = None
+        for record in records:
+            node = identifier_in(record.value, id_field)
+            if node is None:
+                continue
+            if node not in parents:
+                parent = identifier_in(record.value, parent_field)
+                begins_anew = (
+                    parent_field in record.value
+                    and record.value[parent_field] is None
+                    and holds_message(record.value)
+                )
+                if parent not in parents:
+                    parent = None if begins_anew else last
+                parents[node] = parent
+            last = node
+        way = set()
+        while last is not None:
+            way.add(last)
+            last = parents[last]
+        branches: dict[str, list[SessionRecord]] = {}
+        for record in records:
+            branch = identifier_in(record.value, id_field)
+            if branch is None or branch in way:
+                continue
+            while (parent := parents[branch]) is not None and parent not in way:
+                branch = parent
+            branches.setdefault(branch, []).append(record)
+        abandoned = [
+            branch
+            for branch in branches.values()
+            if any(holds_message(record.value) for record in branch)
+        ]
+        if not abandoned:
+            return records
+        left_out = {id(record) for branch in abandoned for record in branch}
+        messages = sum(holds_message(one.value) for branch in abandoned for one in branch)
+        counted = "1 message" if messages == 1 else f"{messages} messages"
+        named = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
+        verb = "is" if messages == 1 else "are"
+        problems.append(Problem(abandoned[0][0].place, f"{counted} of {named} {verb} not shown"))
+        return [record for record in records if id(record) not in left_out]
+
+    return order
+
+
+def holds_message(record: Fields) -> bool:
+    """Tell whether a record holds what a user, a model or a tool said."""
+    role = fields_of(record.get("message")).get("role")
+    return isinstance(role, str) and role != "system"
+
+
+def _first_words(steps: Sequence[Step]) -> str | None:
+    """Return what the user typed first, without what the program added to it."""
+    said = (
+        words_of_user(step.text)
+        for step in steps
+        if step.role is Role.USER and step.kind is SpanKind.MESSAGE
+    )
+    return next(filter(None, said), None)
+
+
+def _listed(
+    values: Iterable[object], pointer: str, problems: list[Problem]
+) -> Iterator[SessionRecord]:
+    for number, value in enumerate(values):
+        place = f"{pointer}/{number}"
+        if isinstance(value, Mapping):
+            yield SessionRecord(value, place)
+        else:
+            problems.append(Problem(place, "not a JSON object, left out"))
+
+
+def _document_after_text(source: Source, problems: list[Problem]) -> object:
+    """Return the document that follows lines of text, as where a program wrote its progress."""
+    head = as_utf8(source.head[:_TEXT_BEFORE])
+    begin = head.find(b"\n{") + 1
+    if not begin or head.lstrip()[:1] in (b"{", b"["):
+        return None
+    try:
+        document = load_json(as_utf8(source.data)[begin:])
+    except InvalidJSON:
+        return None
+    problems.append(Problem("line 1", "text before the JSON, left out"))
+    return document

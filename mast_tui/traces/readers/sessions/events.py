@@ -1,0 +1,534 @@
+"""Sessions that are logs of events: Kimi CLI, Copilot CLI, Droid's stream, MCP servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.chat.parts import content_pieces
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    THE_MODEL,
+    Piece,
+    Speaker,
+    Turn,
+    call_piece,
+    result_piece,
+)
+from mast_tui.traces.readers.chat.values import output_text
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    flag_in,
+    identifier_in,
+    items_of,
+    kind_of,
+    name_in,
+    name_set,
+    text_in,
+    value_in,
+)
+from mast_tui.traces.readers.sessions.engine import (
+    Session,
+    SessionFormat,
+    stateless,
+    text_at,
+)
+from mast_tui.traces.readers.sessions.pieces import (
+    SYSTEM,
+    USER,
+    is_empty,
+    log,
+    note_of,
+    prompt,
+    record_time,
+    turn,
+    unknown_record,
+    usage_tokens,
+)
+
+_KIMI_USAGE: Final = "inputOther inputCacheRead inputCacheCreation"
+_KIMI_SETTINGS: Final = name_set("""
+    metadata tools.set_active_tools llm.tools_snapshot llm.request usage.record turn.steer
+    turn.ended permission.set_mode permission.record_approval_result plugin.session_start
+    runtime.set_binding token_counting.measured token_counting.turn_recorded
+""")
+
+
+def _is_kimi(records: Sequence[Fields]) -> bool:
+    return any(
+        kind_of(record).startswith(("context.append_", "turn.prompt"))
+        or (kind_of(record) == "metadata" and "protocol_version" in record)
+        for record in records
+    )
+
+
+class _KimiTranslator:
+    """Takes the records of a Kimi session apart.
+
+    A prompt is recorded when it is typed and again when it joins the model's context; the second
+    counts, unless the context never got it. The tokens of a step belong to its last piece.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._system_prompt: str | None = None
+        self._in_context: set[str] = set()
+        self._tokens: dict[int, Tokens | None] = {}
+        counted = False
+        last_of_step: dict[str | None, int] = {}
+        for number, record in enumerate(session.values):
+            event = fields_of(record.get("event"))
+            message = fields_of(record.get("message"))
+            step = as_text(event.get("stepUuid"))
+            if message.get("role") == "user":
+                self._in_context.add(_kimi_text(message.get("content")))
+            elif message.get("role") == "assistant":
+                last_of_step[None] = number
+            elif kind_of(event) in ("content.part", "tool.call"):
+                last_of_step[step] = number
+            elif kind_of(event) == "step.end":
+                counted = True
+                at = last_of_step.get(as_text(event.get("uuid")))
+                self._count(session.values, at, event.get("usage"))
+            elif kind_of(record) == "usage.record" and not counted:
+                self._count(session.values, last_of_step.get(None), record.get("usage"))
+
+    def _count(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
+        if number is not None:
+            self._tokens[id(values[number])] = usage_tokens(usage, _KIMI_USAGE, "output")
+
+    def __call__(self, record: Fields) -> Turn | None:
+        found = self._turn(record)
+        tokens = self._tokens.get(id(record))
+        return found if found is None or tokens is None else replace(found, tokens=tokens)
+
+    def _turn(self, record: Fields) -> Turn | None:
+        kind = kind_of(record)
+        if kind in ("config.update", "profile.bind"):
+            return self._prompt_of_system(record)
+        if kind == "turn.prompt":
+            text = _kimi_text(record.get("input"))
+            return None if text in self._in_context else turn(record, USER.says(text))
+        if kind == "context.append_message":
+            return turn(record, *self._message(record, fields_of(record.get("message"))))
+        if kind == "context.append_loop_event":
+            return self._event(record, fields_of(record.get("event")))
+        if kind == "turn.cancel":
+            return note_of(record, "reason", failed=True)
+        if kind == "permission.record_approval_result":
+            decision = fields_of(record.get("result")).get("decision")
+            return None if decision == "approved" else note_of(record, failed=True)
+        return None if kind in _KIMI_SETTINGS else unknown_record(record)
+
+    def _prompt_of_system(self, record: Fields) -> Turn | None:
+        text = as_text(record.get("systemPrompt"))
+        if text is None or text == self._system_prompt:
+            return None
+        self._system_prompt = text
+        return turn(record, SYSTEM.says(text))
+
+    def _message(self, record: Fields, message: Fields) -> list[Piece]:
+        role = message.get("role")
+        content = message.get("content")
+        if role == "tool":
+            result = result_piece(message, _kimi_text(content), "")
+            return [result]
+        if role == "user":
+            origin = fields_of(message.get("origin"))
+            by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
+            text = _kimi_text(content)
+            return [prompt(text) if by_user else SYSTEM.says(text)]
+        if role == "system":
+            return [SYSTEM.says(_kimi_text(content))]
+        agent = _kimi_agent(record)
+        parts = content if isinstance(content, list) else [content]
+        pieces = [piece for part in parts for piece in _kimi_part(part, agent)]
+        for number, call in enumerate(items_of(first_in(message, "toolCalls", "tool_calls"))):
+            pieces.append(call_piece(call, f"/toolCalls/{number}", agent))
+        return pieces
+
+    def _event(self, record: Fields, event: Fields) -> Turn | None:
+        agent = _kimi_agent(record)
+        kind = kind_of(event)
+        if kind == "content.part":
+            return turn(record, *_kimi_part(event.get("part"), agent))
+        call_id = name_in(event, "toolCallId")
+        if kind == "tool.call":
+            call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
+            return turn(record, call_piece(call, "", agent))
+        if kind == "tool.result":
+            result = fields_of(event.get("result"))
+            failed = flag_in(result, "isError")
+            status = SpanStatus.OK if failed is False else None
+            piece = result_piece(
+                {},
+                first_in(result, "output", "message", "content"),
+                "",
+                call_id=call_id,
+                status=SpanStatus.ERROR if failed else status,
+            )
+            return turn(record, piece)
+        return None if kind in ("step.begin", "step.end") else unknown_record(record)
+
+
+def _kimi_agent(record: Fields) -> str:
+    agent = name_in(record, "agentId")
+    return ASSISTANT if agent in (None, "main") else str(agent)
+
+
+def _kimi_part(part: object, agent: str) -> list[Piece]:
+    speaker = Speaker(agent, Role.AGENT)
+    fields = fields_of(part)
+    if kind_of(fields) == "think":
+        thought = content_text(fields.get("think"))
+        return [speaker.says(thought, kind=SpanKind.REASONING)] if thought.strip() else []
+    return [piece for piece in content_pieces(part, speaker, "") if not is_empty(piece)]
+
+
+def _kimi_text(content: object) -> str:
+    return output_text(content)
+
+
+KIMI: Final = SessionFormat(
+    name="kimi-cli",
+    system="kimi-cli",
+    marks=(b'"context.append_', b'"turn.prompt"', b'"protocol_version"'),
+    recognises=_is_kimi,
+    translator=_KimiTranslator,
+    keys="uuid",
+    facts={"model": "modelAlias model", "id": "sessionId session_id"},
+)
+
+
+_COPILOT_SETTINGS: Final = name_set("""
+    session.start session.resume session.model_change session.auto_mode_resolved session.idle
+    session.usage_checkpoint session.mode_changed session.title_changed session.usage_info
+    session.workspace_file_changed session.plan_changed session.context_changed assistant.turn_start
+    assistant.turn_end assistant.intent assistant.message_delta assistant.reasoning_delta
+    assistant.streaming_delta hook.start tool.execution_progress tool.execution_partial_result
+    tool.user_requested user_message.transformed pending_messages.modified permission.requested
+    permission.completed session.tools_updated session.background_tasks_changed
+""")
+_COPILOT_FAILURES: Final = name_set(
+    "session.error abort hook.end subagent.failed model.call_failure"
+)
+_COPILOT_PREFIXES: Final = (
+    "session.",
+    "user.message",
+    "assistant.",
+    "tool.execution_",
+    "system.message",
+)
+
+
+def _is_copilot(records: Sequence[Fields]) -> bool:
+    return any(
+        isinstance(record.get("data"), Mapping) and kind_of(record).startswith(_COPILOT_PREFIXES)
+        for record in records
+    )
+
+
+class _CopilotTranslator:
+    """Takes the events of a Copilot session apart.
+
+    A call is announced with the message and again when it starts: the first counts. Events of a
+    sub-agent name the call that began it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls: set[str | None] = set()
+        self._agents: dict[str, str] = {}
+        self._thought: str | None = None
+
+    def __call__(self, record: Fields) -> Turn | None:
+        kind = kind_of(record)
+        data = fields_of(record.get("data"))
+        parent = name_in(data, "parentToolCallId")
+        agent = self._agents.get(parent or "", ASSISTANT)
+        match kind:
+            case "user.message":
+                return turn(record, USER.says(content_text(data.get("content"))))
+            case "system.message" | "system.notification":
+                return turn(record, SYSTEM.says(content_text(data.get("content"))))
+            case "assistant.reasoning":
+                return turn(record, *self._reasoning(data.get("content"), agent))
+            case "assistant.message":
+                return self._message(record, data, agent)
+            case "assistant.usage":
+                taken_in = "inputTokens cacheReadTokens cacheWriteTokens"
+                tokens = usage_tokens(data, taken_in, "outputTokens")
+                return Turn((), tokens=tokens, model=name_in(data, "model"))
+            case "tool.execution_start":
+                call = {
+                    "id": data.get("toolCallId"),
+                    "name": data.get("toolName"),
+                    "arguments": data.get("arguments"),
+                }
+                return turn(record, *self._call(call, "", agent))
+            case "tool.execution_complete":
+                return turn(record, _copilot_result(data))
+            case "subagent.started":
+                name = name_in(data, "agentName", "agentDisplayName")
+                if name is not None:
+                    self._agents[name_in(data, "toolCallId") or ""] = name
+                return turn(record, log(text_in(data, "agentDescription") or dump_text(data), kind))
+        return self._event(record, kind, data)
+
+    def _event(self, record: Fields, kind: str, data: Fields) -> Turn | None:
+        """Return the log of an event around the conversation; None for changed settings."""
+        if kind == "session.shutdown":
+            self._session.tokens = _copilot_total(data)
+            return None
+        if kind in _COPILOT_SETTINGS or (kind == "hook.end" and data.get("success") is not False):
+            return None
+        failed = kind in (
+            "session.error",
+            "abort",
+            "hook.end",
+            "subagent.failed",
+            "model.call_failure",
+        )
+        text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
+        return turn(record, log(text, kind, failed=failed))
+
+    def _message(self, record: Fields, data: Fields, agent: str) -> Turn:
+        pieces = self._reasoning(data.get("reasoningText"), agent)
+        text = content_text(data.get("content"))
+        if text.strip():
+            pieces.append(Speaker(agent, Role.AGENT).says(text))
+        for number, request in enumerate(items_of(data.get("toolRequests"))):
+            pieces += self._call(fields_of(request), f"/toolRequests/{number}", agent)
+        tokens = usage_tokens(data, "inputTokens", "outputTokens")
+        return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
+
+    def _reasoning(self, content: object, agent: str) -> list[Piece]:
+        thought = content_text(content)
+        if not thought.strip() or thought == self._thought:
+            return []
+        self._thought = thought
+        speaker = Speaker(agent, Role.AGENT)
+        return [speaker.says(thought, "/reasoningText", kind=SpanKind.REASONING)]
+
+    def _call(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
+        piece = call_piece({**call, "type": None}, pointer, agent)
+        if piece.call_id is not None and piece.call_id in self._calls:
+            return []
+        self._calls.add(piece.call_id)
+        return [piece]
+
+
+def _copilot_result(data: Fields) -> Piece:
+    error = fields_of(data.get("error"))
+    result = data.get("result")
+    text = fields_of(result).get("content") if isinstance(result, Mapping) else result
+    if as_text(text) is None and error:
+        text = text_in(error, "message") or dump_text(error)
+    success = flag_in(data, "success")
+    status = SpanStatus.OK if success else SpanStatus.ERROR
+    return result_piece(
+        data,
+        text,
+        "",
+        name=name_in(data, "toolName"),
+        call_id=name_in(data, "toolCallId"),
+        status=None if success is None else status,
+    )
+
+
+def _copilot_total(data: Fields) -> Tokens | None:
+    """Return the tokens of all models of the session."""
+    usages = [
+        fields_of(fields_of(metrics).get("usage"))
+        for metrics in fields_of(data.get("modelMetrics")).values()
+    ]
+    sums = [
+        usage_tokens(usage, "inputTokens", "outputTokens") or Tokens() for usage in usages if usage
+    ]
+    if not sums:
+        return None
+    return Tokens(sum(one.input or 0 for one in sums), sum(one.output or 0 for one in sums))
+
+
+COPILOT: Final = SessionFormat(
+    name="copilot-cli",
+    system="copilot-cli",
+    marks=(b'"session.start"', b'"user.message"', b'"assistant.message"', b'"tool.execution_'),
+    recognises=_is_copilot,
+    translator=_CopilotTranslator,
+    lists=("events",),
+    facts={
+        "id": "session.start:data.sessionId",
+        "model": "session.model_change:data.newModel data.selectedModel data.model",
+        "version": "data.copilotVersion",
+    },
+)
+
+
+_DROID_EVENTS: Final = ("tool_call", "tool_result", "completion")
+
+
+def _is_droid_stream(records: Sequence[Fields]) -> bool:
+    for record in records:
+        if "sessionId" not in record and "session_id" not in record:
+            continue
+        kind = kind_of(record)
+        if kind in _DROID_EVENTS and {"toolName", "toolId", "value", "finalText"} & record.keys():
+            return True
+        if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
+            return True
+    return False
+
+
+def _droid_event(record: Fields) -> Turn | None:
+    match kind_of(record):
+        case "system":
+            return None
+        case "message":
+            text = content_text(first_in(record, "text", "content"))
+            if record.get("role") == "user":
+                return turn(record, prompt(text))
+            speaker = SYSTEM if record.get("role") == "system" else THE_MODEL
+            return turn(record, speaker.says(text))
+        case "reasoning" | "thinking":
+            return turn(
+                record, THE_MODEL.says(text_in(record, "text") or "", kind=SpanKind.REASONING)
+            )
+        case "tool_call":
+            call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
+            return turn(record, call_piece(call, "", ASSISTANT))
+        case "tool_result":
+            return turn(record, _droid_result(record))
+        case "completion":
+            taken_in = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+            tokens = usage_tokens(record.get("usage"), taken_in, "output_tokens")
+            said = THE_MODEL.says(text_in(record, "finalText") or "")
+            return replace(turn(record, said), tokens=tokens)
+        case "error":
+            return note_of(record, "message", failed=True)
+    return unknown_record(record)
+
+
+def _droid_result(record: Fields) -> Piece:
+    value = first_in(record, "value", "error", "content")
+    code = fields_of(value).get("exitCode")
+    failed = flag_in(record, "isError", "is_error")
+    status = None if code is None else SpanStatus.ERROR if code else SpanStatus.OK
+    if failed is not None:
+        status = SpanStatus.ERROR if failed else SpanStatus.OK
+    return result_piece(
+        {},
+        value,
+        "",
+        name=name_in(record, "toolName", "toolId"),
+        call_id=identifier_in(record, "toolCallId", "id"),
+        status=status,
+    )
+
+
+DROID_STREAM: Final = SessionFormat(
+    name="droid-stream",
+    system="factory-droid",
+    marks=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
+    recognises=_is_droid_stream,
+    translator=stateless(_droid_event),
+    facts={"id": "sessionId session_id", "model": "model"},
+    session_of=lambda record: text_at(record, "sessionId session_id"),
+)
+
+
+_MCP_METHODS: Final = (
+    "tools/",
+    "resources/",
+    "prompts/",
+    "sampling/",
+    "notifications/",
+    "elicitation/",
+    "completion/",
+    "roots/",
+    "logging/",
+)
+_MCP_WRAPPERS: Final = ("message", "payload", "data", "msg", "request", "response", "body", "json")
+
+
+def _rpc_of(record: Fields) -> Fields:
+    """Return the message of the protocol that a record is or holds; empty where it is none."""
+    for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPERS)):
+        fields = fields_of(value)
+        if "jsonrpc" in fields:
+            return fields
+    return {}
+
+
+def _is_mcp(records: Sequence[Fields]) -> bool:
+    methods = [as_text(_rpc_of(record).get("method")) or "" for record in records]
+    return any(method.startswith(_MCP_METHODS) for method in methods)
+
+
+class _McpTranslator:
+    """Takes the messages of a connection apart; a response is tied to its request by the id.
+
+    Either side may ask, with ids of its own, so a response belongs to the last request with its
+    id that has none yet.
+    """
+
+    def __init__(self, _session: Session) -> None:
+        self._methods: dict[str, tuple[str, str | None]] = {}
+        self._asked = 0
+
+    def __call__(self, record: Fields) -> Turn | None:
+        message = _rpc_of(record)
+        method = as_text(message.get("method"))
+        request_id = identifier_in(message, "id")
+        if method is not None:
+            return turn(record, self._request(message, method, request_id))
+        if request_id is None or not {"result", "error"} & message.keys():
+            return unknown_record(record)
+        method, call_id = self._methods.pop(request_id, ("response", None))
+        return turn(record, self._response(message, method, call_id))
+
+    def _request(self, message: Fields, method: str, request_id: str | None) -> Piece:
+        params = fields_of(message.get("params"))
+        if method != "tools/call":
+            if request_id is not None:
+                self._methods[request_id] = (method, None)
+            return log(dump_text(params) if params else method, method)
+        self._asked += 1
+        call_id = None if request_id is None else f"{request_id}.{self._asked}"
+        if request_id is not None:
+            self._methods[request_id] = (method, call_id)
+        call = {"name": params.get("name"), "arguments": params.get("arguments"), "id": call_id}
+        return call_piece(call, "", "client")
+
+    def _response(self, message: Fields, method: str, call_id: str | None) -> Piece:
+        result = message.get("result")
+        error = fields_of(message.get("error"))
+        if method != "tools/call":
+            text = text_in(error, "message") or dump_text(result)
+            return log(text, method, failed=bool(error))
+        fields = fields_of(result)
+        failed = flag_in(fields, "isError")
+        status = SpanStatus.ERROR if failed or error else None
+        content = first_in(fields, "content", "structuredContent", "toolResult")
+        return result_piece(
+            {},
+            text_in(error, "message") or dump_text(error) if error else content,
+            "",
+            call_id=call_id,
+            status=SpanStatus.OK if failed is False and not error else status,
+        )
+
+
+MCP: Final = SessionFormat(
+    name="mcp-log",
+    system=None,
+    marks=(b"jsonrpc",),
+    recognises=_is_mcp,
+    translator=_McpTranslator,
+    lists=("messages", "events", "log"),
+    keys="",
+)

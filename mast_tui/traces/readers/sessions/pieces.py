@@ -1,0 +1,170 @@
+"""Pieces and turns in the spellings that several formats of sessions share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_count, as_text, dump_text, tokens_of
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, noted
+from mast_tui.traces.readers.chat.turns import turn_of
+from mast_tui.traces.readers.json_fields import Fields, fields_of, kind_of, names
+from mast_tui.traces.times import unix_seconds
+
+SYSTEM: Final = Speaker("system", Role.SYSTEM)
+USER: Final = Speaker("user", Role.USER)
+
+_QUOTED: Final = re.compile(
+    r"<(?P<tag>USER_REQUEST|user_query)>(?P<words>.*?)</(?P=tag)>", re.DOTALL
+)
+_ADDED: Final = re.compile(
+    r"<(?P<tag>system-reminder|system-notification|USER_SETTINGS_CHANGE|ADDITIONAL_METADATA"
+    r"|user_info|attached_files|git_status|git-context|environment_context)>.*?</(?P=tag)>",
+    re.DOTALL,
+)
+_ENVELOPE: Final = frozenset(
+    names("id parentId parentUuid uuid timestamp time ts type sessionId session_id agentId")
+)
+"""Fields of a record that say nothing about the event."""
+
+
+def message_turn(
+    record: Fields, message: object, *, tokens: Tokens | None = None, model: str | None = None
+) -> Turn | None:
+    """Take the chat message in a record apart.
+
+    Args:
+        record: The record, whose time counts before the message's own.
+        message: A message of any shape that ``chat.turns`` knows.
+        tokens: The tokens of the model call, where the message spells them in its own way.
+        model: The model, where the record names it.
+
+    Returns:
+        The turn without empty messages; None for anything but an object.
+    """
+    if not isinstance(message, Mapping):
+        return None
+    turn = turn_of(message)
+    pieces = tuple(piece for piece in turn.pieces if not is_empty(piece))
+    time = record_time(record)
+    return Turn(
+        pieces,
+        turn.start if time is None else time,
+        turn.tokens if tokens is None else tokens,
+        model or turn.model,
+    )
+
+
+def is_empty(piece: Piece) -> bool:
+    """Tell whether a piece is a message or a thought without words."""
+    return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
+
+
+def usage_tokens(usage: object, taken_in: str, given_out: str) -> Tokens | None:
+    """Return the tokens of a model call; None where none are counted.
+
+    Args:
+        usage: An object with counts.
+        taken_in: The fields to add up for the input, separated by spaces.
+        given_out: The same for the output.
+    """
+    fields = fields_of(usage)
+    return tokens_of(_sum(fields, taken_in), _sum(fields, given_out))
+
+
+def _sum(usage: Fields, fields: str) -> int | None:
+    counts = [count for name in names(fields) if (count := as_count(usage.get(name))) is not None]
+    return sum(counts) if counts else None
+
+
+def turn(record: Fields, *pieces: Piece) -> Turn:
+    """Return a turn of these pieces at the time of the record."""
+    return Turn(pieces, record_time(record))
+
+
+def log(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
+    """Return the piece of an event that no one said.
+
+    Args:
+        text: The text of the event.
+        name: The name of its kind.
+        failed: Whether the event is an error.
+    """
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    return Piece(SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+
+
+def unknown_record(record: Fields) -> Turn:
+    """Return the log of a record of an unknown type."""
+    rest = {name: value for name, value in record.items() if name not in _ENVELOPE}
+    return turn(record, noted(rest, name=kind_of(record) or None))
+
+
+def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
+    """Return the log of a record that tells of an event.
+
+    Args:
+        record: The record.
+        fields: The fields with its text, of which the first that has one counts.
+        name: The name of the event; its type where none is named.
+        failed: Whether the event is an error.
+    """
+    text = next((text for field in fields if (text := as_text(record.get(field)))), None)
+    if text is None:
+        rest = {field: value for field, value in record.items() if field not in _ENVELOPE}
+        text = dump_text(rest) if rest else kind_of(record)
+    return turn(record, log(text, name or kind_of(record) or None, failed=failed))
+
+
+def prompt(text: str) -> Piece:
+    """Return the message of a user; of the system where the program wrote all of it."""
+    return (USER if words_of_user(text) else SYSTEM).says(text)
+
+
+def words_of_user(text: str) -> str:
+    """Return the words of the user without what the program added to them in tags."""
+    quoted = _QUOTED.search(text)
+    if quoted is not None:
+        return quoted["words"].strip()
+    return _ADDED.sub("", text).strip()
+
+
+def record_time(record: Fields) -> float | None:
+    """Return the time of a record in Unix seconds."""
+    for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
+        time = unix_seconds(record.get(name))
+        if time is not None:
+            return time
+    return None
+
+
+def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Piece, ...]:
+    """Return the pieces with the status set on those that are results of calls.
+
+    Args:
+        pieces: The pieces of a record.
+        status: The status that the record states beside the result; None changes nothing.
+    """
+    return tuple(
+        replace(piece, status=status)
+        if status is not None and piece.kind is SpanKind.TOOL_RESULT
+        else piece
+        for piece in pieces
+    )
+
+
+def spoken_by(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
+    """Return the pieces with another speaker for what is said in them.
+
+    Args:
+        pieces: The pieces of a record.
+        role: The side of the speaker.
+        agent: The name of the speaker.
+    """
+    return tuple(
+        replace(piece, role=role, agent=agent) if piece.kind is not SpanKind.TOOL_RESULT else piece
+        for piece in pieces
+    )

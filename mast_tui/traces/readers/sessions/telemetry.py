@@ -1,0 +1,185 @@
+"""What OpenClaw's telemetry plugin logs: agents and tools that begin and end, and chat messages.
+
+``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read where
+it comes first, and an event is left out where a message says the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, canonical_bytes, content_text
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    THE_MODEL,
+    Piece,
+    Turn,
+    call_piece,
+    result_piece,
+)
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    flag_in,
+    items_of,
+    kind_of,
+    name_in,
+)
+from mast_tui.traces.readers.sessions.engine import (
+    Session,
+    SessionFormat,
+    SessionRecord,
+    Translate,
+    text_at,
+)
+from mast_tui.traces.readers.sessions.pieces import note_of, prompt, turn
+from mast_tui.traces.readers.sessions.trees import pi_turn
+
+_SUB_AGENT: Final = ":subagent:"
+_MAIN: Final = "main"
+
+
+def _is_telemetry(records: Sequence[Fields]) -> bool:
+    return any(
+        kind_of(record) in ("agent.start", "agent.end", "tool.start", "tool.end")
+        and "sessionKey" in record
+        for record in records
+    )
+
+
+def _session_of(record: Fields) -> str:
+    """Return the key of a sub-agent; the agent that talks to the user has several."""
+    key = text_at(record, "sessionKey") or ""
+    return key if _SUB_AGENT in key else _MAIN
+
+
+class _SpokenWords:
+    """What the messages of a session say, by which events are told that repeat them."""
+
+    def __init__(self, records: Sequence[SessionRecord]) -> None:
+        self.calls: Counter[tuple[str | None, bytes]] = Counter()
+        self.texts: set[str] = set()
+        seen: set[bytes] = set()
+        for record in records:
+            for message in items_of(record.value.get("messages")):
+                mark = canonical_bytes(message)
+                if mark not in seen:
+                    seen.add(mark)
+                    self._take(fields_of(message))
+
+    def _take(self, message: Fields) -> None:
+        content = message.get("content")
+        for part in items_of(content):
+            if kind_of(part) == "toolCall":
+                fields = fields_of(part)
+                self.calls[_call_mark(fields.get("name"), fields.get("arguments"))] += 1
+        parts = [part for part in items_of(content) if kind_of(part) == "text"]
+        self.texts.add(content_text(parts or content).strip())
+
+
+def _call_mark(name: object, arguments: object) -> tuple[str | None, bytes]:
+    return as_text(name), canonical_bytes(arguments)
+
+
+def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequence[SessionRecord]:
+    """Return a record for each message, and the events that no message repeats."""
+    spoken = _SpokenWords(records)
+    ended: Counter[str | None] = Counter()
+    seen: set[bytes] = set()
+    kept = []
+    for record in records:
+        value = record.value
+        kind = kind_of(value)
+        if kind == "tool.start":
+            mark = _call_mark(value.get("toolName"), value.get("params"))
+            if spoken.calls[mark]:
+                spoken.calls[mark] -= 1
+                ended[name_in(value, "toolName")] += 1
+                continue
+        elif kind == "tool.end" and ended[name_in(value, "toolName")]:
+            ended[name_in(value, "toolName")] -= 1
+            continue
+        kept += [
+            SessionRecord({"type": "markdown", **fields_of(file)}, record.place)
+            for file in items_of(value.get("markdown"))
+            if _is_new(file, seen)
+        ]
+        text = content_text(value.get("prompt", value.get("content"))).strip()
+        if kind.startswith(("tool.", "agent.end")) or (
+            text and text not in spoken.texts and _is_new(text, seen)
+        ):
+            kept.append(record)
+        kept += [
+            SessionRecord({"type": "message", "message": message}, record.place)
+            for message in items_of(value.get("messages"))
+            if _is_new(message, seen)
+        ]
+    return kept
+
+
+def _is_new(value: object, seen: set[bytes]) -> bool:
+    mark = canonical_bytes(value)
+    if mark in seen:
+        return False
+    seen.add(mark)
+    return True
+
+
+def _translator(session: Session) -> Translate:
+    keys = (text_at(record, "sessionKey") or "" for record in session.values)
+    session.id = next((key for key in keys if _SUB_AGENT in key), None)
+    return _turn
+
+
+def _turn(record: Fields) -> Turn | None:
+    kind = kind_of(record)
+    match kind:
+        case "message":
+            return pi_turn(record)
+        case "markdown":
+            text = content_text(record.get("content"))
+            name = name_in(record, "filename")
+            return turn(record, Piece(SpanKind.LOG, Role.SYSTEM, "system", text, name=name))
+        case "agent.start":
+            return turn(record, prompt(content_text(record.get("prompt"))))
+        case "message.in":
+            return turn(record, prompt(content_text(record.get("content"))))
+        case "message.sending" | "message.out":
+            return turn(record, THE_MODEL.says(content_text(record.get("content"))))
+        case "tool.start":
+            call = {"name": record.get("toolName"), "arguments": record.get("params")}
+            return turn(record, call_piece(call, "", ASSISTANT))
+        case "tool.end":
+            return turn(record, _result(record))
+        case "agent.end":
+            failed = record.get("success") is False
+            return note_of(record, "error", failed=True) if failed else None
+    return note_of(record)
+
+
+def _result(record: Fields) -> Piece:
+    """Return the end of a tool, which says how it went and not always what it gave back."""
+    success = flag_in(record, "success")
+    status = SpanStatus.OK if success else SpanStatus.ERROR
+    return result_piece(
+        {},
+        record.get("result", record.get("error")),
+        "",
+        name=name_in(record, "toolName"),
+        status=None if success is None else status,
+    )
+
+
+OPENCLAW_TELEMETRY: Final = SessionFormat(
+    name="openclaw-telemetry",
+    system="openclaw",
+    marks=(b'"sessionKey"',),
+    recognises=_is_telemetry,
+    translator=_translator,
+    order=_order,
+    keys="",
+    session_of=_session_of,
+)

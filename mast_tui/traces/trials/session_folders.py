@@ -1,0 +1,147 @@
+"""Sessions of agents that keep each message, or each part of one, in a file of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
+from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
+from mast_tui.traces.model import FileReport, Problem, Trace
+from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.sessions.documents import OPENCODE
+from mast_tui.traces.readers.sessions.engine import SessionReader, SessionRecord
+from mast_tui.traces.readers.sessions.messages import STRANDS
+from mast_tui.traces.times import unix_seconds
+from mast_tui.traces.trials.base import Trial
+
+_MOST_BYTES: Final = 64 << 20
+_MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
+_NUMBER: Final = re.compile(r"\d{1,12}")
+
+
+def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
+    """Return the sessions in OpenCode's storage, which has a folder for each kind of record."""
+    if not {"session", "message", "part"} <= names:
+        return None
+    files = tuple(sorted(folder.glob("session/*/*.json")) + sorted(folder.glob("session/*.json")))
+    if not files:
+        return None
+    told_by = (
+        *files,
+        *sorted(folder.glob("message/*/*.json")),
+        *sorted(folder.glob("part/**/*.json")),
+    )
+    return Trial(
+        "OpenCode storage", folder, (), told_by=told_by, read=partial(_read_opencode, folder, files)
+    )
+
+
+def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
+    """Return the session in a folder of Strands, of one of its agents, or of its messages."""
+    if {"session.json", "agents"} <= names:
+        files = folder.glob("agents/*/messages/*.json")
+    elif {"agent.json", "messages"} <= names:
+        files = folder.glob("messages/*.json")
+    elif any(map(_MESSAGE_FILE.fullmatch, names)):
+        files = (path for path in folder.iterdir() if _MESSAGE_FILE.fullmatch(path.name))
+    else:
+        return None
+    messages = tuple(sorted(files, key=_by_number))
+    if not messages or "message_id" not in _object_in(messages[0], folder, []):
+        return None
+    return Trial(
+        "Strands session",
+        folder,
+        (),
+        told_by=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
+        read=partial(_read_strands, folder, messages),
+    )
+
+
+def _read_opencode(folder: Path, files: Sequence[Path]) -> FileReport:
+    problems: list[Problem] = []
+    parts = _parts_by_message(folder, problems)
+    traces = []
+    for number, path in enumerate(files):
+        session = _object_in(path, folder, problems)
+        name = as_text(session.get("id"))
+        if name is None:
+            continue
+        records = []
+        for message_file in sorted((folder / "message" / name).glob("*.json")):
+            info = _object_in(message_file, folder, problems)
+            message_id = as_text(info.get("id")) or message_file.stem
+            message = {"info": info, "parts": parts.get(message_id, [])}
+            records.append(SessionRecord(message, str(message_file.relative_to(folder))))
+        records.sort(key=_time_of_message)
+        if records:
+            header = {"info": {"sessionID": name, **session}}
+            traces.append(_trace(SessionReader(OPENCODE), folder, header, records, number))
+    return FileReport(folder, OPENCODE.name, tuple(traces), tuple(problems))
+
+
+def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[object]]:
+    """Return the parts of each message; older versions keep all of them in one folder."""
+    parts: dict[str, list[object]] = {}
+    for path in sorted((folder / "part").glob("**/*.json")):
+        part = _object_in(path, folder, problems)
+        if part:
+            message = as_text(part.get("messageID")) or path.parent.name
+            parts.setdefault(message, []).append(part)
+    return parts
+
+
+def _time_of_message(record: SessionRecord) -> float:
+    times = fields_of(fields_of(record.value.get("info")).get("time"))
+    return unix_seconds(times.get("created")) or 0.0
+
+
+def _read_strands(folder: Path, files: Sequence[Path]) -> FileReport:
+    problems: list[Problem] = []
+    header = _object_in(folder / "session.json", folder, problems)
+    agents = {path.parent.parent.name for path in files}
+    records = []
+    for path in files:
+        message = _object_in(path, folder, problems)
+        if not message:
+            continue
+        if len(agents) > 1:
+            message = {**message, "agent": path.parent.parent.name.removeprefix("agent_")}
+        records.append(SessionRecord(message, str(path.relative_to(folder))))
+    if len(agents) > 1:
+        records.sort(key=lambda record: unix_seconds(record.value.get("created_at")) or 0.0)
+    traces = [_trace(SessionReader(STRANDS), folder, header, records)] if records else []
+    return FileReport(folder, STRANDS.name, tuple(traces), tuple(problems))
+
+
+def _trace(
+    reader: SessionReader,
+    folder: Path,
+    header: Fields,
+    records: Sequence[SessionRecord],
+    number: int | None = None,
+) -> Trace:
+    content = canonical_bytes([record.value for record in records])
+    return reader.trace(folder, content, records, header, number)
+
+
+def _object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
+    """Return the object in a file; empty where there is none, which is a problem."""
+    place = str(path.relative_to(folder))
+    try:
+        data = read_beside(path, _MOST_BYTES)
+        return {} if data is None else fields_of(load_json(data))
+    except UnreadableFile as error:
+        problems.append(Problem(place, f"not read: {error.strerror}"))
+    except InvalidJSON as error:
+        problems.append(Problem(place, f"not JSON, left out: {error}"))
+    return {}
+
+
+def _by_number(path: Path) -> tuple[str, int, str]:
+    number = _NUMBER.search(path.stem)
+    return str(path.parent), int(number[0]) if number else 0, path.name

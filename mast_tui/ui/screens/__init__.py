@@ -1,1 +1,0 @@
-"""One file per screen; a screen is imported when it is first shown."""

@@ -1,0 +1,46 @@
+"""Reading gives what was recorded of every known layout of a trace file.
+
+A change that is meant is recorded with ``python -m tests.traces.golden --write``; look at the
+difference before you commit it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.checks import needs_corpus
+from tests.traces.golden import (
+    describe_format,
+    digest_rows,
+    first_difference,
+    formats,
+    outside_files,
+    recorded,
+    recorded_digests,
+)
+
+
+@pytest.mark.parametrize("name", formats())
+def test_reading_gives_what_was_recorded(name: str, tmp_path: Path) -> None:
+    difference = first_difference(recorded(name), describe_format(name, tmp_path))
+    assert difference is None, f"{name}: {difference}"
+
+
+@needs_corpus
+@pytest.mark.slow
+def test_traces_outside_the_repository_are_read_as_recorded() -> None:
+    expected = recorded_digests()
+    for name, path in outside_files():
+        if name in expected:
+            rows = digest_rows(name, path)
+            assert rows == expected[name], f"{name}: {expected[name]} → {rows}"
+
+
+def test_a_difference_is_told_in_words() -> None:
+    before = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=tool_call"]
+    after = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=message"]
+    assert first_difference(before, before) is None
+    assert first_difference(before, after) == "a, trace t, span 0: kind tool_call → message"
+    assert first_difference(before, before[:2]) == "a, trace t, span 0 → nothing"
