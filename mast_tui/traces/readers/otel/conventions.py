@@ -183,6 +183,7 @@ CONVENTIONS: Final = (
 
 
 def _of_all(field: Callable[[Convention], Names]) -> Names:
+    """Return the attributes for one fact in all tables, in the order in which they count."""
     return tuple(name for convention in CONVENTIONS for name in field(convention))
 
 
@@ -231,30 +232,32 @@ def row_of(span: OtelSpan, row_id: str) -> Row | None:
     marked = (*span.attributes, *(event.name for event in span.events))
     if not any(name.startswith(_MARKS) for name in marked):
         return None
-    kind = _kind(span)
-    row = replace(span.row(row_id, kind), agent=span.text(*_AGENT))
-    match kind:
+    row = span.row(row_id, _kind(span))
+    agent = span.text(*_AGENT)
+    match row.kind:
         case RowKind.MODEL:
             return replace(
                 row,
+                agent=agent,
                 model=span.text(*_MODEL),
                 tokens=tokens_of(span.value(*_TOKENS_IN), span.value(*_TOKENS_OUT)),
                 asked=tuple(_asked(span)),
                 answered=tuple(_answered(span)),
             )
         case RowKind.TOOL:
-            return _tool_row(span, row)
+            return _tool_row(span, row, agent)
         case RowKind.AGENT:
-            return _agent_row(span, row)
+            return _agent_row(span, row, agent)
         case RowKind.OTHER:
             documents = documents_text(span)
-            said = (span.text(*OPENINFERENCE.kind) or "").upper()
+            kind = span.text(*OPENINFERENCE.kind) or ""
             return replace(
                 row,
+                agent=agent,
                 name=span.text(*_ENTITY) or span.name,
                 input=_put_in(span),
                 output=_given_out(span) if documents is None else documents,
-                speaks=said in _SPEAKING,
+                speaks=kind.upper() in _SPEAKING,
             )
 
 
@@ -275,7 +278,7 @@ def _kind(span: OtelSpan) -> RowKind:
     return RowKind.MODEL if _asked(span) or _answered(span) else RowKind.OTHER
 
 
-def _tool_row(span: OtelSpan, row: Row) -> Row:
+def _tool_row(span: OtelSpan, row: Row, agent: str | None) -> Row:
     """Return the row of a tool: its arguments and result are in attributes, or in events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
@@ -295,6 +298,7 @@ def _tool_row(span: OtelSpan, row: Row) -> Row:
     status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", told.status)
     return replace(
         row,
+        agent=agent,
         name=span.text(*_TOOL, *_ENTITY) or bare_name(span.name),
         input=arguments,
         output=told.output,
@@ -303,9 +307,9 @@ def _tool_row(span: OtelSpan, row: Row) -> Row:
     )
 
 
-def _agent_row(span: OtelSpan, row: Row) -> Row:
+def _agent_row(span: OtelSpan, row: Row, agent: str | None) -> Row:
     asked = _asked(span)
-    name = row.agent or span.text(*_ENTITY) or bare_name(span.name.removesuffix(".run"))
+    name = agent or span.text(*_ENTITY) or bare_name(span.name.removesuffix(".run"))
     return replace(
         row,
         name=name,
