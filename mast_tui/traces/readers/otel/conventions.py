@@ -31,7 +31,7 @@ from mast_tui.traces.readers.otel.openinference import (
     fuller,
     with_smolagents_calls,
 )
-from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, grouped, span_of
+from mast_tui.traces.readers.otel.spans import OtelSpan, SpanEvent, event_of, grouped, span_of
 from mast_tui.traces.readers.span_tree.messages import (
     answer_messages,
     is_system,
@@ -41,7 +41,7 @@ from mast_tui.traces.readers.span_tree.messages import (
     tool_output,
     worse_status,
 )
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 
 Names = tuple[str, ...]
 
@@ -209,7 +209,7 @@ _SPEAKING: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"}
 _VERBS: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
 
 
-def row_of_attributes(attributes: object, name: str, row_id: str) -> Row | None:
+def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | None:
     """Return the row that the attributes of a span make; None where they are of no convention.
 
     Args:
@@ -222,7 +222,7 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> Row | None:
     return row_of(span_of({"name": name, "attributes": attributes}, ""), row_id)
 
 
-def row_of(span: OtelSpan, row_id: str) -> Row | None:
+def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
     """Return the row that a span makes by the conventions that it follows; None without any.
 
     Args:
@@ -255,8 +255,8 @@ def row_of(span: OtelSpan, row_id: str) -> Row | None:
                 row,
                 agent=agent,
                 name=span.text(*_ENTITY) or span.name,
-                input=_put_in(span),
-                output=_given_out(span) if documents is None else documents,
+                input=_input_of(span),
+                output=_output_of(span) if documents is None else documents,
                 speaks=kind.upper() in _SPEAKING,
             )
 
@@ -264,12 +264,12 @@ def row_of(span: OtelSpan, row_id: str) -> Row | None:
 def _kind(span: OtelSpan) -> RowKind:
     for convention in CONVENTIONS:
         for name in convention.kind:
-            word = (span.text(name) or "").strip().lower().replace(" ", "_")
-            if word in convention.kinds:
-                return convention.kinds[word]
-            if word and convention is OPENINFERENCE:
+            value = (span.text(name) or "").strip().lower().replace(" ", "_")
+            if value in convention.kinds:
+                return convention.kinds[value]
+            if value and convention is OPENINFERENCE:
                 return RowKind.OTHER
-            if word.startswith("invoke_"):  # as Strands calls a swarm or a graph of agents
+            if value.startswith("invoke_"):  # as Strands calls a swarm or a graph of agents
                 return RowKind.AGENT
     if any(name in span.attributes for name in _TOOL_MARKS):
         return RowKind.TOOL
@@ -278,36 +278,36 @@ def _kind(span: OtelSpan) -> RowKind:
     return RowKind.MODEL if _asked(span) or _answered(span) else RowKind.OTHER
 
 
-def _tool_row(span: OtelSpan, row: Row, agent: str | None) -> Row:
+def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     """Return the row of a tool: its arguments and result are in attributes, or in events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
         span.value(*_ARGUMENTS),
-        _put_in(span),
+        _input_of(span),
         _in_parts(_event_requests(span), "arguments"),
         _parameters(span),
     )
-    told = tool_output(
+    result = tool_output(
         _first_present(
             span.value("output.value"),
             span.value(*_RESULT),
-            _given_out(span),
+            _output_of(span),
             _in_parts(_event_answers(span), "response"),
         )
     )
-    status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", told.status)
+    status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", result.status)
     return replace(
         row,
         agent=agent,
         name=span.text(*_TOOL, *_ENTITY) or bare_name(span.name),
         input=arguments,
-        output=told.output,
-        call_id=span.text(*_CALL_ID) or told.call_id,
+        output=result.output,
+        call_id=span.text(*_CALL_ID) or result.call_id,
         status=worse_status(row.status, status),
     )
 
 
-def _agent_row(span: OtelSpan, row: Row, agent: str | None) -> Row:
+def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     asked = _asked(span)
     name = agent or span.text(*_ENTITY) or bare_name(span.name.removesuffix(".run"))
     return replace(
@@ -342,29 +342,29 @@ def _in_parts(messages: Iterable[Message], field: str) -> object:
 
 
 def _asked(span: OtelSpan) -> list[Message]:
-    """Return the messages that a model or an agent was given, its system prompt first."""
-    given = span.value("input.value")
-    told = flattened_messages(span, "llm.input_messages", "user")
-    messages = fuller(told, request_messages(given)) or _prompts(span)
+    """Return the messages that a model or an agent was raw, its system prompt first."""
+    raw = span.value("input.value")
+    flattened = flattened_messages(span, "llm.input_messages", "user")
+    messages = fuller(flattened, request_messages(raw)) or _prompts(span)
     instructions = _instructions(span.attributes)
     if messages:
         system = [] if any(map(is_system, messages)) else instructions
         return [*system, *with_smolagents_calls(messages)]
     values = [value for name in _ASKED if (value := grouped(span.attributes, name)) is not None]
     for value in values:
-        if found := request_messages(value):
-            return [*instructions, *found]
+        if messages := list(request_messages(value)):
+            return [*instructions, *messages]
     if messages := [*instructions, *_event_requests(span)]:
         return messages
-    texts = (request_text(value) for value in (*values[:1], given) if value is not None)
+    texts = (request_text(value) for value in (*values[:1], raw) if value is not None)
     return list(next(filter(None, texts), ()))
 
 
 def _answered(span: OtelSpan) -> list[Message]:
     """Return the messages that a model or an agent answered."""
-    given = span.value("output.value")
-    told = flattened_messages(span, "llm.output_messages", "assistant")
-    if messages := fuller(told, structured_answer(given)):
+    raw = span.value("output.value")
+    flattened = flattened_messages(span, "llm.output_messages", "assistant")
+    if messages := fuller(flattened, structured_answer(raw)):
         return messages
     for name in (*GEN_AI.answered, *GOOGLE_ADK.answered):
         value = grouped(span.attributes, name)
@@ -375,8 +375,8 @@ def _answered(span: OtelSpan) -> list[Message]:
     output = span.value(*ANY_AGENT.answered)
     if messages := _event_answers(span) or _ai_sdk_answer(span) or _any_agent_calls(output):
         return messages
-    given = output if given is None else given
-    return [] if given is None else list(answer_messages(given))
+    raw = output if raw is None else raw
+    return [] if raw is None else list(answer_messages(raw))
 
 
 def _instructions(attributes: Fields) -> list[Message]:
@@ -396,10 +396,13 @@ _EVENT_ROLES: Final = {
 }
 
 
-def _events(span: OtelSpan) -> Iterable[Event]:
+def _events(span: OtelSpan) -> Iterable[SpanEvent]:
     """Return the events of a span, and those that Logfire keeps in an attribute instead."""
     listed = items_of(grouped(span.attributes, "events"))
-    return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
+    return [
+        *span.events,
+        *(event_of({"body": event}) for event in listed if isinstance(event, Mapping)),
+    ]
 
 
 def _event_requests(span: OtelSpan) -> list[Message]:
@@ -437,7 +440,8 @@ def _messages_of(read: Callable[[object], tuple[Message, ...]], value: object) -
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    content, calls = grouped(attributes, "content"), grouped(attributes, "tool_calls")
+    content = grouped(attributes, "content")
+    calls = grouped(attributes, "tool_calls")
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
         "content": (content if isinstance(content, list) else dump_text(content)) or "",
@@ -460,7 +464,8 @@ def _choice(attributes: Fields) -> Message:
 
 
 def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
-    text, calls = span.value("ai.response.text"), grouped(span.attributes, "ai.response.toolCalls")
+    text = span.value("ai.response.text")
+    calls = grouped(span.attributes, "ai.response.toolCalls")
     if text is None and not isinstance(calls, list):
         return []
     return [{"role": "assistant", "content": text or "", "tool_calls": calls or []}]
@@ -471,9 +476,8 @@ def _any_agent_calls(output: object) -> list[Message]:
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
         return []
-    made = [
-        {"function": {"name": one["tool.name"], "arguments": one.get("tool.args")}} for one in calls
-    ]
+    functions = [{"name": call["tool.name"], "arguments": call.get("tool.args")} for call in calls]
+    made = [{"function": function} for function in functions]
     return [{"role": "assistant", "content": "", "tool_calls": made}]
 
 
@@ -488,11 +492,11 @@ def _text(message: Message) -> str | None:
     return content_text(first_in(message, "content", "parts")) or None
 
 
-def _put_in(span: OtelSpan) -> object:
+def _input_of(span: OtelSpan) -> object:
     return _of_entity(span, _INPUT, "inputs")
 
 
-def _given_out(span: OtelSpan) -> object:
+def _output_of(span: OtelSpan) -> object:
     return _of_entity(span, _OUTPUT, "outputs")
 
 

@@ -47,7 +47,8 @@ def _message(item: Fields) -> Message:
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
             message[name] = fields[name]
-    contents, calls = fields.get("contents"), fields.get("tool_calls")
+    contents = fields.get("contents")
+    calls = fields.get("tool_calls")
     if message.get("content") in (None, "") and isinstance(contents, list):
         message["content"] = [_content_part(part) for part in contents]
     if isinstance(calls, list):
@@ -80,20 +81,21 @@ def _nested(value: Fields, within: str | None = None) -> Fields:
     return _nested(inner) if isinstance(inner, Mapping) else value
 
 
-def fuller(told: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
+def fuller(flattened: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
     """Return the messages of the attributes, or those of the raw value where these say more.
 
     Some instrumentation leaves out tool calls, or their arguments.
 
     Args:
-        told: The messages in attributes of their own.
+        flattened: The messages in attributes of their own.
         raw: The same messages in the input or output value.
     """
-    if not told:
+    if not flattened:
         return list(raw)
-    if len(told) != len(raw):
-        return list(raw) if raw and not any(map(_says_all, told)) else list(told)
-    return [one if _says_all(one) else other for one, other in zip(told, raw, strict=True)]
+    if len(flattened) != len(raw):
+        return list(raw) if raw and not any(map(_says_all, flattened)) else list(flattened)
+    pairs = zip(flattened, raw, strict=True)
+    return [message if _says_all(message) else other for message, other in pairs]
 
 
 def _says_all(message: Message) -> bool:
@@ -101,30 +103,30 @@ def _says_all(message: Message) -> bool:
     if not isinstance(calls, list):
         return bool(message.get("content"))
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
-    return all("arguments" in fields_of(one) for one in functions)
+    return all("arguments" in fields_of(function) for function in functions)
 
 
 def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with calls and results made such that smolagents writes as text."""
-    found: list[Message] = []
+    result: list[Message] = []
     for message in messages:
-        said = str(message.get("role", ""))
-        role = said.removeprefix(_ENUM).lower().replace("_", "-")
+        name = str(message.get("role", ""))
+        role = name.removeprefix(_ENUM).lower().replace("_", "-")
         if role not in ("tool-call", "tool-response"):
-            found.append({**message, "role": role} if said.startswith(_ENUM) else message)
+            result.append({**message, "role": role} if name.startswith(_ENUM) else message)
             continue
         text = content_text(message.get("content"))
         if role == "tool-response":
-            found.append(_observation(text))
+            result.append(_observation(text))
             continue
-        if found and content_text(found[-1].get("content")).startswith(_CALLED):
-            found.pop()
+        if result and content_text(result[-1].get("content")).startswith(_CALLED):
+            result.pop()
         calls = literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
         if isinstance(calls, list):
-            found.append({"role": "assistant", "content": "", "tool_calls": calls})
+            result.append({"role": "assistant", "content": "", "tool_calls": calls})
         else:
-            found.append({"role": "assistant", "content": text})
-    return found
+            result.append({"role": "assistant", "content": text})
+    return result
 
 
 def _observation(text: str) -> Message:
@@ -143,8 +145,11 @@ def arguments_without_wrapping(value: object) -> object:
         if parsed is None and value.lstrip()[:1] == "{":
             parsed = literal(value)
     if isinstance(parsed, Mapping) and "sanitize_inputs_outputs" in parsed:
-        named, others = parsed.get("kwargs"), parsed.get("args")
-        return named if not others else others if not named else {"args": others, "kwargs": named}
+        named = parsed.get("kwargs")
+        positional = parsed.get("args")
+        if named and positional:
+            return {"args": positional, "kwargs": named}
+        return positional or named
     return value if not isinstance(parsed, Mapping) else parsed
 
 

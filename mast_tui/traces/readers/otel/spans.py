@@ -22,7 +22,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     value_in,
 )
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.times import unix_seconds
 
 _KINDS: Final = name_set(
@@ -40,12 +40,13 @@ _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_OK: Final = SpanStatus.OK
+_ERROR: Final = SpanStatus.ERROR
 _STATUS: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
 
 
 @dataclass(slots=True)
-class Event:
+class SpanEvent:
     """An event of a span, or a log record."""
 
     name: str
@@ -66,7 +67,7 @@ class OtelSpan:
     status: SpanStatus
     message: str | None
     attributes: Attributes
-    events: list[Event] = field(default_factory=list)
+    events: list[SpanEvent] = field(default_factory=list)
     service: str | None = None
     version: str | None = None
     scope: str | None = None
@@ -79,7 +80,7 @@ class OtelSpan:
         """Return the first of the attributes that is present."""
         return first_in(self.attributes, *names)
 
-    def row(self, row_id: str, kind: RowKind) -> Row:
+    def row(self, row_id: str, kind: RowKind) -> SpanRow:
         """Return a row with what every span tells.
 
         Args:
@@ -87,7 +88,7 @@ class OtelSpan:
             kind: What was called.
         """
         outcome = (self.start, self.end, self.status, self.error)
-        return Row(row_id, self.parent, kind, self.name, self.place, *outcome)
+        return SpanRow(row_id, self.parent, kind, self.name, self.place, *outcome)
 
     @property
     def error(self) -> str | None:
@@ -167,14 +168,14 @@ def span_of(
         status,
         message,
         attributes,
-        [event_of(one) for one in items_of(events) if isinstance(one, Mapping)],
+        [event_of(event) for event in items_of(events) if isinstance(event, Mapping)],
         next(filter(None, map(service_of, resources)), None) or as_text(value.get("service_name")),
-        next(filter(None, (text_in(one, "service.version") for one in resources)), None),
+        next(filter(None, (text_in(resource, "service.version") for resource in resources)), None),
         _scope(value) or scope,
     )
 
 
-def event_of(value: Fields) -> Event:
+def event_of(value: Fields) -> SpanEvent:
     """Return the event that a JSON object of a span's events is, or a log record."""
     attributes = dotted(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
@@ -186,7 +187,7 @@ def event_of(value: Fields) -> Event:
         attributes = {**attributes, **{str(key): any_value(item) for key, item in body.items()}}
     elif body is not None:
         attributes.setdefault("content", body)
-    return Event(name or as_text(attributes.get("event.name")) or "", attributes)
+    return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
 def service_of(attributes: Attributes) -> str | None:
@@ -230,8 +231,8 @@ def _resources(
 ) -> tuple[Attributes, ...]:
     """Return the attributes that may name the service: the span's, its resource's, those around."""
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
-    beside = attributes_of(value.get("resource_attributes"))
-    return attributes, resource, beside, around or {}
+    flat = attributes_of(value.get("resource_attributes"))
+    return attributes, resource, flat, around or {}
 
 
 def _scope(value: Fields) -> str | None:
@@ -408,7 +409,8 @@ def moment(value: object) -> float | None:
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))
     if isinstance(value, list) and len(value) == 2:
-        seconds, nanoseconds = as_number(value[0]), as_number(value[1])
+        seconds = as_number(value[0])
+        nanoseconds = as_number(value[1])
         if seconds is not None and nanoseconds is not None:
             return unix_seconds(seconds + nanoseconds / 1e9)
     return unix_seconds(value)

@@ -1,4 +1,4 @@
-"""What of the history that every model call repeats has been shown before."""
+"""The history that every model call repeats: which of its messages were shown before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShownCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MessagePart:
     """One span of a message, not yet in its place: ``step.key`` lies within the message.
 
     ``content`` stands for what it says: equal for texts that differ in whitespace only, and for
@@ -50,12 +50,12 @@ class Part:
 
 
 def plain(text: str) -> str:
-    """The text without differences that copying a message makes: runs of whitespace."""
+    """Return a text without the differences that copying makes: runs of whitespace."""
     return " ".join(text.split())
 
 
 def canonical(arguments: object) -> bytes:
-    """The same bytes for the same arguments, whether they come as a value or as JSON text."""
+    """Return the same bytes for the same arguments, as a value or as JSON text."""
     value = arguments
     if isinstance(arguments, str):
         try:
@@ -76,7 +76,7 @@ class Calls:
         self._before_model: dict[str, ShownCall] = {}
 
     def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """A model's call was shown, which a tool's row may answer."""
+        """Record that a model's call was shown, which a tool's row may answer."""
         if call_id is not None:
             self.by_id[call_id] = call
         if call.name is not None:
@@ -84,14 +84,14 @@ class Calls:
             self._named[call.name].append(call)
 
     def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """A tool's row was shown for which no model's call had been."""
+        """Record that a tool's row was shown without a model's call before it."""
         if call_id is not None:
             self.by_id[call_id] = self._before_model[call_id] = call
         elif call.name is not None:
             self._performed[call.name, canonical(arguments)].append(call)
 
     def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """The call that a tool's row carried out: by id, else the oldest open one like it."""
+        """Return the call that a tool's row carried out: by id, else the oldest like it."""
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
         wanted = canonical(arguments)
@@ -108,8 +108,8 @@ class Calls:
         """Return the call that a tool's row showed before the model's answer that asks for it."""
         return None if call_id is None else self._before_model.pop(call_id, None)
 
-    def retold(self, part: Part) -> ShownCall | None:
-        """The shown call that a call in a history repeats, though no model was seen asking it."""
+    def retold(self, part: MessagePart) -> ShownCall | None:
+        """Return the shown call that a call in a history repeats, if its tool's row showed it."""
         if part.call_id is not None and part.call_id in self.by_id:
             return self.by_id[part.call_id]
         waiting = self._performed.get((part.step.name or "", canonical(part.step.text)))
@@ -133,11 +133,11 @@ class Parts:
     """Messages as spans; a message that many calls repeat is taken apart once."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Part, ...]] = {}
+        self._known: dict[bytes, tuple[MessagePart, ...]] = {}
         self._contents: dict[bytes, int] = {}
 
-    def of(self, message: Message) -> tuple[Part, ...]:
-        """The message's spans."""
+    def of(self, message: Message) -> tuple[MessagePart, ...]:
+        """Return the spans of a message."""
         digest = _digest(canonical_bytes(message))
         parts = self._known.get(digest)
         if parts is None:
@@ -145,7 +145,7 @@ class Parts:
         return parts
 
     def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """The number that stands for what is said."""
+        """Return the number of a content."""
         if kind is SpanKind.TOOL_CALL:
             said = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
         else:
@@ -154,7 +154,7 @@ class Parts:
                 said = b"result\0" + said
         return self._contents.setdefault(_digest(said), len(self._contents))
 
-    def _take_apart(self, message: Message) -> Iterator[Part]:
+    def _take_apart(self, message: Message) -> Iterator[MessagePart]:
         steps = StepList()
         mapper = MessageMapper(steps)
         mapper.add(message, _HERE)
@@ -166,14 +166,14 @@ class Parts:
                 step = replace(step, key=step.key.removeprefix(_HERE))
             else:
                 call_id = step.key.rpartition(":")[0] or step.key
-            yield Part(step, content, call_id, problems.get(step.place))
+            yield MessagePart(step, content, call_id, problems.get(step.place))
 
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-class History:
+class RepeatedHistory:
     """All conversations of a run as one tree, so that what a call repeats is known again.
 
     A call's history is followed down the tree as far as it is known; what comes after the end of
@@ -193,11 +193,13 @@ class History:
         self._next: dict[tuple[int, int], int] = {}
         self._ends: set[int] = set()
         self._neighbours: set[tuple[int, int]] = set()
-        self._replies: dict[int, deque[tuple[Part, int]]] = {}
+        self._replies: dict[int, deque[tuple[MessagePart, int]]] = {}
         self._call_at: dict[int, ShownCall] = {}
 
-    def ask(self, parts: Sequence[Part], agent: str) -> Iterator[tuple[int, int, ShownCall | None]]:
-        """Go through the history of a call by ``agent``, and stop at what is new in it.
+    def ask(
+        self, parts: Sequence[MessagePart], agent: str
+    ) -> Iterator[tuple[int, int, ShownCall | None]]:
+        """Yield what is new in the history of a call by ``agent``.
 
         Of that the number in ``parts``, the place in the tree and the call that it answers come.
         What is shown for a call must be told to ``show_call`` before the next part is asked for.
@@ -228,8 +230,8 @@ class History:
         self._ends.add(node)
         self.end, self._last = node, before
 
-    def answer(self, parts: Sequence[Part]) -> list[int]:
-        """Remember the answer to the history gone through last; the places of its parts."""
+    def answer(self, parts: Sequence[MessagePart]) -> list[int]:
+        """Record the answer to the last history; return the nodes of its parts."""
         node, before = self.end, self._last
         places = []
         for part in parts:
@@ -249,20 +251,20 @@ class History:
         return not known
 
     def show_call(self, node: int, call: ShownCall) -> None:
-        """The call at this place was shown as ``call``."""
+        """Record that the call at a node was shown."""
         self._call_at[node] = call
 
-    def _grow(self, node: int, part: Part) -> int:
+    def _grow(self, node: int, part: MessagePart) -> int:
         return self._next.setdefault((node, part.content), len(self._next) + 1)
 
-    def _is_new_aside(self, part: Part, agent: str) -> bool:
+    def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
         if part.step.role is Role.SYSTEM:
             is_new = self.show_instructions(agent, part.content)
             return is_new and bool(part.step.text.strip())
         return part.step.kind is SpanKind.REASONING and part.content not in self.shown
 
-    def _answered(self, part: Part, recent: OpenCalls[ShownCall]) -> ShownCall | None:
-        """The call that a result answers: by id, else the first before it that has its name."""
+    def _answered(self, part: MessagePart, recent: OpenCalls[ShownCall]) -> ShownCall | None:
+        """Return the call that a result answers: by id, else the first before it of its name."""
         if part.step.kind is not SpanKind.TOOL_RESULT:
             return None
         call = self._calls.by_id.get(part.call_id or "")
@@ -272,15 +274,15 @@ class History:
             recent.close(call)
         return call
 
-    def _told_before(self, node: int, part: Part) -> int | None:
-        """The place of an answer that the history repeats in other words, or None."""
+    def _told_before(self, node: int, part: MessagePart) -> int | None:
+        """Return the node of an answer that the history repeats in other words, or None."""
         for reply, place in reversed(self._replies.get(node, ())):
             if _alike(reply, part):
                 self._next[node, part.content] = place
                 return place
         return None
 
-    def _is_new(self, part: Part, node: int, call: ShownCall | None) -> bool:
+    def _is_new(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
         if part.step.kind is SpanKind.TOOL_RESULT:
             if call is not None:
                 return call.result is None
@@ -292,7 +294,9 @@ class History:
             return retold is None
         return True
 
-    def _was_shown(self, part: Part, before: int, parts: Sequence[Part], number: int) -> bool:
+    def _was_shown(
+        self, part: MessagePart, before: int, parts: Sequence[MessagePart], number: int
+    ) -> bool:
         if part.content not in self.shown:
             return False
         if part.step.kind is SpanKind.TOOL_CALL or len(part.step.text) >= _TELLING_CHARS:
@@ -303,14 +307,14 @@ class History:
         return (part.content, after) in self._neighbours
 
 
-def _is_turn(part: Part) -> bool:
-    """Whether a part takes its turn in the conversation; reasoning and prompts come and go."""
+def _is_turn(part: MessagePart) -> bool:
+    """Tell whether a part is a turn of the conversation, which reasoning and prompts are not."""
     if part.step.role is Role.SYSTEM or part.step.kind is SpanKind.REASONING:
         return False
     return part.step.kind is not SpanKind.MESSAGE or bool(part.step.text.strip())
 
 
-def _alike(reply: Part, part: Part) -> bool:
+def _alike(reply: MessagePart, part: MessagePart) -> bool:
     if reply.step.kind is not part.step.kind:
         return False
     if reply.step.kind is SpanKind.TOOL_CALL:

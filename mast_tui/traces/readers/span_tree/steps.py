@@ -15,14 +15,14 @@ from mast_tui.traces.readers.chat.values import said_text
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
-    History,
-    Part,
+    MessagePart,
     Parts,
+    RepeatedHistory,
     ShownCall,
     canonical,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, tells
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
@@ -32,7 +32,7 @@ _NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
 
 
 def observed_steps(
-    rows: Sequence[Row],
+    rows: Sequence[SpanRow],
     *,
     service: str | None = None,
     every_row: bool = False,
@@ -82,7 +82,7 @@ class _Frame:
     whether the row itself has a span.
     """
 
-    row: Row
+    row: SpanRow
     number: int
     last: int
     before: int
@@ -108,7 +108,7 @@ class _Timeline:
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
-        self._history = History(self._calls)
+        self._history = RepeatedHistory(self._calls)
         self._early_results: dict[str, str] = {}
         self._frames: list[_Frame] = []
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
@@ -132,7 +132,7 @@ class _Timeline:
             self._leave()
         return self._steps
 
-    def _frame(self, row: Row, number: int, last: int) -> _Frame:
+    def _frame(self, row: SpanRow, number: int, last: int) -> _Frame:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
@@ -225,7 +225,7 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
 
     def _untold_input(self, frame: _Frame) -> str | None:
-        """What went into a row, where it is a text and the first model under it does not tell."""
+        """Return a row's input, if it is a text that the first model under it does not tell."""
         row = frame.row
         if row.input is None:
             return None
@@ -320,8 +320,10 @@ class _Timeline:
             last = self._log(frame, row.id if last is None else f"{row.id}/error", text)
         self._steps.amend(last, tokens=row.tokens)
 
-    def _parts_of(self, row: Row, side: str, messages: Sequence[Message]) -> list[tuple[str, Part]]:
-        """The parts of messages, each with its key: by a call's id where that counts."""
+    def _parts_of(
+        self, row: SpanRow, side: str, messages: Sequence[Message]
+    ) -> list[tuple[str, MessagePart]]:
+        """Return the parts of messages, each with its key."""
         found = []
         for number, message in enumerate(messages):
             for part in self._parts.of(message):
@@ -338,7 +340,7 @@ class _Timeline:
         self,
         frame: _Frame,
         key: str,
-        part: Part,
+        part: MessagePart,
         node: int,
         *,
         answered: bool = False,
@@ -380,7 +382,7 @@ class _Timeline:
         return shown
 
     def _enter_tool(self, frame: _Frame) -> None:
-        """Find the call that the row carried out, or show it."""
+        """Find the call that a row carried out, or show it."""
         row, outer = frame.row, frame.tool
         if outer is not None and _same_call(outer.row, row):
             frame.hidden = True
@@ -429,21 +431,21 @@ class _Timeline:
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
 
-    def _key_of_tool(self, row: Row, part: str, without: str) -> str:
+    def _key_of_tool(self, row: SpanRow, part: str, without: str) -> str:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
     def _was_said(self, text: str) -> bool:
-        """Whether a message with this text was shown."""
+        """Tell whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
     def _mark(self, frame: _Frame) -> None:
-        """A span with no more than its name for a row that has nothing to say."""
+        """Add a span with its name for a row without a text, where every row needs a span."""
         if self._every_row:
             frame.within = self._log(frame, frame.row.id, frame.row.name)
             frame.shown = True
 
     def _message(self, frame: _Frame, part: str, text: str, role: Role) -> None:
-        """A message that is a row's whole input or output."""
+        """Add a message that is a row's whole input or output."""
         row = frame.row
         self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
         agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
@@ -452,15 +454,15 @@ class _Timeline:
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
-        """A log span of a row; returns its key."""
+        """Add a log span of a row; return its key."""
         row = frame.row
         more = More(place=row.place, name=row.name or None, parent=frame.within)
         more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
-def _record(row: Row) -> str:
-    """What a row that stands for itself says: what went in, what came out, what went wrong."""
+def _record(row: SpanRow) -> str:
+    """Return a row's input, output and error as text."""
     told = (
         plain_text(row.input) or dump_text(row.input),
         plain_text(row.output) or dump_text(row.output),
@@ -469,26 +471,26 @@ def _record(row: Row) -> str:
     return "\n\n".join(text for text in told if text.strip()) or row.name
 
 
-def _status(row: Row) -> SpanStatus:
+def _status(row: SpanRow) -> SpanStatus:
     return row.status if row.error is None else SpanStatus.ERROR
 
 
-def _same_call(outer: Row, row: Row) -> bool:
-    """Whether a tool's row within another is the same execution, recorded by another library."""
+def _same_call(outer: SpanRow, row: SpanRow) -> bool:
+    """Tell whether a tool's row within another is the same execution, traced by another library."""
     if outer.name != row.name:
         return False
     return row.input is None or canonical(outer.input) == canonical(row.input)
 
 
-def asked_of(row: Row) -> tuple[Message, ...]:
-    """What a model was asked: its messages, else its input as one."""
+def asked_of(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages that a model was asked, else its input as one."""
     if row.asked or row.input is None:
         return row.asked
     return ({"role": "user", "content": _content(row.input)},)
 
 
-def answered_of(row: Row) -> tuple[Message, ...]:
-    """What a model answered: its messages, else its output as one."""
+def answered_of(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages that a model answered, else its output as one."""
     if row.answered or row.output is None:
         return row.answered
     return ({"role": "assistant", "content": _content(row.output)},)
@@ -505,7 +507,7 @@ _LOOKED_INTO: Final = 16 * 1024
 
 
 def plain_text(value: object) -> str | None:
-    """The text that an input or output is, or that it holds in its only or its telling field.
+    """Return the text that an input or output is, or that it has in its only or its main field.
 
     None for anything with more structure than that, and for what is blank.
     """
@@ -539,7 +541,7 @@ def texts_within(value: object) -> Iterator[str]:
 
 
 def output_text(value: object) -> str:
-    """The text of a tool's output: its text parts where it is a list of parts, else all of it."""
+    """Return a tool's output as text: the texts of a list of parts, else all of it."""
     looks_wrapped = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     wrapped = fields_of(json_in(value)) if looks_wrapped else {}
     if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
@@ -550,7 +552,7 @@ def output_text(value: object) -> str:
 
 
 def holds(text: str, texts: Iterable[str]) -> bool:
-    """Whether one of the texts is ``text``, or has it somewhat after its beginning.
+    """Tell whether one of the texts is ``text``, or has it near its beginning.
 
     Of a long one only so much is looked at that the cost stays within that of reading ``text``.
     """

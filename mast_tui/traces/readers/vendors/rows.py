@@ -35,8 +35,14 @@ from mast_tui.traces.readers.span_tree.messages import (
     tool_output,
     worse_status,
 )
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
-from mast_tui.traces.readers.vendors.records import NOTHING, Found, text_at, value_at, values_at
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
+from mast_tui.traces.readers.vendors.records import (
+    NOTHING,
+    VendorRecord,
+    text_at,
+    value_at,
+    values_at,
+)
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
@@ -52,20 +58,20 @@ _LITERAL_CHARS: Final = 16 * 1024
 _LITERAL_BRACKETS: Final = 200
 
 
-def rows_of(vendor: Vendor, found: Iterable[Found]) -> list[Row]:
-    """The rows of one trace, in the order of its records."""
+def rows_of(vendor: Vendor, found: Iterable[VendorRecord]) -> list[SpanRow]:
+    """Return the rows of one trace, in the order of its records."""
     rows = [_row(vendor, one) for one in found]
     if vendor.guesses:
         rows = _guessed(rows)
     return _called(_joined_events(_without_plain_copies(rows)))
 
 
-def is_judgement(vendor: Vendor, found: Found) -> bool:
-    """Whether a record is of a call that scored the run."""
+def is_judgement(vendor: Vendor, found: VendorRecord) -> bool:
+    """Tell whether a record is of a call that scored the run."""
     return _kind(vendor, _decoded(vendor, found.record)) in vendor.judged
 
 
-def _row(vendor: Vendor, found: Found) -> Row:
+def _row(vendor: Vendor, found: VendorRecord) -> SpanRow:
     fields = vendor.fields
     record = _decoded(vendor, found.record)
     told = _kind(vendor, record)
@@ -76,7 +82,7 @@ def _row(vendor: Vendor, found: Found) -> Row:
     output = value_at(raw, fields.output)
     if told in vendor.speaks and output is None:
         output = _facts(value_at(record, vendor.facts)) or None
-    row = Row(
+    row = SpanRow(
         id=found.id,
         parent=found.parent,
         kind=kind,
@@ -115,7 +121,7 @@ def _facts(value: object) -> str:
     return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
 
 
-def _with_attributes(row: Row, beside: Row) -> Row:
+def _with_attributes(row: SpanRow, beside: SpanRow) -> SpanRow:
     """Return a row with what the attributes tell that its vendor took it from.
 
     Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
@@ -137,12 +143,12 @@ def _with_attributes(row: Row, beside: Row) -> Row:
 
 @cache
 def _given_out(tokens: Paths) -> Paths:
-    """The paths to what a model gave out, beside those to what it took in."""
+    """Return the paths to the output tokens, beside those to the input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
 def _decoded(vendor: Vendor, record: Fields) -> Fields:
-    """The record with the JSON texts among its fields read, once for all paths."""
+    """Return a record with the JSON texts among its fields parsed, once for all paths."""
     read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
     if vendor.encoded and isinstance(attributes, Mapping):
@@ -176,7 +182,7 @@ def _time(value: object) -> float | None:
 
 
 def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """How a call ended, where the vendor tells, and what went wrong."""
+    """Return the status of a call and its error."""
     said = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if said:
@@ -201,7 +207,7 @@ def _error_text(value: object) -> str:
 
 
 def _agent(metadata: object, kind: RowKind) -> str | None:
-    """Who acted, by what frameworks note beside a call."""
+    """Return the agent that a framework's metadata of a call name."""
     if not isinstance(metadata, Mapping):
         return None
     if name := text_in(metadata, *_AGENT_FIELDS):
@@ -215,7 +221,7 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
     return _name(node) if node else None
 
 
-def _as_model(row: Row, beside: Row | None = None) -> Row:
+def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
     """Return a model's row with the messages that it was given, and those that it answered.
 
     Args:
@@ -240,8 +246,8 @@ def _as_model(row: Row, beside: Row | None = None) -> Row:
     return replace(row, asked=asked, answered=answered)
 
 
-def _as_tool(row: Row) -> Row:
-    """A tool's row with what was asked and answered taken out of its wrapping."""
+def _as_tool(row: SpanRow) -> SpanRow:
+    """Return a tool's row without what is wrapped around its arguments and its result."""
     asked = value_in(row.input)
     if isinstance(asked, Mapping):
         asked = {
@@ -267,7 +273,7 @@ def _as_tool(row: Row) -> Row:
 
 
 def _literal(text: str) -> object:
-    """The arguments in a text such as ``{'city': 'Rome'}``, as LangChain writes them; else it.
+    """Return the arguments in a text such as ``{'city': 'Rome'}`` of LangChain's, else the text.
 
     A model's call has them as JSON, and is known again by them.
     """
@@ -288,8 +294,8 @@ def _literal(text: str) -> object:
     return canonical if isinstance(canonical, Mapping) else text
 
 
-def _guessed(rows: list[Row]) -> list[Row]:
-    """The rows with calls of a model told by their answers, where nothing else tells them.
+def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with models' calls recognised by their answers, where nothing else tells.
 
     Of calls within each other, as a client that calls another has them, the innermost counts.
     """
@@ -314,7 +320,7 @@ def _guessed(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _without_plain_copies(rows: list[Row]) -> list[Row]:
+def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows without what a client's row tells as text of the model's row around it.
 
     An integration of a framework tells messages apart where that of its client writes one text.
@@ -328,7 +334,7 @@ def _without_plain_copies(rows: list[Row]) -> list[Row]:
     found = []
     for row in rows:
         if row.parent is not None and copies.get(row.parent) is row:
-            nothing = Row(row.id, row.parent, RowKind.OTHER, row.name, row.place)
+            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
             row = replace(nothing, start=row.start, end=row.end)
         elif row.id in copies:
             row = replace(row, tokens=copies[row.id].tokens or row.tokens)
@@ -336,11 +342,11 @@ def _without_plain_copies(rows: list[Row]) -> list[Row]:
     return found
 
 
-def _is_plain(row: Row) -> bool:
+def _is_plain(row: SpanRow) -> bool:
     return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
 
 
-def _called(rows: list[Row]) -> list[Row]:
+def _called(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows with tools under the names and with the arguments that models asked for.
 
     A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
@@ -365,7 +371,7 @@ def _called(rows: list[Row]) -> list[Row]:
     return found
 
 
-def _only_input(row: Row) -> Fields | None:
+def _only_input(row: SpanRow) -> Fields | None:
     """Return the arguments in ``{"input": {…}}``, as a tracer of functions may wrap them."""
     fields = fields_of(value_in(row.input))
     inner = value_in(fields.get("input")) if len(fields) == 1 else None
@@ -375,10 +381,10 @@ def _only_input(row: Row) -> Fields | None:
 _EVENT: Final = re.compile(r"(?P<call>.+)\.(?P<event>start|success|error|finish)-(?P<number>\d+)")
 
 
-def _joined_events(rows: list[Row]) -> list[Row]:
+def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows with one for each call whose start, success and finish BeeAI traces."""
     starts: dict[tuple[str, str], int] = {}
-    found: list[Row] = []
+    found: list[SpanRow] = []
     for row in sorted(rows, key=_start_first):
         match = None if row.kind is RowKind.OTHER else _EVENT.fullmatch(row.name)
         if match is None:
@@ -401,8 +407,8 @@ def _joined_events(rows: list[Row]) -> list[Row]:
     return found
 
 
-def _start_first(row: Row) -> int:
-    """Sort the start of a call before its other events; all else keeps its place."""
+def _start_first(row: SpanRow) -> int:
+    """Return a sort key that puts the start of a call before its other events."""
     match = _EVENT.fullmatch(row.name)
     return 1 if match is not None and match["event"] != "start" else 0
 
@@ -411,7 +417,7 @@ def _has_call(message: Message) -> bool:
     return next(tool_calls(message), None) is not None
 
 
-def _whole_answer(row: Row) -> tuple[Message, ...]:
+def _whole_answer(row: SpanRow) -> tuple[Message, ...]:
     """Return an answer whose pieces were traced as messages, as one."""
     if len(row.answered) < 2 or any(map(_has_call, row.answered)):
         return row.answered
