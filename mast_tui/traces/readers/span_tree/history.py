@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
@@ -17,11 +17,12 @@ from mast_tui.traces.readers.span_tree.rows import Message
 _TELLING_CHARS: Final = 40
 """From this length on the same text is taken for the same message, wherever it stands."""
 
-_HERE: Final = "\0"
+_NO_CONTENT: Final = -1
+_MESSAGE_KEY: Final = "\0"
 """The key under which a message is taken apart; no call id begins so."""
 
 _REPLIES: Final = 8
-"""Among how many answers to one and the same history a retold one is looked for."""
+"""The number of answers to one history among which a repeated one is searched for."""
 
 
 @dataclass(slots=True)
@@ -94,11 +95,11 @@ class Calls:
         """Return the call that a tool's row carried out: by id, else the oldest like it."""
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
-        wanted = canonical(arguments)
-        call = _oldest_open(self._asked.get((name, wanted)))
+        same_arguments = canonical(arguments)
+        call = _oldest_open(self._asked.get((name, same_arguments)))
         if call is None:
             candidate = _oldest_open(self._named.get(name))
-            if candidate is not None and (candidate.bare or not wanted):
+            if candidate is not None and (candidate.bare or not same_arguments):
                 call = candidate
         if call is not None and call_id is not None:
             self.by_id[call_id] = call
@@ -133,37 +134,37 @@ class Parts:
     """Messages as spans; a message that many calls repeat is taken apart once."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[MessagePart, ...]] = {}
+        self._taken_apart: dict[bytes, tuple[MessagePart, ...]] = {}
         self._contents: dict[bytes, int] = {}
 
     def of(self, message: Message) -> tuple[MessagePart, ...]:
         """Return the spans of a message."""
         digest = _digest(canonical_bytes(message))
-        parts = self._known.get(digest)
+        parts = self._taken_apart.get(digest)
         if parts is None:
-            parts = self._known[digest] = tuple(self._take_apart(message))
+            parts = self._taken_apart[digest] = tuple(self._take_apart(message))
         return parts
 
     def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
         """Return the number of a content."""
         if kind is SpanKind.TOOL_CALL:
-            said = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
+            data = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
         else:
-            said = plain(text).encode("utf-8", "replace")
+            data = plain(text).encode("utf-8", "replace")
             if kind is SpanKind.TOOL_RESULT:
-                said = b"result\0" + said
-        return self._contents.setdefault(_digest(said), len(self._contents))
+                data = b"result\0" + data
+        return self._contents.setdefault(_digest(data), len(self._contents))
 
     def _take_apart(self, message: Message) -> Iterator[MessagePart]:
         steps = StepList()
         mapper = MessageMapper(steps)
-        mapper.add(message, _HERE)
+        mapper.add(message, _MESSAGE_KEY)
         problems = {problem.place: problem.message for problem in mapper.problems}
         for step in steps.steps:
             content = self.content(step.kind, step.text, step.name)
             call_id = None
-            if step.key.startswith(_HERE):
-                step = replace(step, key=step.key.removeprefix(_HERE))
+            if step.key.startswith(_MESSAGE_KEY):
+                step = replace(step, key=step.key.removeprefix(_MESSAGE_KEY))
             else:
                 call_id = step.key.rpartition(":")[0] or step.key
             yield MessagePart(step, content, call_id, problems.get(step.place))
@@ -173,22 +174,37 @@ def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-class RepeatedHistory:
-    """All conversations of a run as one tree, so that what a call repeats is known again.
+class NewPart(NamedTuple):
+    """A part of a history that was not shown before.
 
-    A call's history is followed down the tree as far as it is known; what comes after the end of
-    an earlier call is new. Where a history leaves a known one in its middle (it was shortened, or
-    begins with what another agent said), only long texts, and texts beside the same neighbour,
+    Attributes:
+        number: Its number among the parts of the history.
+        node: Its node in the tree; -1 for reasoning and prompts, which have none.
+        call: The call that it answers.
+    """
+
+    number: int
+    node: int
+    call: ShownCall | None
+
+
+class RepeatedHistory:
+    """All conversations of a run as one tree, which tells what a call repeats.
+
+    The history of a call is followed down the tree as far as it is known; what comes after the end
+    of an earlier call is new. Where a history leaves a known one in its middle (it was shortened,
+    or begins with what another agent said), only long texts, and texts beside the same neighbour,
     count as known. A system prompt counts as known to the agent that it was shown for.
+
+    Attributes:
+        shown: The contents of all spans so far.
     """
 
     def __init__(self, calls: Calls) -> None:
         self.shown: set[int] = set()
-        """What any span so far has said."""
-        self.end = 0
-        """Where in the tree the history ends that was gone through last."""
-        self._last = -1
         self._calls = calls
+        self._end_node = 0
+        self._end_content = _NO_CONTENT
         self._system: set[tuple[str, int]] = set()
         self._next: dict[tuple[int, int], int] = {}
         self._ends: set[int] = set()
@@ -196,63 +212,87 @@ class RepeatedHistory:
         self._replies: dict[int, deque[tuple[MessagePart, int]]] = {}
         self._call_at: dict[int, ShownCall] = {}
 
-    def ask(
-        self, parts: Sequence[MessagePart], agent: str
-    ) -> Iterator[tuple[int, int, ShownCall | None]]:
-        """Yield what is new in the history of a call by ``agent``.
+    def ask(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
+        """Yield what is new in the history of a call.
 
-        Of that the number in ``parts``, the place in the tree and the call that it answers come.
-        What is shown for a call must be told to ``show_call`` before the next part is asked for.
+        A call that is shown must be reported to ``show_call`` before the next part is asked for.
+
+        Args:
+            parts: The whole history.
+            agent: The agent whose call it is.
         """
-        node, before = 0, -1
-        fell = astray = False
+        node = 0
+        previous = _NO_CONTENT
+        left_known_path = False
+        left_in_middle = False
         recent: OpenCalls[ShownCall] = OpenCalls()
         for number, part in enumerate(parts):
             if not _is_turn(part):
                 if self._is_new_aside(part, agent):
-                    yield number, -1, None
+                    yield NewPart(number, -1, None)
                 continue
             call = self._answered(part, recent)
-            known = self._next.get((node, part.content))
-            if known is None and not fell:
-                known = self._told_before(node, part)
-            if known is None and not fell:
-                fell, astray = True, node not in self._ends
-            if known is None:
-                known = self._grow(node, part)
-                shown_here = not astray or not self._was_shown(part, before, parts, number)
-                if self._is_new(part, known, call) and shown_here:
-                    yield number, known, call
-            if part.step.kind is SpanKind.TOOL_CALL and known in self._call_at:
-                recent.add(self._call_at[known])
-            self._neighbours.add((before, part.content))
-            node, before = known, part.content
-        self._ends.add(node)
-        self.end, self._last = node, before
+            child = self._next.get((node, part.content))
+            if child is None and not left_known_path:
+                child = self._node_of_reply(node, part)
+            if child is None and not left_known_path:
+                left_known_path = True
+                left_in_middle = node not in self._ends
+            if child is None:
+                child = self._grow(node, part)
+                repeated = left_in_middle and self._was_shown(part, previous, parts, number)
+                if self._is_new(part, child, call) and not repeated:
+                    yield NewPart(number, child, call)
+            if part.step.kind is SpanKind.TOOL_CALL and child in self._call_at:
+                recent.add(self._call_at[child])
+            self._neighbours.add((previous, part.content))
+            node = child
+            previous = part.content
+        self._end_at(node, previous)
 
     def answer(self, parts: Sequence[MessagePart]) -> list[int]:
         """Record the answer to the last history; return the nodes of its parts."""
-        node, before = self.end, self._last
-        places = []
+        node = self._end_node
+        previous = self._end_content
+        nodes = []
         for part in parts:
             if _is_turn(part):
                 child = self._grow(node, part)
                 self._replies.setdefault(node, deque(maxlen=_REPLIES)).append((part, child))
-                self._neighbours.add((before, part.content))
-                node, before = child, part.content
-            places.append(node)
+                self._neighbours.add((previous, part.content))
+                node = child
+                previous = part.content
+            nodes.append(node)
         self._ends.add(node)
-        return places
+        return nodes
 
     def show_instructions(self, agent: str, content: int) -> bool:
-        """Tell whether a system prompt is new to an agent, and count it as shown."""
-        known = (agent, content) in self._system
+        """Count a system prompt as shown.
+
+        Args:
+            agent: The agent whose prompt it is.
+            content: The number of its content.
+
+        Returns:
+            True if it is new to the agent.
+        """
+        is_new = (agent, content) not in self._system
         self._system.add((agent, content))
-        return not known
+        return is_new
 
     def show_call(self, node: int, call: ShownCall) -> None:
-        """Record that the call at a node was shown."""
+        """Record that the call at a node was shown.
+
+        Args:
+            node: The node.
+            call: The call with the key of its span.
+        """
         self._call_at[node] = call
+
+    def _end_at(self, node: int, content: int) -> None:
+        self._ends.add(node)
+        self._end_node = node
+        self._end_content = content
 
     def _grow(self, node: int, part: MessagePart) -> int:
         return self._next.setdefault((node, part.content), len(self._next) + 1)
@@ -274,12 +314,12 @@ class RepeatedHistory:
             recent.close(call)
         return call
 
-    def _told_before(self, node: int, part: MessagePart) -> int | None:
+    def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
         """Return the node of an answer that the history repeats in other words, or None."""
-        for reply, place in reversed(self._replies.get(node, ())):
+        for reply, reply_node in reversed(self._replies.get(node, ())):
             if _alike(reply, part):
-                self._next[node, part.content] = place
-                return place
+                self._next[node, part.content] = reply_node
+                return reply_node
         return None
 
     def _is_new(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
@@ -288,23 +328,23 @@ class RepeatedHistory:
                 return call.result is None
             return part.content not in self.shown or len(part.step.text) < _TELLING_CHARS
         if part.step.kind is SpanKind.TOOL_CALL:
-            retold = self._calls.retold(part)
-            if retold is not None:
-                self._call_at[node] = retold
-            return retold is None
+            repeated = self._calls.retold(part)
+            if repeated is not None:
+                self._call_at[node] = repeated
+            return repeated is None
         return True
 
     def _was_shown(
-        self, part: MessagePart, before: int, parts: Sequence[MessagePart], number: int
+        self, part: MessagePart, previous: int, parts: Sequence[MessagePart], number: int
     ) -> bool:
         if part.content not in self.shown:
             return False
         if part.step.kind is SpanKind.TOOL_CALL or len(part.step.text) >= _TELLING_CHARS:
             return True
-        if (before, part.content) in self._neighbours:
+        if (previous, part.content) in self._neighbours:
             return True
-        after = next((one.content for one in parts[number + 1 : number + 2]), -1)
-        return (part.content, after) in self._neighbours
+        following = parts[number + 1].content if number + 1 < len(parts) else _NO_CONTENT
+        return (part.content, following) in self._neighbours
 
 
 def _is_turn(part: MessagePart) -> bool:
@@ -323,5 +363,6 @@ def _alike(reply: MessagePart, part: MessagePart) -> bool:
         return reply.step.name == part.step.name
     if part.step.role is Role.USER:
         return False
-    said, retold = plain(reply.step.text), plain(part.step.text)
-    return retold in said or said in retold
+    original = plain(reply.step.text)
+    repeated = plain(part.step.text)
+    return repeated in original or original in repeated

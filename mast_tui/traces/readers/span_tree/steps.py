@@ -78,21 +78,21 @@ class _Frame:
     """A row under which the reading stands.
 
     ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
-    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``shown`` says
-    whether the row itself has a span.
+    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
+    says whether the row itself has a span, ``first_step`` how many steps there were before it.
     """
 
     row: SpanRow
     number: int
     last: int
-    before: int
+    first_step: int
     agent: str
     within: str | None = None
     acting: str | None = None
     tool: _Frame | None = None
     in_model: bool = False
     hidden: bool = False
-    shown: bool = False
+    has_span: bool = False
     call: ShownCall | None = None
     output: object = None
 
@@ -142,7 +142,9 @@ class _Timeline:
         frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
-            frame.within, frame.tool, frame.in_model = above.within, above.tool, above.in_model
+            frame.within = above.within
+            frame.tool = above.tool
+            frame.in_model = above.in_model
         return frame
 
     def _leave(self) -> None:
@@ -164,14 +166,14 @@ class _Timeline:
             self._mark(frame)
             return
         lines = [f"agent {frame.agent} begins"]
-        told_here = self._untold_input(frame)
-        if told_here is not None and self._frames:
-            lines.append(told_here)
+        untold = self._untold_input(frame)
+        if untold is not None and self._frames:
+            lines.append(untold)
         frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
-        frame.shown = True
+        frame.has_span = True
         self._instructions(frame)
-        if told_here is not None and not self._frames:
-            self._message(frame, "input", told_here, Role.USER)
+        if untold is not None and not self._frames:
+            self._message(frame, "input", untold, Role.USER)
 
     def _enter_other(self, frame: _Frame) -> None:
         row = frame.row
@@ -185,9 +187,9 @@ class _Timeline:
             if self._frames:
                 return
             self._instructions(frame)
-            told_here = self._untold_input(frame)
-            if told_here is not None:
-                self._message(frame, "input", told_here, Role.USER)
+            untold = self._untold_input(frame)
+            if untold is not None:
+                self._message(frame, "input", untold, Role.USER)
 
     def _leave_other(self, frame: _Frame) -> None:
         if self._only_others:
@@ -203,7 +205,7 @@ class _Timeline:
     def _own_error(self, frame: _Frame) -> None:
         row = frame.row
         if self._tree.fails_by_itself(frame.number):
-            key = f"{row.id}/error" if frame.shown else row.id
+            key = f"{row.id}/error" if frame.has_span else row.id
             self._log(frame, key, row.error or f"{row.name} failed")
 
     def _instructions(self, frame: _Frame) -> None:
@@ -233,7 +235,7 @@ class _Timeline:
         text = plain_text(row.input)
         if model is None or not asked_of(model):
             return text or as_text(dump_text(row.input))
-        if text is None or self._was_said(text):
+        if text is None or self._was_shown(text):
             return None
         parts = [part for message in asked_of(model) for part in self._parts.of(message)]
         return None if holds(text, (part.step.text for part in parts)) else text
@@ -242,9 +244,9 @@ class _Timeline:
         """Show what came out of a row, where nothing under it tells that."""
         row = frame.row
         text = None if row.output is None else self._untold_output(frame)
-        if text is None or self._was_said(text):
+        if text is None or self._was_shown(text):
             return
-        under = self._steps.steps[max(frame.before, len(self._steps) - _LAST_STEPS) :]
+        under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
         if not holds(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
 
@@ -295,18 +297,18 @@ class _Timeline:
             self._answer(frame)
 
     def _ask(self, frame: _Frame) -> None:
-        found = self._parts_of(frame.row, "asked", asked_of(frame.row))
-        for number, node, call in self._history.ask([part for _, part in found], frame.agent):
-            self._show(frame, *found[number], node, call=call)
+        keyed = self._parts_of(frame.row, "asked", asked_of(frame.row))
+        for new in self._history.ask([part for _key, part in keyed], frame.agent):
+            self._show(frame, *keyed[new.number], new.node, call=new.call)
 
     def _answer(self, frame: _Frame) -> None:
         row = frame.row
-        found = self._parts_of(row, "answered", answered_of(row))
-        if found and self._every_row:
-            found[-1] = row.id, found[-1][1]
-        places = self._history.answer([part for _, part in found])
+        keyed = self._parts_of(row, "answered", answered_of(row))
+        if keyed and self._every_row:
+            keyed[-1] = row.id, keyed[-1][1]
+        nodes = self._history.answer([part for _, part in keyed])
         last = None
-        for (key, part), node in zip(found, places, strict=True):
+        for (key, part), node in zip(keyed, nodes, strict=True):
             call = None
             if part.step.kind is SpanKind.TOOL_CALL and not self._every_row:
                 call = self._calls.performed_before(part.call_id)
@@ -324,7 +326,7 @@ class _Timeline:
         self, row: SpanRow, side: str, messages: Sequence[Message]
     ) -> list[tuple[str, MessagePart]]:
         """Return the parts of messages, each with its key."""
-        found = []
+        keyed = []
         for number, message in enumerate(messages):
             for part in self._parts.of(message):
                 key = f"{row.id}/{side}/{number}{part.step.key}"
@@ -333,8 +335,8 @@ class _Timeline:
                 elif part.call_id is not None:
                     kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
                     key = f"{part.call_id}:{kind}"
-                found.append((key, part))
-        return found
+                keyed.append((key, part))
+        return keyed
 
     def _show(
         self,
@@ -347,14 +349,18 @@ class _Timeline:
         call: ShownCall | None = None,
     ) -> str:
         """Add the span of a part of a message; returns its key."""
-        row, step = frame.row, part.step
-        agent, parent, status = step.agent, frame.within, step.status
+        row = frame.row
+        step = part.step
+        agent = step.agent
+        parent = frame.within
+        status = step.status
         if answered or (step.role is Role.AGENT and agent in _NAMELESS):
             agent = frame.agent
         if answered and status is SpanStatus.UNKNOWN:
             status = row.status
         if step.kind is SpanKind.TOOL_RESULT and call is not None:
-            agent, parent = call.agent, call.key
+            agent = call.agent
+            parent = call.key
         more = More(
             place=row.place,
             name=step.name or (call.name if call else None),
@@ -363,27 +369,28 @@ class _Timeline:
             end=row.end if answered else None,
             status=status,
         )
-        shown = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
+        key = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
         self._history.shown.add(part.content)
         if part.problem is not None:
             self.problems.append(Problem(row.place, part.problem))
         if step.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(shown, agent, step.name, bare=not canonical(step.text))
+            made = ShownCall(key, agent, step.name, bare=not canonical(step.text))
             self._calls.asked(made, part.call_id, step.text)
             self._history.show_call(node, made)
             early = self._early_results.pop(part.call_id or "", None)
             if early is not None:
-                self._steps.put_behind_call(early, shown)
+                self._steps.put_behind_call(early, key)
                 made.result = early
         elif step.kind is SpanKind.TOOL_RESULT and call is not None:
-            call.result = shown
+            call.result = key
         elif step.kind is SpanKind.TOOL_RESULT and part.call_id is not None:
-            self._early_results[part.call_id] = shown
-        return shown
+            self._early_results[part.call_id] = key
+        return key
 
     def _enter_tool(self, frame: _Frame) -> None:
         """Find the call that a row carried out, or show it."""
-        row, outer = frame.row, frame.tool
+        row = frame.row
+        outer = frame.tool
         if outer is not None and _same_call(outer.row, row):
             frame.hidden = True
             outer.output = row.output if outer.output is None else outer.output
@@ -396,7 +403,7 @@ class _Timeline:
             content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
             key = self._key_of_tool(row, "call", f"{row.id}/call")
             more = More(place=row.place, name=row.name, parent=frame.within)
-            more["start"], more["end"] = row.start, row.end
+            more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
             call = ShownCall(key, frame.agent, row.name, bare=not canonical(text))
             self._calls.performed(call, row.call_id, text)
@@ -405,11 +412,13 @@ class _Timeline:
             # The model's answer was recorded without them.
             self._steps.amend(call.key, text=text)
             call.bare = False
-        frame.call, frame.within = call, call.key
+        frame.call = call
+        frame.within = call.key
 
     def _leave_tool(self, frame: _Frame) -> None:
         """Show the result."""
-        row, call = frame.row, frame.call
+        row = frame.row
+        call = frame.call
         if call is None:
             return
         text = "" if frame.output is None else output_text(frame.output)
@@ -427,14 +436,14 @@ class _Timeline:
             return
         self._history.shown.add(content)
         more = More(place=row.place, name=row.name, parent=call.key)
-        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        more |= More(start=row.start, end=row.end, status=_status(row))
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
 
     def _key_of_tool(self, row: SpanRow, part: str, without: str) -> str:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
-    def _was_said(self, text: str) -> bool:
+    def _was_shown(self, text: str) -> bool:
         """Tell whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
@@ -442,7 +451,7 @@ class _Timeline:
         """Add a span with its name for a row without a text, where every row needs a span."""
         if self._every_row:
             frame.within = self._log(frame, frame.row.id, frame.row.name)
-            frame.shown = True
+            frame.has_span = True
 
     def _message(self, frame: _Frame, part: str, text: str, role: Role) -> None:
         """Add a message that is a row's whole input or output."""
@@ -457,18 +466,18 @@ class _Timeline:
         """Add a log span of a row; return its key."""
         row = frame.row
         more = More(place=row.place, name=row.name or None, parent=frame.within)
-        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        more |= More(start=row.start, end=row.end, status=_status(row))
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
 def _record(row: SpanRow) -> str:
     """Return a row's input, output and error as text."""
-    told = (
+    texts = (
         plain_text(row.input) or dump_text(row.input),
         plain_text(row.output) or dump_text(row.output),
         row.error or "",
     )
-    return "\n\n".join(text for text in told if text.strip()) or row.name
+    return "\n\n".join(text for text in texts if text.strip()) or row.name
 
 
 def _status(row: SpanRow) -> SpanStatus:
@@ -556,8 +565,8 @@ def holds(text: str, texts: Iterable[str]) -> bool:
 
     Of a long one only so much is looked at that the cost stays within that of reading ``text``.
     """
-    wanted = text.strip()
-    return any(one.find(wanted, 0, len(wanted) + _LOOKED_INTO) >= 0 for one in texts)
+    needle = text.strip()
+    return any(other.find(needle, 0, len(needle) + _LOOKED_INTO) >= 0 for other in texts)
 
 
 def _is_part(value: object) -> bool:

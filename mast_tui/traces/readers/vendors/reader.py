@@ -59,7 +59,7 @@ class VendorExportReader:
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
         judged = _judged(vendor, records)
-        ran = [found for found in records.found.values() if found.id not in judged]
+        ran = [found for found in records.by_id.values() if found.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
         problems: list[Problem] = []
         steps = observed_steps(rows, problems=problems)
@@ -70,7 +70,7 @@ class VendorExportReader:
             answer_key=_answer_key(vendor, records, judged),
             version=_version(vendor, records),
         )
-        told = [records.head, *(found.record for found in records.found.values())]
+        told = [records.head, *(found.record for found in records.by_id.values())]
         content = source.data if number is None else canonical_bytes(told)
         return trace_of_steps(
             self,
@@ -105,9 +105,9 @@ def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
     if not vendor.judged:
         return {}
     judged: dict[str, VendorRecord] = {}
-    waiting = [found for found in records.found.values() if is_judgement(vendor, found)]
+    waiting = [found for found in records.by_id.values() if is_judgement(vendor, found)]
     children: dict[str, list[VendorRecord]] = {}
-    for found in records.found.values():
+    for found in records.by_id.values():
         if found.parent is not None:
             children.setdefault(found.parent, []).append(found)
     while waiting:
@@ -125,7 +125,7 @@ def _answer_key(
     draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
-        for holder in (records.head, *(found.record for found in records.found.values())):
+        for holder in (records.head, *(found.record for found in records.by_id.values())):
             draft.take(name, value_at(holder, (path,)))
     for found in judged.values():
         if is_judgement(vendor, found):
@@ -136,7 +136,7 @@ def _answer_key(
 
 def _version(vendor: Vendor, records: TraceRecords) -> str | None:
     """Return the version of the system that the trace or the first record that knows it tells."""
-    holders = (records.head, *(found.record for found in records.found.values()))
+    holders = (records.head, *(found.record for found in records.by_id.values()))
     return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 
 

@@ -38,18 +38,18 @@ class TraceRecords:
     """
 
     id: str | None
-    found: dict[str, VendorRecord] = field(default_factory=dict)
+    by_id: dict[str, VendorRecord] = field(default_factory=dict)
     head: Fields = field(default_factory=dict)
     place: str = ""
 
     def add(self, found: VendorRecord) -> None:
         """Add a record; of two with one id the second adds what the first does not tell."""
-        known = self.found.get(found.id)
+        known = self.by_id.get(found.id)
         if known is None:
-            self.found[found.id] = found
+            self.by_id[found.id] = found
             return
         told = {name: value for name, value in known.record.items() if value not in NOTHING}
-        self.found[found.id] = VendorRecord(
+        self.by_id[found.id] = VendorRecord(
             known.id, known.parent or found.parent, {**found.record, **told}, known.place
         )
 
