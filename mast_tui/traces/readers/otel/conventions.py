@@ -8,8 +8,8 @@ and as messages with parts (``gen_ai.input.messages``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
@@ -182,25 +182,18 @@ CONVENTIONS: Final = (
 )
 
 
-def _of_all(field: Callable[[Convention], Names]) -> Names:
-    """Return the attributes for one fact in all tables, in the order in which they count."""
-    return tuple(name for convention in CONVENTIONS for name in field(convention))
+def _merged(conventions: Iterable[Convention]) -> Convention:
+    """Return one table with the attributes of all, in the order in which they count."""
+    merged: dict[str, Names] = {}
+    for convention in conventions:
+        for field in fields(convention):
+            if field.name != "kinds":
+                names_before = merged.get(field.name, ())
+                merged[field.name] = names_before + getattr(convention, field.name)
+    return Convention(kinds={}, **merged)
 
 
-_MARKS: Final = _of_all(lambda convention: convention.marks)
-_AGENT: Final = _of_all(lambda convention: convention.agent)
-_MODEL: Final = _of_all(lambda convention: convention.model)
-_TOKENS_IN: Final = _of_all(lambda convention: convention.tokens_in)
-_TOKENS_OUT: Final = _of_all(lambda convention: convention.tokens_out)
-_TOOL: Final = _of_all(lambda convention: convention.tool)
-_CALL_ID: Final = _of_all(lambda convention: convention.call_id)
-_ENTITY: Final = _of_all(lambda convention: convention.entity)
-_ASKED: Final = _of_all(lambda convention: convention.asked)
-_ARGUMENTS: Final = _of_all(lambda convention: convention.arguments)
-_RESULT: Final = _of_all(lambda convention: convention.result)
-_INPUT: Final = _of_all(lambda convention: convention.input)
-_OUTPUT: Final = _of_all(lambda convention: convention.output)
-
+_ALL: Final = _merged(CONVENTIONS)
 _TOOL_MARKS: Final = (*GEN_AI.tool, *AI_SDK.tool)
 _MODEL_MARKS: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
 _INSTRUCTIONS: Final = "gen_ai.system_instructions"
@@ -230,17 +223,17 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
         row_id: The id of the row.
     """
     marked = (*span.attributes, *(event.name for event in span.events))
-    if not any(name.startswith(_MARKS) for name in marked):
+    if not any(name.startswith(_ALL.marks) for name in marked):
         return None
     row = span.row(row_id, _kind(span))
-    agent = span.text(*_AGENT)
+    agent = span.text(*_ALL.agent)
     match row.kind:
         case RowKind.MODEL:
             return replace(
                 row,
                 agent=agent,
-                model=span.text(*_MODEL),
-                tokens=tokens_of(span.value(*_TOKENS_IN), span.value(*_TOKENS_OUT)),
+                model=span.text(*_ALL.model),
+                tokens=tokens_of(span.value(*_ALL.tokens_in), span.value(*_ALL.tokens_out)),
                 asked=tuple(_asked(span)),
                 answered=tuple(_answered(span)),
             )
@@ -254,7 +247,7 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
             return replace(
                 row,
                 agent=agent,
-                name=span.text(*_ENTITY) or span.name,
+                name=span.text(*_ALL.entity) or span.name,
                 input=_input_of(span),
                 output=_output_of(span) if documents is None else documents,
                 speaks=kind.upper() in _SPEAKING,
@@ -282,7 +275,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     """Return the row of a tool: its arguments and result are in attributes, or in events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
-        span.value(*_ARGUMENTS),
+        span.value(*_ALL.arguments),
         _input_of(span),
         _in_parts(_event_requests(span), "arguments"),
         _parameters(span),
@@ -290,7 +283,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     result = tool_output(
         _first_present(
             span.value("output.value"),
-            span.value(*_RESULT),
+            span.value(*_ALL.result),
             _output_of(span),
             _in_parts(_event_answers(span), "response"),
         )
@@ -299,17 +292,17 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     return replace(
         row,
         agent=agent,
-        name=span.text(*_TOOL, *_ENTITY) or bare_name(span.name),
+        name=span.text(*_ALL.tool, *_ALL.entity) or bare_name(span.name),
         input=arguments,
         output=result.output,
-        call_id=span.text(*_CALL_ID) or result.call_id,
+        call_id=span.text(*_ALL.call_id) or result.call_id,
         status=worse_status(row.status, status),
     )
 
 
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     asked = _asked(span)
-    name = agent or span.text(*_ENTITY) or bare_name(span.name.removesuffix(".run"))
+    name = agent or span.text(*_ALL.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
         row,
         name=name,
@@ -350,14 +343,13 @@ def _asked(span: OtelSpan) -> list[Message]:
     if messages:
         system = [] if any(map(is_system, messages)) else instructions
         return [*system, *with_smolagents_calls(messages)]
-    values = [value for name in _ASKED if (value := grouped(span.attributes, name)) is not None]
+    values = [value for name in _ALL.asked if (value := grouped(span.attributes, name)) is not None]
     for value in values:
         if messages := list(request_messages(value)):
             return [*instructions, *messages]
     if messages := [*instructions, *_event_requests(span)]:
         return messages
-    texts = (request_text(value) for value in (*values[:1], raw) if value is not None)
-    return list(next(filter(None, texts), ()))
+    return list(request_text(values[0] if values else raw))
 
 
 def _answered(span: OtelSpan) -> list[Message]:
@@ -368,15 +360,13 @@ def _answered(span: OtelSpan) -> list[Message]:
         return messages
     for name in (*GEN_AI.answered, *GOOGLE_ADK.answered):
         value = grouped(span.attributes, name)
-        if messages := list(structured_answer(value)):
+        read = answer_messages if name in GEN_AI.answered else structured_answer
+        if messages := list(read(value)):
             return messages
-        if value is not None and name in GEN_AI.answered:
-            return list(answer_messages(value))
     output = span.value(*ANY_AGENT.answered)
     if messages := _event_answers(span) or _ai_sdk_answer(span) or _any_agent_calls(output):
         return messages
-    raw = output if raw is None else raw
-    return [] if raw is None else list(answer_messages(raw))
+    return list(answer_messages(output if raw is None else raw))
 
 
 def _instructions(attributes: Fields) -> list[Message]:
@@ -411,10 +401,10 @@ def _event_requests(span: OtelSpan) -> list[Message]:
     for event in _events(span):
         if event.name == _DETAILS:
             asked = grouped(event.attributes, "gen_ai.input.messages")
-            messages += [*_instructions(event.attributes), *_messages_of(request_messages, asked)]
+            messages += [*_instructions(event.attributes), *request_messages(asked)]
         elif event.name == "gen_ai.content.prompt":
             asked = grouped(event.attributes, "gen_ai.prompt")
-            messages += _messages_of(request_messages, asked) or _messages_of(request_text, asked)
+            messages += request_messages(asked) or request_text(asked)
         elif event.name in _EVENT_ROLES:
             messages.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
     return messages
@@ -425,18 +415,12 @@ def _event_answers(span: OtelSpan) -> list[Message]:
     messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
-            answered = grouped(event.attributes, "gen_ai.output.messages")
-            messages += _messages_of(answer_messages, answered)
+            messages += answer_messages(grouped(event.attributes, "gen_ai.output.messages"))
         elif event.name == "gen_ai.content.completion":
-            answered = grouped(event.attributes, "gen_ai.completion")
-            messages += _messages_of(answer_messages, answered)
+            messages += answer_messages(grouped(event.attributes, "gen_ai.completion"))
         elif event.name == "gen_ai.choice":
             messages.append(_choice(event.attributes))
     return messages
-
-
-def _messages_of(read: Callable[[object], tuple[Message, ...]], value: object) -> list[Message]:
-    return [] if value is None else list(read(value))
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
@@ -493,11 +477,11 @@ def _text(message: Message) -> str | None:
 
 
 def _input_of(span: OtelSpan) -> object:
-    return _of_entity(span, _INPUT, "inputs")
+    return _of_entity(span, _ALL.input, "inputs")
 
 
 def _output_of(span: OtelSpan) -> object:
-    return _of_entity(span, _OUTPUT, "outputs")
+    return _of_entity(span, _ALL.output, "outputs")
 
 
 def _of_entity(span: OtelSpan, attributes: Names, field: str) -> object:
