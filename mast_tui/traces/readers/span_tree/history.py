@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.chat.messages import Call, MessageMapper, OpenCalls
+from mast_tui.traces.readers.chat.messages import Call, OpenCalls
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
 """From this length on the same text is taken for the same message, wherever it stands."""
 
 _NO_CONTENT: Final = -1
-_MESSAGE_KEY: Final = "\0"
-"""The key under which a message is taken apart; no call id begins so."""
 
 _REPLIES: Final = 8
 """The number of answers to one history among which a repeated one is searched for."""
@@ -35,19 +34,19 @@ class ShownCall(Call):
     """The key of its result, where that was shown too."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePart:
-    """One span of a message, not yet in its place: ``step.key`` lies within the message.
+class MessagePart(NamedTuple):
+    """One piece of a message, which becomes a span where it is new.
 
-    ``content`` stands for what it says: equal for texts that differ in whitespace only, and for
-    calls of the same tool with the same arguments. ``call_id`` is the id of a call or a result.
-    ``problem`` says what is wrong with it.
+    Attributes:
+        piece: The piece.
+        start: When it was said, in Unix seconds, where the message tells.
+        content: The number of its content: equal for texts that differ in white space only, and
+            for calls of the same tool with the same arguments.
     """
 
-    step: Step
+    piece: Piece
+    start: float | None
     content: int
-    call_id: str | None
-    problem: str | None = None
 
 
 def plain(text: str) -> str:
@@ -111,14 +110,14 @@ class Calls:
 
     def retold(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a history repeats, if its tool's row showed it."""
-        if part.call_id is not None and part.call_id in self.by_id:
-            return self.by_id[part.call_id]
-        waiting = self._performed.get((part.step.name or "", canonical(part.step.text)))
+        if part.piece.call_id is not None and part.piece.call_id in self.by_id:
+            return self.by_id[part.piece.call_id]
+        waiting = self._performed.get((part.piece.name or "", canonical(part.piece.text)))
         if not waiting:
             return None
         call = waiting.popleft()
-        if part.call_id is not None:
-            self.by_id[part.call_id] = call
+        if part.piece.call_id is not None:
+            self.by_id[part.piece.call_id] = call
         return call
 
 
@@ -156,18 +155,11 @@ class Parts:
         return self._contents.setdefault(_digest(data), len(self._contents))
 
     def _take_apart(self, message: Message) -> Iterator[MessagePart]:
-        steps = StepList()
-        mapper = MessageMapper(steps)
-        mapper.add(message, _MESSAGE_KEY)
-        problems = {problem.place: problem.message for problem in mapper.problems}
-        for step in steps.steps:
-            content = self.content(step.kind, step.text, step.name)
-            call_id = None
-            if step.key.startswith(_MESSAGE_KEY):
-                step = replace(step, key=step.key.removeprefix(_MESSAGE_KEY))
-            else:
-                call_id = step.key.rpartition(":")[0] or step.key
-            yield MessagePart(step, content, call_id, problems.get(step.place))
+        turn = turn_of(message)
+        for piece in turn.pieces:
+            start = turn.start if piece.start is None else piece.start
+            content = self.content(piece.kind, piece.text, piece.name)
+            yield MessagePart(piece, start, content)
 
 
 def _digest(data: bytes) -> bytes:
@@ -243,7 +235,7 @@ class RepeatedHistory:
                 repeated = left_in_middle and self._was_shown(part, previous, parts, number)
                 if self._is_new(part, child, call) and not repeated:
                     yield NewPart(number, child, call)
-            if part.step.kind is SpanKind.TOOL_CALL and child in self._call_at:
+            if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_at:
                 recent.add(self._call_at[child])
             self._neighbours.add((previous, part.content))
             node = child
@@ -298,18 +290,18 @@ class RepeatedHistory:
         return self._next.setdefault((node, part.content), len(self._next) + 1)
 
     def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
-        if part.step.role is Role.SYSTEM:
+        if part.piece.role is Role.SYSTEM:
             is_new = self.show_instructions(agent, part.content)
-            return is_new and bool(part.step.text.strip())
-        return part.step.kind is SpanKind.REASONING and part.content not in self.shown
+            return is_new and bool(part.piece.text.strip())
+        return part.piece.kind is SpanKind.REASONING and part.content not in self.shown
 
     def _answered(self, part: MessagePart, recent: OpenCalls[ShownCall]) -> ShownCall | None:
         """Return the call that a result answers: by id, else the first before it of its name."""
-        if part.step.kind is not SpanKind.TOOL_RESULT:
+        if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        call = self._calls.by_id.get(part.call_id or "")
-        if call is None and part.call_id is None:
-            call = recent.oldest(part.step.name)
+        call = self._calls.by_id.get(part.piece.call_id or "")
+        if call is None and part.piece.call_id is None:
+            call = recent.oldest(part.piece.name)
         if call is not None:
             recent.close(call)
         return call
@@ -323,11 +315,11 @@ class RepeatedHistory:
         return None
 
     def _is_new(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
-        if part.step.kind is SpanKind.TOOL_RESULT:
+        if part.piece.kind is SpanKind.TOOL_RESULT:
             if call is not None:
                 return call.result is None
-            return part.content not in self.shown or len(part.step.text) < _TELLING_CHARS
-        if part.step.kind is SpanKind.TOOL_CALL:
+            return part.content not in self.shown or len(part.piece.text) < _TELLING_CHARS
+        if part.piece.kind is SpanKind.TOOL_CALL:
             repeated = self._calls.retold(part)
             if repeated is not None:
                 self._call_at[node] = repeated
@@ -339,7 +331,7 @@ class RepeatedHistory:
     ) -> bool:
         if part.content not in self.shown:
             return False
-        if part.step.kind is SpanKind.TOOL_CALL or len(part.step.text) >= _TELLING_CHARS:
+        if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _TELLING_CHARS:
             return True
         if (previous, part.content) in self._neighbours:
             return True
@@ -349,20 +341,20 @@ class RepeatedHistory:
 
 def _is_turn(part: MessagePart) -> bool:
     """Tell whether a part is a turn of the conversation, which reasoning and prompts are not."""
-    if part.step.role is Role.SYSTEM or part.step.kind is SpanKind.REASONING:
+    if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
-    return part.step.kind is not SpanKind.MESSAGE or bool(part.step.text.strip())
+    return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
 
 
 def _alike(reply: MessagePart, part: MessagePart) -> bool:
-    if reply.step.kind is not part.step.kind:
+    if reply.piece.kind is not part.piece.kind:
         return False
-    if reply.step.kind is SpanKind.TOOL_CALL:
-        if reply.call_id is not None and part.call_id is not None:
-            return reply.call_id == part.call_id
-        return reply.step.name == part.step.name
-    if part.step.role is Role.USER:
+    if reply.piece.kind is SpanKind.TOOL_CALL:
+        if reply.piece.call_id is not None and part.piece.call_id is not None:
+            return reply.piece.call_id == part.piece.call_id
+        return reply.piece.name == part.piece.name
+    if part.piece.role is Role.USER:
         return False
-    original = plain(reply.step.text)
-    repeated = plain(part.step.text)
+    original = plain(reply.piece.text)
+    repeated = plain(part.piece.text)
     return repeated in original or original in repeated

@@ -238,7 +238,7 @@ class _Timeline:
         if text is None or self._was_shown(text):
             return None
         parts = [part for message in asked_of(model) for part in self._parts.of(message)]
-        return None if holds(text, (part.step.text for part in parts)) else text
+        return None if holds(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
         """Show what came out of a row, where nothing under it tells that."""
@@ -264,7 +264,7 @@ class _Timeline:
             return None
         if messages := last_answer(output):
             parts = [part for message in messages for part in self._parts.of(message)]
-            said = [part.step.text for part in parts if part.step.kind is SpanKind.MESSAGE]
+            said = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
             return as_text("\n".join(said))
         texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
         shown = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
@@ -310,8 +310,8 @@ class _Timeline:
         last = None
         for (key, part), node in zip(keyed, nodes, strict=True):
             call = None
-            if part.step.kind is SpanKind.TOOL_CALL and not self._every_row:
-                call = self._calls.performed_before(part.call_id)
+            if part.piece.kind is SpanKind.TOOL_CALL and not self._every_row:
+                call = self._calls.performed_before(part.piece.call_id)
             if call is None:
                 last = self._show(frame, key, part, node, answered=True)
             else:  # its tool began, or was exported, before the answer that asks for it
@@ -329,12 +329,12 @@ class _Timeline:
         keyed = []
         for number, message in enumerate(messages):
             for part in self._parts.of(message):
-                key = f"{row.id}/{side}/{number}{part.step.key}"
-                if part.call_id is not None and self._every_row:
-                    key = f"{row.id}/{side}/{number}/{part.call_id}"
-                elif part.call_id is not None:
-                    kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
-                    key = f"{part.call_id}:{kind}"
+                key = f"{row.id}/{side}/{number}{part.piece.at}"
+                if part.piece.call_id is not None and self._every_row:
+                    key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
+                elif part.piece.call_id is not None:
+                    kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
+                    key = f"{part.piece.call_id}:{kind}"
                 keyed.append((key, part))
         return keyed
 
@@ -350,41 +350,41 @@ class _Timeline:
     ) -> str:
         """Add the span of a part of a message; returns its key."""
         row = frame.row
-        step = part.step
-        agent = step.agent
+        piece = part.piece
+        agent = piece.agent
         parent = frame.within
-        status = step.status
-        if answered or (step.role is Role.AGENT and agent in _NAMELESS):
+        status = piece.status
+        if answered or (piece.role is Role.AGENT and agent in _NAMELESS):
             agent = frame.agent
         if answered and status is SpanStatus.UNKNOWN:
             status = row.status
-        if step.kind is SpanKind.TOOL_RESULT and call is not None:
+        if piece.kind is SpanKind.TOOL_RESULT and call is not None:
             agent = call.agent
             parent = call.key
         more = More(
             place=row.place,
-            name=step.name or (call.name if call else None),
+            name=piece.name or (call.name if call else None),
             parent=parent,
-            start=row.start if step.start is None else step.start,
+            start=row.start if part.start is None else part.start,
             end=row.end if answered else None,
             status=status,
         )
-        key = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
+        key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
         self._history.shown.add(part.content)
-        if part.problem is not None:
-            self.problems.append(Problem(row.place, part.problem))
-        if step.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(key, agent, step.name, bare=not canonical(step.text))
-            self._calls.asked(made, part.call_id, step.text)
+        if piece.problem is not None:
+            self.problems.append(Problem(row.place, piece.problem))
+        if piece.kind is SpanKind.TOOL_CALL:
+            made = ShownCall(key, agent, piece.name, bare=not canonical(piece.text))
+            self._calls.asked(made, piece.call_id, piece.text)
             self._history.show_call(node, made)
-            early = self._early_results.pop(part.call_id or "", None)
+            early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
                 self._steps.put_behind_call(early, key)
                 made.result = early
-        elif step.kind is SpanKind.TOOL_RESULT and call is not None:
+        elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = key
-        elif step.kind is SpanKind.TOOL_RESULT and part.call_id is not None:
-            self._early_results[part.call_id] = key
+        elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
+            self._early_results[piece.call_id] = key
         return key
 
     def _enter_tool(self, frame: _Frame) -> None:
