@@ -22,7 +22,6 @@ from xml.sax.saxutils import quoteattr
 from mast_tui.counts import counted
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import RowProblem
-from mast_tui.exchange.exporters.trace_texts import SpanText, TextsOf
 from mast_tui.exchange.import_batch import (
     Gathered,
     Incoming,
@@ -32,7 +31,7 @@ from mast_tui.exchange.import_batch import (
     taxonomy_named,
 )
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.exchange.trace_files import read_each, read_json
+from mast_tui.exchange.trace_files import TextsOf, TextSpan, read_each, read_json
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -176,7 +175,7 @@ def _task(
     }
 
 
-def _named_spans(work: Sequence[LongWork]) -> tuple[SpanText, ...]:
+def _named_spans(work: Sequence[LongWork]) -> tuple[TextSpan, ...]:
     """The spans that labels name, in no order that would mean anything, without their text."""
     keys = {
         key
@@ -185,7 +184,7 @@ def _named_spans(work: Sequence[LongWork]) -> tuple[SpanText, ...]:
         for key in (label.target.first, label.target.last)
         if key is not None
     }
-    return tuple(SpanText(key, key, NO_TEXT) for key in sorted(keys))
+    return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
 
 
 def _number_of(work: LongWork) -> str:
@@ -196,7 +195,7 @@ def _number_of(work: LongWork) -> str:
 
 
 def _results(
-    work: LongWork, spans: Sequence[SpanText], number: str
+    work: LongWork, spans: Sequence[TextSpan], number: str
 ) -> tuple[list[Values], list[Values]]:
     """The results, and beside them each label as it is here with the region it became."""
     modes = {mode.slug: mode for mode in work.taxonomy.all_modes}
@@ -275,7 +274,7 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
     return len(text)
 
 
-def region_of(target: Target, spans: Sequence[SpanText]) -> Values | None:
+def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
     """The place of a target, None for the whole trace and where its spans are not there.
 
     A quote whose place is unknown is looked for in its span; where it is not there the region is
@@ -306,7 +305,7 @@ def _quote(target: Target, text: str) -> tuple[int, int] | None:
     return None if place < 0 or not target.quote else (place, place + len(target.quote))
 
 
-def target_of(value: Mapping[str, object], spans: Sequence[SpanText]) -> Target:
+def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
     """The target that a region marks; raises ``ValueError`` where it lies outside the trace.
 
     Whole paragraphs are a range of spans, words of one paragraph a quote. Words over several
@@ -363,7 +362,7 @@ class Task:
     place: str
     trace_id: str
     taxonomy: Taxonomy
-    spans: tuple[SpanText, ...]
+    spans: tuple[TextSpan, ...]
     kept: Mapping[str, Kept]
 
     def mode(self, name: str) -> Mode:
@@ -401,7 +400,7 @@ def read_task(
     chosen = taxonomy_named(ref, taxonomy, known)
     trace_id = data.text("trace_id")
     spans = tuple(
-        SpanText(span.text("key"), span.text("author", ""), span.text("text"))
+        TextSpan(span.text("key"), span.text("author", ""), span.text("text"))
         for span in data.children("spans")
     )
     kept = {} if ours is None else _kept_by(value, trace_id, chosen)

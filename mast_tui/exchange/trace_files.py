@@ -1,16 +1,51 @@
-"""Traces that imported labels speak of: reading them, and finding the step that a label means."""
+"""The traces of labels that come in or go out: reading them, their texts, and a label's step."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+from mast_tui.adjudication import traces_from_files
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """One span: its key, its author with role and tool, and its whole text as read."""
+
+    key: str
+    author: str
+    text: str
+
+
+TextsOf = Callable[[str], tuple[TextSpan, ...] | None]
+"""The spans of a trace, by its id; None where its file is not at hand."""
+
+
+def texts_from_files(workspace: Workspace) -> TextsOf:
+    """Return a function that reads the texts of a trace of the workspace from its file."""
+    trace_of = traces_from_files(workspace)
+
+    def texts(trace_id: str) -> tuple[TextSpan, ...] | None:
+        trace = trace_of(trace_id)
+        return None if trace is None else tuple(_texts_of(trace))
+
+    return texts
+
+
+def _texts_of(trace: Trace) -> Iterator[TextSpan]:
+    for index in range(len(trace)):
+        span = trace.span(index)
+        author = (f"#{index + 1}", span.agent, span.kind.value, span.name or "")
+        yield TextSpan(span.key, " ".join(filter(None, author)), trace.text(index))
+
 
 Read = TypeVar("Read")
 

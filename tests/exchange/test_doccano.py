@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.exporters.doccano import doccano_lines
-from mast_tui.exchange.exporters.trace_texts import SpanText
+from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from tests.exchange.words import MAST, traces, works
 
 
-def lines_of(work: LongWork, spans: tuple[SpanText, ...]) -> list[dict[str, Any]]:
+def lines_of(work: LongWork, spans: tuple[TextSpan, ...]) -> list[dict[str, Any]]:
     lines, missing = doccano_lines([work], {}, lambda _: spans)
     assert missing == []
     return [json.loads(line) for line in lines]
@@ -49,7 +49,7 @@ def test_marks_are_the_words_that_were_labelled(data: st.DataObject) -> None:
 
 
 def test_a_span_without_text_is_marked_at_its_heading() -> None:
-    spans = (SpanText("k", "#1 tool", ""), SpanText("l", "#2 agent", "words"))
+    spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
     label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
     (line,) = lines_of(LongWork("a", "t", MAST, [label], {}, None), spans)
     ((start, end, _),) = line["label"]

@@ -15,7 +15,6 @@ from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import COLUMNS, LongWork, read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
@@ -25,6 +24,7 @@ from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks, read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
+from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError
@@ -174,7 +174,7 @@ def valid_documents() -> dict[str, Any]:
     ]
     verdicts = {"conversation_reset": VerdictValue.ABSENT}
     work = LongWork("alice", "t", MAST, labels, verdicts, "2026-05-04T10:20:30Z")
-    spans = (SpanText("k", "#1 agent", "🚀 go"),)
+    spans = (TextSpan("k", "#1 agent", "🚀 go"),)
     mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
     taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
     diagnosis = {"trace_id": "t", "failure_modes": [mode], "none_apply": False}

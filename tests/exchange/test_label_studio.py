@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import Incoming, label_id
 from mast_tui.exchange.label_studio import (
     MODES,
@@ -26,6 +25,7 @@ from mast_tui.exchange.label_studio import (
     target_of,
     utf16_length,
 )
+from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, VerdictValue
 from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
 
@@ -34,13 +34,13 @@ pytestmark = pytest.mark.slow
 JUDGE = "judge:rules@1"
 KINDS = {"alice": AnnotatorKind.HUMAN, JUDGE: AnnotatorKind.JUDGE}
 SPANS = (
-    SpanText("k0", "#1 user", "start 🚀 here"),
-    SpanText("k1", "#2 agent", "שלום world"),
-    SpanText("k2", "#3 tool", "done"),
+    TextSpan("k0", "#1 user", "start 🚀 here"),
+    TextSpan("k1", "#2 agent", "שלום world"),
+    TextSpan("k2", "#3 tool", "done"),
 )
 
 
-def tasks_of(*work: LongWork, spans: tuple[SpanText, ...] | None = SPANS) -> list[dict[str, Any]]:
+def tasks_of(*work: LongWork, spans: tuple[TextSpan, ...] | None = SPANS) -> list[dict[str, Any]]:
     return label_studio_tasks(work, {}, KINDS, lambda _: spans)
 
 

@@ -15,11 +15,11 @@ from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.native_ids import NativeTrace
 from mast_tui.exchange.exporters.scores import score_text, scores_of
-from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.selection import gold_entries, gold_work, pseudonymous
+from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
@@ -173,10 +173,10 @@ def test_every_export_of_gold_places_marks_those_that_cover_different_ones(
     merged = sum(label.merged for entry in entries for label in entry.gold.labels)
     assert merged > 0
 
-    def texts(trace_id: str) -> tuple[SpanText, ...]:
+    def texts(trace_id: str) -> tuple[TextSpan, ...]:
         trace = traces[trace_id]
         keys = [trace.span(index).key for index in range(len(trace))]
-        return tuple(SpanText(key, key, trace.text(i)) for i, key in enumerate(keys))
+        return tuple(TextSpan(key, key, trace.text(i)) for i, key in enumerate(keys))
 
     def native_trace(trace_id: str) -> NativeTrace:
         return NativeTrace("langfuse", trace_id, lambda key: key)

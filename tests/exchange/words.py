@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.trace_texts import SpanText
 from mast_tui.exchange.import_batch import label_id
+from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import (
     WHOLE_TRACE,
     Label,
@@ -28,14 +28,14 @@ TEXT = st.lists(PIECES, min_size=1, max_size=8).map("".join)
 
 
 @st.composite
-def traces(draw: st.DrawFn) -> tuple[SpanText, ...]:
+def traces(draw: st.DrawFn) -> tuple[TextSpan, ...]:
     """A trace of one to four spans, with emoji and right-to-left text."""
     texts = draw(st.lists(TEXT, min_size=1, max_size=4))
-    return tuple(SpanText(f"k{i}", f"#{i + 1} agent", text) for i, text in enumerate(texts))
+    return tuple(TextSpan(f"k{i}", f"#{i + 1} agent", text) for i, text in enumerate(texts))
 
 
 @st.composite
-def targets(draw: st.DrawFn, spans: tuple[SpanText, ...]) -> Target:
+def targets(draw: st.DrawFn, spans: tuple[TextSpan, ...]) -> Target:
     """The whole trace, a range of spans, or words of one span; they may well overlap."""
     kind = draw(st.sampled_from(["whole", "range", "quote"]))
     first = draw(st.integers(0, len(spans) - 1))
@@ -50,7 +50,7 @@ def targets(draw: st.DrawFn, spans: tuple[SpanText, ...]) -> Target:
 
 
 @st.composite
-def works(draw: st.DrawFn, spans: tuple[SpanText, ...], annotator: str = "alice") -> LongWork:
+def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice") -> LongWork:
     """What one annotator says of the trace ``t``: several labels of a mode are possible."""
     labels: dict[str, Label] = {}
     for _ in range(draw(st.integers(0, 5))):

@@ -499,6 +499,34 @@ KIMI = SessionFile(
 )
 
 
+def _wire(kind: str, **payload: Any) -> Record:
+    return {"timestamp": MS / 1000, "message": {"type": kind, "payload": payload}}
+
+
+KIMI_WIRE = SessionFile(
+    "kimi-cli",
+    [
+        {"type": "metadata", "protocol_version": "1.9"},
+        _wire("TurnBegin", user_input=LONG),
+        _wire("StepBegin", n=1),
+        _wire("ContentPart", type="think", think=LONGER),
+        _wire("ToolCall", type="function", id="k", function={"name": "Bash", "arguments": "{}"}),
+        _wire("StatusUpdate", token_usage={"input_other": 3, "input_cache_read": 4, "output": 2}),
+        _wire("ToolResult", tool_call_id="k", return_value={"is_error": True, "output": "none"}),
+        _wire("ContentPart", type="text", text="There is none."),
+        _wire("TurnEnd"),
+    ],
+    [
+        f"message user: {LONG}",
+        f"reasoning assistant: {LONGER}",
+        "tool_call assistant Bash: {}",
+        "tool_result assistant Bash error: none",
+        "message assistant: There is none.",
+    ],
+    tokens=(7, 2),
+)
+
+
 def _copilot(kind: str, **data: Any) -> Record:
     return {"type": kind, "data": data, "id": f"e-{kind}", "timestamp": _at(5)}
 
@@ -717,6 +745,36 @@ OPENCODE = SessionFile(
 )
 
 
+def _run(kind: str, **part: Any) -> Record:
+    return {"type": kind, "timestamp": MS, "sessionID": "ses_r", "part": part}
+
+
+OPENCODE_RUN = SessionFile(
+    "opencode",
+    [
+        _run("step_start", type="step-start"),
+        _run("text", type="text", text=LONGER),
+        _run(
+            "tool_use",
+            type="tool",
+            callID="k",
+            tool="bash",
+            state={"status": "error", "input": {"command": "ls"}, "error": "denied"},
+        ),
+        _run("step_finish", type="step-finish", tokens={"input": 6, "output": 1}),
+        {"type": "error", "sessionID": "ses_r", "error": {"name": "E", "data": {"message": "No."}}},
+    ],
+    [
+        f"message assistant: {LONGER}",
+        'tool_call assistant bash: { "command": "ls" }',
+        "tool_result assistant bash error: denied",
+        "log log E error: No.",
+    ],
+    id="ses_r",
+    tokens=(6, 1),
+)
+
+
 def _cline(number: int, kind: str, name: str, text: object) -> Record:
     spelt = text if isinstance(text, str) else json.dumps(text)
     return {"ts": MS + number, "type": kind, kind: name, "text": spelt}
@@ -862,12 +920,14 @@ SESSIONS = {
     "Grok": GROK,
     "Claude web": CLAUDE_WEB,
     "Kimi": KIMI,
+    "Kimi wire": KIMI_WIRE,
     "Copilot": COPILOT,
     "Droid stream": DROID_STREAM,
     "MCP": MCP,
     "Gemini": GEMINI,
     "Gemini lines": GEMINI_LINES,
     "OpenCode": OPENCODE,
+    "OpenCode run": OPENCODE_RUN,
     "Cline": CLINE,
     "Antigravity": ANTIGRAVITY,
     "Telemetry": TELEMETRY,

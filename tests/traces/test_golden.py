@@ -20,12 +20,20 @@ from tests.traces.golden import (
     recorded,
     recorded_digests,
 )
+from tests.traces.golden.damage import damage_rows, damaged_formats, recorded_damage
 
 
 @pytest.mark.parametrize("name", formats())
 def test_reading_gives_what_was_recorded(name: str, tmp_path: Path) -> None:
     difference = first_difference(recorded(name), describe_format(name, tmp_path))
     assert difference is None, f"{name}: {difference}"
+
+
+@pytest.mark.parametrize("name", damaged_formats())
+def test_as_much_is_read_of_damaged_files_as_was_recorded(name: str, tmp_path: Path) -> None:
+    recorded_rows = recorded_damage()[name]
+    for before, now in zip(recorded_rows, damage_rows(name, tmp_path), strict=True):
+        assert now == before, f"{name}, {before[1]}: reader, traces, spans, problems"
 
 
 @needs_corpus

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.io.json_lines import glued_records, is_json_lines
+from mast_tui.traces.io.json_lines import glued_records, is_json_lines, split_records
 from mast_tui.traces.io.json_repair import Repaired, repair
 
 MESSAGES = [
@@ -263,3 +263,32 @@ def test_any_heap_of_pieces_is_read_or_refused(pieces: str) -> None:
         if found is not None:
             json.dumps(found.value).encode("utf-8")
             assert found.value
+
+
+RECORDS = [{"a": 1, "b": "x\u2028y}{"}, {"a": 2, "b": {"c": [1, 'a \\ and "b']}}, {"a": 3}]
+WRITTEN = [json.dumps(record, ensure_ascii=False) for record in RECORDS]
+SPLITS: dict[str, tuple[bytes, list[object]]] = {
+    "lines": ("\n".join(WRITTEN).encode(), RECORDS),
+    "CRLF and a mark": (("\ufeff" + "\r\n".join(WRITTEN)).encode(), RECORDS),
+    "glued": ("".join(WRITTEN).encode(), RECORDS),
+    "pretty": ("\n".join(json.dumps(each, indent=2) for each in RECORDS).encode(), RECORDS),
+    "text sequence": ("".join(f"\x1e{each}\n" for each in WRITTEN).encode(), RECORDS),
+    "events": (
+        (": hello\n" + "".join(f"event: a\ndata: {each}\n\n" for each in WRITTEN)).encode(),
+        RECORDS,
+    ),
+    "NUL bytes": (f"{WRITTEN[0]}\n".encode() + bytes(99) + WRITTEN[1].encode(), RECORDS[:2]),
+    "UTF-16": ("\n".join(WRITTEN).encode("utf-16"), RECORDS),
+    "behind a cut one": (f"{WRITTEN[0][:9]}{WRITTEN[1]}\n{WRITTEN[2]}".encode(), RECORDS[1:]),
+    "cut end": (f"{WRITTEN[0]}\n{WRITTEN[1][:9]}".encode(), RECORDS[:1]),
+    "no records": (b"a log that says {} now", []),
+    "nothing": (b"", []),
+    "too deep": (b"[" * 100_000, []),
+}
+
+
+@pytest.mark.parametrize(("data", "records"), SPLITS.values(), ids=SPLITS.keys())
+def test_records_are_split_however_they_are_separated(data: bytes, records: list[object]) -> None:
+    split = split_records(data)
+    assert [json.loads(record) for record in split] == records
+    assert not any(b"\n" in record for record in split)

@@ -27,6 +27,7 @@ from tests.traces.session_files import (
     LONG,
     LONGER,
     OPENCODE,
+    OPENCODE_RUN,
     PI,
     QWEN,
     SESSIONS,
@@ -88,6 +89,8 @@ def test_damage_costs_the_broken_record_alone(session: SessionFile, tmp_path: Pa
         path.write_text(text[: text.rindex(":")])
         lines = span_lines(read(path))
         assert lines[:2] == session.spans[:2]
+        assert any("cut off" in problem for problem in problems_of(path))
+        assert not any("not JSON" in problem for problem in problems_of(path))
     else:
         path = session.write(tmp_path, line='{"type": "assistant", "mess')
         assert span_lines(read(path)) == session.spans
@@ -136,11 +139,27 @@ def test_text_before_an_export_is_named(tmp_path: Path) -> None:
     assert problems_of(path) == ["line 1: text before the JSON, left out"]
 
 
-def test_two_records_on_one_line_are_both_read(tmp_path: Path) -> None:
+def test_records_among_lines_of_text_are_read(tmp_path: Path) -> None:
+    """As where a program's output went into a file with its progress."""
+    path = OPENCODE_RUN.write(tmp_path)
+    path.write_text(f"Starting …\n{path.read_text()}Done.\n")
+    assert span_lines(read(path)) == OPENCODE_RUN.spans
+    assert [problem.split(":")[0] for problem in problems_of(path)] == ["line 1", "line 7"]
+
+
+@pytest.mark.parametrize("indent", [None, 2], ids=["on one line", "pretty-printed"])
+def test_records_without_lines_of_their_own_are_read(tmp_path: Path, indent: int | None) -> None:
     assert not isinstance(QWEN.content, Mapping)
     path = tmp_path / "glued.jsonl"
-    path.write_text("".join(json.dumps(record) for record in (QWEN.content[1], QWEN.content[2])))
-    assert span_lines(read(path)) == [QWEN.spans[0], "message assistant: Dropped."]
+    path.write_text("".join(json.dumps(record, indent=indent) for record in QWEN.content))
+    assert span_lines(read(path)) == QWEN.spans
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_any_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    path = PI.write(tmp_path)
+    path.write_bytes(path.read_text().encode(encoding))
+    assert span_lines(read(path)) == PI.spans
 
 
 def test_a_file_with_two_sessions_is_two_traces(tmp_path: Path) -> None:
@@ -165,7 +184,9 @@ def test_a_session_of_claude_code_needs_no_parents(tmp_path: Path) -> None:
     assert trace.identity.trace_id == "cc"
     assert span_lines(trace) == CLAUDE_WEB.spans
     assert [span.key for span in spans_of(trace)] == ["u0", "u1", "t:call", "t:result"]
-    assert span_lines(read(write_json_lines(tmp_path / "bare.jsonl", *lines))) == CLAUDE_WEB.spans
+    bare = write_json_lines(tmp_path / "bare.jsonl", *lines)
+    listed = write_json(tmp_path / "list.json", with_ids)
+    assert span_lines(read(bare)) == span_lines(read(listed)) == CLAUDE_WEB.spans
 
 
 def test_sub_agents_of_claude_code_are_not_tied_to_qwen_code(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mast_tui.exchange.csv_long import LongWork
-from mast_tui.exchange.exporters.trace_texts import SpanText, TextsOf
 from mast_tui.exchange.label_studio import label_name
+from mast_tui.exchange.trace_files import TextsOf, TextSpan
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.records import TraceRecord
@@ -27,7 +27,7 @@ def doccano_lines(
     """
     lines: list[str] = []
     missing: list[str] = []
-    known: tuple[str, tuple[SpanText, ...] | None] | None = None
+    known: tuple[str, tuple[TextSpan, ...] | None] | None = None
     for one in sorted(work, key=lambda w: (w.trace_id, w.annotator)):
         if known is None or known[0] != one.trace_id:
             known = one.trace_id, texts(one.trace_id)
@@ -40,7 +40,7 @@ def doccano_lines(
     return lines, list(dict.fromkeys(missing))
 
 
-def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> Values:
+def _values(work: LongWork, spans: Sequence[TextSpan], record: TraceRecord) -> Values:
     text, places = _whole_text(spans)
     marked: set[tuple[int, int, str]] = set()
     merged: set[tuple[int, int, str]] = set()
@@ -70,7 +70,7 @@ def _values(work: LongWork, spans: Sequence[SpanText], record: TraceRecord) -> V
     }
 
 
-def _whole_text(spans: Sequence[SpanText]) -> tuple[str, list[tuple[int, int, int]]]:
+def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
     """The trace as one text; per span where its heading, its own text, and that text's end are."""
     pieces: list[str] = []
     places = []
@@ -85,7 +85,7 @@ def _whole_text(spans: Sequence[SpanText]) -> tuple[str, list[tuple[int, int, in
 
 
 def _offsets(
-    target: Target, spans: Sequence[SpanText], places: Sequence[tuple[int, int, int]]
+    target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
     """Start and end in the whole text; None for the whole trace and for spans that are not there.
 

@@ -20,7 +20,6 @@ from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
-from mast_tui.exchange.exporters.trace_texts import texts_from_files
 from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS, VERDICT_FORMATS
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
@@ -33,6 +32,7 @@ from mast_tui.exchange.selection import (
     pseudonymous,
     selected_work,
 )
+from mast_tui.exchange.trace_files import texts_from_files
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report

@@ -1,11 +1,13 @@
-"""How JSON lines are told from one JSON document, even where some of them are broken."""
+"""JSON lines: told from one JSON document, and cut out of files that hold records otherwise."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Final
 
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surrogates
 
 LINES_LOOKED_AT: Final = 20
@@ -13,6 +15,20 @@ LINES_LOOKED_AT: Final = 20
 _MANY: Final = 3
 _SPACE: Final = 16
 _GOES_ON: Final = ("{", "[", ",", ":")
+
+_EVENT_FIELD: Final = re.compile(r"^(?:data: ?|(?:event|id|retry):.*|:.*)", re.MULTILINE)
+_BEGINS: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
+_RECORD: Final = re.compile(r"[{\[]")
+_OBJECT: Final = re.compile(r'\{(?=\s*")')
+_MOST_TRIES: Final = 100
+"""How many beginnings of a record are tried on a line that is broken."""
+
+_MOST_BROKEN: Final = 10_000
+"""How many broken records are passed over; what follows is left out then."""
+
+_FORGOTTEN_CHARS: Final = 1 << 20
+"""The length at which text that has been read is cut off: an error of the decoder counts all line
+feeds before it."""
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
@@ -51,18 +67,97 @@ def _value(line: str) -> object | None:
         return None
 
 
-def glued_records(line: str) -> list[object]:
-    """The objects on a line that has lost line feeds; empty where it is anything else."""
+def glued_records(text: str, *, cut_off: bool = False) -> list[object]:
+    """Return the objects in a text that has lost the line feeds between them.
+
+    Args:
+        text: A line, or a text of several documents.
+        cut_off: Whether the text may end within an object, which is left out.
+
+    Returns:
+        The objects; none where the text holds anything else, or a single object.
+    """
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
-    while pos < len(line):
+    while pos < len(text):
         try:
-            value, pos = decoder.raw_decode(line, pos)
-            values.append(without_surrogates(value))
+            value, pos = decoder.raw_decode(text, pos)
         except (ValueError, RecursionError):
-            return []
+            if not cut_off:
+                return []
+            break
+        values.append(without_surrogates(value))
         if not isinstance(value, dict):
             return []
-        pos += len(line[pos : pos + _SPACE]) - len(line[pos : pos + _SPACE].lstrip())
+        pos += len(text[pos : pos + _SPACE]) - len(text[pos : pos + _SPACE].lstrip())
     return values if len(values) > 1 else []
+
+
+def split_records(data: bytes) -> list[bytes]:
+    """Cut the JSON objects and lists out of a file, in whatever way it separates them.
+
+    Read are records on lines or one after the other, over several lines or glued together, JSON
+    text sequences (RFC 7464), the ``data:`` lines of server-sent events, UTF-16 and UTF-32, and
+    files with NUL bytes between or in records. A broken record is left out as far as its line
+    goes; a whole record behind it on the same line is kept.
+
+    Args:
+        data: The content of the file.
+
+    Returns:
+        The text of each record on one line, as UTF-8; none where the file does not begin as such.
+    """
+    text = as_utf8(data).decode("utf-8", "replace")
+    if _BEGINS.match(text) is None:
+        return []
+    text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
+    if text.lstrip()[:1] not in ("{", "["):
+        text = _EVENT_FIELD.sub("", text)
+    records: list[bytes] = []
+    decoder = json.JSONDecoder()
+    pos = 0
+    broken = 0
+    while broken < _MOST_BROKEN and (begin := _RECORD.search(text, pos)) is not None:
+        if begin.start() > _FORGOTTEN_CHARS:
+            text = text[begin.start() :]
+            pos = 0
+            continue
+        end = _end_of_record(decoder, text, begin.start())
+        if end is None:
+            broken += 1
+            pos = _behind_broken(decoder, text, begin.start())
+            continue
+        pos = end
+        # A line feed in JSON is never part of a text.
+        one_line = text[begin.start() : end].replace("\r", " ").replace("\n", " ")
+        records.append(one_line.encode("utf-8", "replace"))
+    return records
+
+
+def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | None:
+    try:
+        return decoder.raw_decode(text, begin)[1]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _behind_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
+    """Return the place behind a broken record: of a whole object on its line, else the next line.
+
+    An object counts only if it reaches to the end of the line, as one inside the broken record
+    does not.
+    """
+    line_end = text.find("\n", begin)
+    line_end = len(text) if line_end < 0 else line_end
+    line = text[begin:line_end]
+    pos = begin + 1
+    for _ in range(_MOST_TRIES):
+        match = _OBJECT.search(text, pos, line_end)
+        if match is None:
+            break
+        end = _end_of_record(decoder, line, match.start() - begin)
+        if end is not None and not line[end:].strip():
+            return match.start()
+        pos = match.end()
+    return line_end

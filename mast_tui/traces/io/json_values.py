@@ -22,11 +22,14 @@ class InvalidJSON(ValueError):
 
 
 def load_json(data: bytes | str) -> object:
-    """The value of a JSON text, however it spells its surrogates and numbers.
+    """Return the value of a JSON text, however it spells its surrogates and numbers.
 
     What orjson refuses (lone surrogates, ``NaN``, deep nesting, huge integers, invalid UTF-8) is
-    tried again with the standard library; lone surrogates and invalid bytes become U+FFFD. Raises
-    ``InvalidJSON``.
+    tried again with the standard library; lone surrogates and invalid bytes become U+FFFD. NUL
+    bytes, which a crash leaves in a file, are left out.
+
+    Raises:
+        InvalidJSON: The text is not JSON.
     """
     try:
         value: object = orjson.loads(data)
@@ -53,7 +56,7 @@ def why_not_json(text: str) -> str | None:
 def _load_slowly(data: bytes | str) -> object:
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     try:
-        return without_surrogates(json.loads(text.removeprefix("\ufeff")))
+        return without_surrogates(json.loads(text.replace("\0", "").removeprefix("\ufeff")))
     except json.JSONDecodeError as error:
         raise InvalidJSON(f"{error.msg} (character {error.pos + 1})") from None
     except RecursionError:

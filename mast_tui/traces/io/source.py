@@ -98,7 +98,7 @@ class Source:
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether the head holds NUL bytes without being UTF-16 or UTF-32 with its mark.
+        """True if the head holds NUL bytes without being UTF-16 or UTF-32 with its mark.
 
         A few of them make no binary file of JSON, which cannot hold any: it is damaged.
         """
@@ -106,6 +106,14 @@ class Source:
             return False
         nulls = self.head.count(b"\0")
         return nulls > 0 and (_JSON_BEGINS.match(self.head) is None or 8 * nulls > len(self.head))
+
+    @property
+    def line_of_nul_bytes(self) -> int | None:
+        """The first line with a NUL byte in the head of a file that begins as JSON, or None."""
+        position = self.head.find(b"\0")
+        if position < 0 or _JSON_BEGINS.match(self.head) is None:
+            return None
+        return self.head.count(b"\n", 0, position) + 1
 
     @cached_property
     def json(self) -> object | None:
@@ -182,6 +190,36 @@ class Source:
             if isinstance(value, dict):
                 records.append(value)
         return records
+
+
+class RecordsSource(Source):
+    """A file as if its records had stood on lines, or as if one of them were all of it."""
+
+    packing = "records"
+
+    def __init__(self, source: Source, records: bytes) -> None:
+        """Make a source of some of the content of another.
+
+        Args:
+            source: The file.
+            records: What is read in place of its content.
+        """
+        super().__init__(source.path)
+        self._file = source
+        self._records = records
+
+    @cached_property
+    def opened(self) -> OpenedFile:
+        """The file as it is when its first bytes are read."""
+        return self._file.opened
+
+    @cached_property
+    def _unpacked_head(self) -> bytes:
+        return self._records[: HEAD_BYTES + 1]
+
+    @cached_property
+    def _unpacked(self) -> Unpacked | None:
+        return Unpacked(self._records, None)
 
 
 def is_no_json(head: bytes) -> bool:

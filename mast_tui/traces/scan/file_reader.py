@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
+from mast_tui.traces.io.json_lines import split_records
 from mast_tui.traces.io.json_values import why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.python_literals import python_literal
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
-from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Thread
+from mast_tui.traces.io.source import RecordsSource, Source, is_no_json
+from mast_tui.traces.model import FileReport, Problem, Thread, Trace
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
@@ -29,6 +31,14 @@ LOOKED_FOR: Final = (
 
 _TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
+_MOST_SPLIT_BYTES: Final = 64 << 20
+"""Up to what size a file that no reader knows is split into records."""
+
+_RECORDS_TRIED: Final = 20
+"""How many records no reader may know before the file is given up."""
+
+_NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
+
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
@@ -51,6 +61,12 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         else:
             report = kept.report or _guarded(source, lambda: _read_text(source, named))
     assert report is not None
+    if not report.traces or report.format == "text":
+        report = _of_split_records(source) or report
+    nul_line = source.line_of_nul_bytes if report.traces else None
+    if nul_line is not None:
+        damage = Problem(f"line {nul_line}", _NUL_BYTES)
+        report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
         big.offer(trace, source)
@@ -151,6 +167,48 @@ def _read_text(source: Source, named: bool) -> FileReport:
     if named or path.suffix.lower() in _TEXT_SUFFIXES:
         return read_text(source)
     return FileReport(path, skipped="plain text; name the file to read it as a trace")
+
+
+def _of_split_records(source: Source) -> FileReport | None:
+    """Return what the records of a file give that is not laid out as its format is.
+
+    They are read as JSON lines, or else each as a document of its own. None where there is nothing
+    to split, and where no reader knows the records.
+    """
+    try:
+        if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
+            return None
+        sound = not source.is_binary and source.json is not None and not source.damage
+        records = [] if sound or is_no_json(source.head) else split_records(source.data)
+    except OSError:
+        return None  # reported already
+    if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
+        return None
+    lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
+    report = _guarded(lines, lambda: _read_records(lines))
+    if report is not None and report.traces:
+        return report
+    traces: list[Trace] = []
+    problems: list[Problem] = []
+    format_name: str | None = None
+    for number, record in enumerate(records):
+        if number == _RECORDS_TRIED and format_name is None:
+            break
+        document = RecordsSource(source, record)
+        found = _guarded(document, partial(_read_records, document))
+        if found is not None and found.traces:
+            format_name = found.format
+            traces += found.traces
+            problems += found.problems
+    for number, trace in enumerate(traces):
+        trace.record = number
+    if format_name is None:
+        return None
+    return FileReport(source.path, format_name, tuple(traces), tuple(problems))
+
+
+def _read_records(source: Source) -> FileReport | None:
+    return codex.READER.read(source) if codex.READER.recognises(source) else read_recognised(source)
 
 
 def _words_on_nothing(source: Source) -> str:

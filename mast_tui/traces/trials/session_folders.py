@@ -24,24 +24,35 @@ _NUMBER: Final = re.compile(r"\d{1,12}")
 
 
 def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the sessions in OpenCode's storage, which has a folder for each kind of record."""
+    """Return the sessions in OpenCode's storage, which has a folder for each kind of record.
+
+    Args:
+        folder: A folder.
+        names: The names in it.
+    """
     if not {"session", "message", "part"} <= names:
         return None
     files = tuple(sorted(folder.glob("session/*/*.json")) + sorted(folder.glob("session/*.json")))
     if not files:
         return None
-    told_by = (
-        *files,
-        *sorted(folder.glob("message/*/*.json")),
-        *sorted(folder.glob("part/**/*.json")),
-    )
+    messages = sorted(folder.glob("message/*/*.json"))
+    parts = sorted(folder.glob("part/**/*.json"))
     return Trial(
-        "OpenCode storage", folder, (), told_by=told_by, read=partial(_read_opencode, folder, files)
+        "OpenCode storage",
+        folder,
+        (),
+        told_by=(*files, *messages, *parts),
+        read=partial(_read_opencode, folder, files),
     )
 
 
 def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the session in a folder of Strands, of one of its agents, or of its messages."""
+    """Return the session in a folder of Strands, of one of its agents, or of its messages.
+
+    Args:
+        folder: A folder.
+        names: The names in it.
+    """
     if {"session.json", "agents"} <= names:
         files = folder.glob("agents/*/messages/*.json")
     elif {"agent.json", "messages"} <= names:
@@ -131,14 +142,14 @@ def _trace(
 
 def _object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
     """Return the object in a file; empty where there is none, which is a problem."""
-    place = str(path.relative_to(folder))
+    name = str(path.relative_to(folder))
     try:
         data = read_beside(path, _MOST_BYTES)
         return {} if data is None else fields_of(load_json(data))
     except UnreadableFile as error:
-        problems.append(Problem(place, f"not read: {error.strerror}"))
+        problems.append(Problem(name, f"not read: {error.strerror}"))
     except InvalidJSON as error:
-        problems.append(Problem(place, f"not JSON, left out: {error}"))
+        problems.append(Problem(name, f"not JSON, left out: {error}"))
     return {}
 
 

@@ -15,6 +15,7 @@ from tests.traces.golden import (
     formats,
     write_digests,
 )
+from tests.traces.golden.damage import write_damage
 
 
 def main() -> None:
@@ -62,6 +63,7 @@ def _write() -> None:
             lines = describe_format(name, Path(scratch))
             (EXPECTED / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
             print(f"{name}: {len(lines)} lines")
+        write_damage(Path(scratch) / "damage")
     if all(folder.is_dir() for folder in OUTSIDE.values()):
         write_digests()
     else:

@@ -8,7 +8,14 @@ tied, and how one is taken apart into the pieces of ``chat.pieces``. Add one to 
 from mast_tui.traces.readers.sessions.documents import ANTIGRAVITY, CLINE, GEMINI, OPENCODE
 from mast_tui.traces.readers.sessions.engine import SessionReader
 from mast_tui.traces.readers.sessions.events import COPILOT, DROID_STREAM, KIMI, MCP
-from mast_tui.traces.readers.sessions.messages import CLAUDE_WEB, CURSOR, GOOSE, GROK, STRANDS
+from mast_tui.traces.readers.sessions.messages import (
+    CLAUDE_LIST,
+    CLAUDE_WEB,
+    CURSOR,
+    GOOSE,
+    GROK,
+    STRANDS,
+)
 from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
 from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 
@@ -23,6 +30,7 @@ FORMATS = tuple(
         CURSOR,
         GROK,
         CLAUDE_WEB,
+        CLAUDE_LIST,
         KIMI,
         COPILOT,
         DROID_STREAM,

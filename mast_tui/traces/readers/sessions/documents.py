@@ -35,7 +35,7 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    Session,
+    SessionContext,
     SessionFormat,
     SessionRecord,
     stateless,
@@ -110,11 +110,11 @@ def _rewind(
     if target not in messages:
         problems.append(Problem(record.place, f"a rewind to {target}, which is not in the file"))
         return
-    taken_back = names[names.index(target) :]
-    for name in taken_back:
+    rewound = names[names.index(target) :]
+    for name in rewound:
         del messages[name]
-    counted = "1 message" if len(taken_back) == 1 else f"{len(taken_back)} messages"
-    verb = "is" if len(taken_back) == 1 else "are"
+    counted = "1 message" if len(rewound) == 1 else f"{len(rewound)} messages"
+    verb = "is" if len(rewound) == 1 else "are"
     problems.append(Problem(record.place, f"{counted} taken back by a rewind {verb} not shown"))
 
 
@@ -137,8 +137,8 @@ def _gemini_answer(record: Fields, content: object) -> Turn:
     for number, thought in enumerate(items_of(record.get("thoughts"))):
         fields = fields_of(thought)
         text = texts_in(fields, "subject", "description", "text")
-        said = THE_MODEL.says(text, f"/thoughts/{number}", kind=SpanKind.REASONING)
-        pieces.append(replace(said, start=record_time(fields)))
+        reasoning = THE_MODEL.says(text, f"/thoughts/{number}", kind=SpanKind.REASONING)
+        pieces.append(replace(reasoning, start=record_time(fields)))
     pieces += content_pieces(content, THE_MODEL, "/content")
     for number, call in enumerate(items_of(record.get("toolCalls"))):
         pieces += _gemini_call(fields_of(call), f"/toolCalls/{number}")
@@ -154,10 +154,10 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
         fields_at(part, "functionResponse").get("response", part) for part in items_of(output)
     ]
     if not responses:
-        shown = as_text(output) or as_text(call.get("resultDisplay"))
-        if shown is None and as_text(call.get("status")) not in _GEMINI_STATUS:
+        display = as_text(output) or as_text(call.get("resultDisplay"))
+        if display is None and as_text(call.get("status")) not in _GEMINI_STATUS:
             return [asked]
-        responses = [shown]
+        responses = [display]
     failed = all(set(fields_of(response)) == {"error"} for response in responses)
     status = SpanStatus.ERROR if failed else _GEMINI_STATUS.get(as_text(call.get("status")))
     texts = (result_piece({}, response, "").text for response in responses)
@@ -205,6 +205,8 @@ def _opencode_turn(record: Fields) -> Turn | None:
     if "part" in record:
         return _opencode_event(record)
     info = fields_of(record.get("info"))
+    if kind_of(record) == "error" and "sessionID" in record:
+        return turn(record, _opencode_error(fields_of(record.get("error"))))
     if "parts" not in record or "role" not in info:
         return unknown_record(record) if kind_of(record) else None
     speaker = USER if info.get("role") == "user" else THE_MODEL
@@ -212,12 +214,16 @@ def _opencode_turn(record: Fields) -> Turn | None:
     for number, part in enumerate(items_of(record.get("parts"))):
         pieces += opencode_part(fields_of(part), f"/parts/{number}", speaker)
     if error := fields_of(info.get("error")):
-        text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
-        pieces.append(log(text or dump_text(error), name_in(error, "name"), failed=True))
+        pieces.append(_opencode_error(error))
     start = unix_seconds(fields_of(info.get("time")).get("created"))
-    kept = tuple(piece for piece in pieces if not is_empty(piece))
+    spoken = tuple(piece for piece in pieces if not is_empty(piece))
     model = name_in(info, "modelID") or name_in(fields_of(info.get("model")), "modelID")
-    return Turn(kept, start, usage_tokens(info.get("tokens"), "input", "output"), model)
+    return Turn(spoken, start, usage_tokens(info.get("tokens"), "input", "output"), model)
+
+
+def _opencode_error(error: Fields) -> Piece:
+    text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
+    return log(text or dump_text(error), name_in(error, "name"), failed=True)
 
 
 def _opencode_event(record: Fields) -> Turn | None:
@@ -243,10 +249,10 @@ def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
     if kind in ("text", "reasoning"):
         by_program = part.get("synthetic") is True and speaker.role is Role.USER
         thought = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
-        said = (SYSTEM if by_program else speaker).says(
+        message = (SYSTEM if by_program else speaker).says(
             content_text(part.get("text")), pointer, kind=thought
         )
-        return [replace(said, start=start)]
+        return [replace(message, start=start)]
     if kind == "tool":
         return _opencode_tool(part, pointer)
     if kind == "file":
@@ -323,7 +329,7 @@ class _ClineTranslator:
     quotes the result of the tool that ran before, which no other message holds for some tools.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionContext) -> None:
         self._session = session
         self._tokens: Tokens | None = None
         self._commands = 0
@@ -350,12 +356,12 @@ class _ClineTranslator:
         kind = _cline_kind(record)
         pieces = self._pieces(kind, record)
         self._began = self._began or bool(pieces)
-        found = turn(record, *(piece for piece in pieces if not is_empty(piece)))
+        spoken = _turn_of(record, pieces)
         model = name_in(fields_of(record.get("modelInfo")), "modelId")
-        if self._tokens is not None and any(one.role is Role.AGENT for one in found.pieces):
-            found = replace(found, tokens=self._tokens)
+        if self._tokens is not None and any(piece.role is Role.AGENT for piece in spoken.pieces):
+            spoken = replace(spoken, tokens=self._tokens)
             self._tokens = None
-        return replace(found, model=model)
+        return replace(spoken, model=model)
 
     def _pieces(self, kind: str, record: Fields) -> list[Piece]:
         text = content_text(record.get("text"))

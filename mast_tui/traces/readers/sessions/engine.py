@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_lines import glued_records
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -32,7 +35,6 @@ from mast_tui.traces.readers.json_fields import (
     fields_of,
     identifier_in,
     items_of,
-    kind_of,
     names,
     short_name,
 )
@@ -58,7 +60,7 @@ class SessionRecord:
 
 
 @dataclass(slots=True)
-class Session:
+class SessionContext:
     """One session while it is translated, with the facts that its records state.
 
     Attributes:
@@ -85,7 +87,7 @@ Order = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecor
 """Returns the records that count, in reading order, and adds a problem for what is left out."""
 
 
-def stateless(translate: Translate) -> Callable[[Session], Translate]:
+def stateless(translate: Translate) -> Callable[[SessionContext], Translate]:
     """Return the translator of a format whose records can be taken apart one by one."""
     return lambda _session: translate
 
@@ -93,7 +95,12 @@ def stateless(translate: Translate) -> Callable[[Session], Translate]:
 def in_file_order(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return all records."""
+    """Return all records.
+
+    Args:
+        records: The records of a session.
+        _problems: The list for problems, of which there are none.
+    """
     return records
 
 
@@ -111,6 +118,7 @@ class SessionFormat:
         lists: The fields of a document that may hold the records.
         keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
+        documents_only: Whether files of lines are read by another reader.
         session_of: Returns the name of the session that a record belongs to, for files that may
             hold several.
     """
@@ -119,11 +127,12 @@ class SessionFormat:
     system: str | None
     marks: tuple[bytes, ...]
     recognises: Callable[[Sequence[Fields]], bool]
-    translator: Callable[[Session], Translate]
+    translator: Callable[[SessionContext], Translate]
     order: Order = in_file_order
     lists: tuple[str, ...] = ()
     keys: str = "id"
     facts: Mapping[str, str] = field(default_factory=dict)
+    documents_only: bool = False
     session_of: Callable[[Fields], str | None] | None = None
 
 
@@ -146,9 +155,16 @@ class SessionReader:
 
     def recognises(self, source: Source) -> bool:
         """Tell whether the file begins with records of the format."""
-        if not any(mark in source.head for mark in self._format.marks):
+        head = as_utf8(source.head)
+        if not any(mark in head for mark in self._format.marks):
+            return False
+        if self._format.documents_only and source.json_lines:
             return False
         records = source.head_records
+        if not source.json_lines and source.json is not None and source.damage:
+            glued = glued_records(head.decode("utf-8", "replace"), cut_off=True)
+            if glued:
+                return self._format.recognises([*map(fields_of, glued)])
         if len(records) < 2 and not source.json_lines:
             header, listed = self._document(source, [])
             records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
@@ -192,14 +208,14 @@ class SessionReader:
             number: The number of the session in a file with several; None for the only one.
         """
         problems: list[Problem] = []
-        kept = self._format.order(records, problems)
-        session = Session(header, [record.value for record in kept])
-        for value in (header, *session.values, *(record.value for record in records)):
-            self._take_facts(session, value)
+        selected = self._format.order(records, problems)
+        session = SessionContext(header, [record.value for record in selected])
+        left_out = () if len(selected) == len(records) else (record.value for record in records)
+        self._take_facts(session, chain((header,), session.values, left_out))
         translate = self._format.translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
-        for record in kept:
+        for record in selected:
             turn = translate(record.value)
             if turn is not None:
                 key = text_at(record.value, self._format.keys) or record.place
@@ -223,18 +239,24 @@ class SessionReader:
             problems=[*problems, *mapper.problems],
         )
 
-    def _take_facts(self, session: Session, value: Fields) -> None:
-        for name, paths in self._format.facts.items():
-            if getattr(session, name) is None:
+    def _take_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
+        missing = dict(self._format.facts)
+        for value in values:
+            for name, paths in tuple(missing.items()):
                 fact = text_at(value, paths)
-                if name != "version" or not (fact or "").isdecimal():  # that of the file's layout
-                    setattr(session, name, fact)
+                if fact is None or (name == "version" and fact.isdecimal()):
+                    continue  # a number is the version of the file's layout
+                setattr(session, name, fact)
+                del missing[name]
+            if not missing:
+                return
 
     def _records(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         """Return the fields beside the list of records, and the records."""
-        if not source.json_lines:
+        lines_among_text = source.json is None and len(source.head_records) > 1
+        if not source.json_lines and not lines_among_text:
             return self._document(source, problems)
         records = []
         for record in records_by_line(source, problems):
@@ -248,9 +270,10 @@ class SessionReader:
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         document = source.json
-        if source.damage:
-            glued = [record.value for record in records_by_line(source, problems)]
-            document = glued if len(glued) > 1 else document
+        if source.damage and (
+            documents := glued_records(as_utf8(source.data).decode("utf-8", "replace"))
+        ):
+            document = documents
         if document is None:
             document = _document_after_text(source, problems)
         if isinstance(document, list):
@@ -290,18 +313,28 @@ def text_at(value: Fields, paths: str) -> str | None:
         value: A record.
         paths: Dotted paths, separated by spaces; ``type:path`` for records of that type alone.
     """
-    for path in names(paths):
-        kind, colon, dotted = path.rpartition(":")
-        if colon and kind_of(value) != kind:
+    for kind, outer, last in _parsed_paths(paths):
+        if kind and value.get("type") != kind:
             continue
-        *outer, last = dotted.split(".")
         fields = value
         for name in outer:
             fields = fields_of(fields.get(name))
-        text = identifier_in(fields, last)
-        if text is not None:
-            return short_name(text)
+        if last in fields:
+            text = identifier_in(fields, last)
+            if text is not None:
+                return short_name(text)
     return None
+
+
+@cache
+def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
+    """Return type, outer fields and last field of each path in a table of formats."""
+    parsed = []
+    for path in names(paths):
+        kind, _colon, dotted = path.rpartition(":")
+        *outer, last = dotted.split(".")
+        parsed.append((kind, outer, last))
+    return parsed
 
 
 def along_last_branch(id_field: str, parent_field: str) -> Order:
@@ -316,52 +349,65 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
         parent_field: The field with the id of the record that it follows.
     """
 
-    def order(records: Sequence[SessionRecord], problems: list[Problem]) -> Sequence[SessionRecord]:
-        parents: dict[str, str | None] = {}
-        last: str | None = None
+    def _order(
+        records: Sequence[SessionRecord], problems: list[Problem]
+    ) -> Sequence[SessionRecord]:
+        parents = _parents(records, id_field, parent_field)
+        branches = _branches(parents)
+        abandoned: dict[str, list[SessionRecord]] = {}
         for record in records:
-            node = identifier_in(record.value, id_field)
-            if node is None:
-                continue
-            if node not in parents:
-                parent = identifier_in(record.value, parent_field)
-                begins_anew = (
-                    parent_field in record.value
-                    and record.value[parent_field] is None
-                    and holds_message(record.value)
-                )
-                if parent not in parents:
-                    parent = None if begins_anew else last
-                parents[node] = parent
-            last = node
-        way = set()
-        while last is not None:
-            way.add(last)
-            last = parents[last]
-        branches: dict[str, list[SessionRecord]] = {}
-        for record in records:
-            branch = identifier_in(record.value, id_field)
-            if branch is None or branch in way:
-                continue
-            while (parent := parents[branch]) is not None and parent not in way:
-                branch = parent
-            branches.setdefault(branch, []).append(record)
-        abandoned = [
-            branch
-            for branch in branches.values()
-            if any(holds_message(record.value) for record in branch)
-        ]
+            branch = branches.get(identifier_in(record.value, id_field))
+            if branch is not None and holds_message(record.value):
+                abandoned.setdefault(branch, []).append(record)
         if not abandoned:
             return records
-        left_out = {id(record) for branch in abandoned for record in branch}
-        messages = sum(holds_message(one.value) for branch in abandoned for one in branch)
-        counted = "1 message" if messages == 1 else f"{messages} messages"
-        named = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
+        messages = sum(map(len, abandoned.values()))
+        first = next(iter(abandoned.values()))[0]
+        count = "1 message" if messages == 1 else f"{messages} messages"
+        origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
         verb = "is" if messages == 1 else "are"
-        problems.append(Problem(abandoned[0][0].place, f"{counted} of {named} {verb} not shown"))
-        return [record for record in records if id(record) not in left_out]
+        problems.append(Problem(first.place, f"{count} of {origin} {verb} not shown"))
+        return [
+            record
+            for record in records
+            if branches.get(identifier_in(record.value, id_field)) not in abandoned
+        ]
 
-    return order
+    return _order
+
+
+def _parents(
+    records: Sequence[SessionRecord], id_field: str, parent_field: str
+) -> dict[str, str | None]:
+    """Return the parent of each node, which comes before it; None for one that begins anew."""
+    parents: dict[str, str | None] = {}
+    previous: str | None = None
+    for record in records:
+        node = identifier_in(record.value, id_field)
+        if node is None:
+            continue
+        if node not in parents:
+            parent = identifier_in(record.value, parent_field)
+            is_root = parent_field in record.value and record.value[parent_field] is None
+            if parent not in parents:
+                parent = None if is_root and holds_message(record.value) else previous
+            parents[node] = parent
+        previous = node
+    return parents
+
+
+def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
+    """Return by node the first node of the branch it is on; those on the last branch have none."""
+    on_last_branch: set[str] = set()
+    node = next(reversed(parents), None)
+    while node is not None:
+        on_last_branch.add(node)
+        node = parents[node]
+    branches: dict[str | None, str] = {}
+    for node, parent in parents.items():
+        if node not in on_last_branch:
+            branches[node] = branches.get(parent, node)
+    return branches
 
 
 def holds_message(record: Fields) -> bool:
@@ -372,12 +418,12 @@ def holds_message(record: Fields) -> bool:
 
 def _first_words(steps: Sequence[Step]) -> str | None:
     """Return what the user typed first, without what the program added to it."""
-    said = (
+    prompts = (
         words_of_user(step.text)
         for step in steps
         if step.role is Role.USER and step.kind is SpanKind.MESSAGE
     )
-    return next(filter(None, said), None)
+    return next(filter(None, prompts), None)
 
 
 def _listed(

@@ -27,13 +27,14 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     kind_of,
+    mostly,
     name_in,
     name_set,
     text_in,
     value_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    Session,
+    SessionContext,
     SessionFormat,
     stateless,
     text_at,
@@ -51,7 +52,10 @@ from mast_tui.traces.readers.sessions.pieces import (
     usage_tokens,
 )
 
-_KIMI_USAGE: Final = "inputOther inputCacheRead inputCacheCreation"
+_KIMI_USAGE: Final = """
+    inputOther inputCacheRead inputCacheCreation
+    input_other input_cache_read input_cache_creation
+"""
 _KIMI_SETTINGS: Final = name_set("""
     metadata tools.set_active_tools llm.tools_snapshot llm.request usage.record turn.steer
     turn.ended permission.set_mode permission.record_approval_result plugin.session_start
@@ -63,8 +67,15 @@ def _is_kimi(records: Sequence[Fields]) -> bool:
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
+        or _wire_type(record) == "TurnBegin"
         for record in records
     )
+
+
+def _wire_type(record: Fields) -> str:
+    """Return the type of a message in the form that versions before Kimi Code wrote."""
+    message = fields_of(record.get("message"))
+    return kind_of(message) if "payload" in message else ""
 
 
 class _KimiTranslator:
@@ -74,7 +85,7 @@ class _KimiTranslator:
     counts, unless the context never got it. The tokens of a step belong to its last piece.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionContext) -> None:
         self._system_prompt: str | None = None
         self._in_context: set[str] = set()
         self._tokens: dict[int, Tokens | None] = {}
@@ -90,10 +101,15 @@ class _KimiTranslator:
                 last_of_step[None] = number
             elif kind_of(event) in ("content.part", "tool.call"):
                 last_of_step[step] = number
+            elif kind_of(message) in ("ContentPart", "ToolCall"):
+                last_of_step[None] = number
+            elif kind_of(message) == "StatusUpdate":
+                usage = fields_of(message.get("payload")).get("token_usage")
+                self._count(session.values, last_of_step.pop(None, None), usage)
             elif kind_of(event) == "step.end":
                 counted = True
-                at = last_of_step.get(as_text(event.get("uuid")))
-                self._count(session.values, at, event.get("usage"))
+                number_of_last = last_of_step.get(as_text(event.get("uuid")))
+                self._count(session.values, number_of_last, event.get("usage"))
             elif kind_of(record) == "usage.record" and not counted:
                 self._count(session.values, last_of_step.get(None), record.get("usage"))
 
@@ -102,11 +118,15 @@ class _KimiTranslator:
             self._tokens[id(values[number])] = usage_tokens(usage, _KIMI_USAGE, "output")
 
     def __call__(self, record: Fields) -> Turn | None:
-        found = self._turn(record)
+        spoken = self._turn(record)
         tokens = self._tokens.get(id(record))
-        return found if found is None or tokens is None else replace(found, tokens=tokens)
+        return spoken if spoken is None or tokens is None else replace(spoken, tokens=tokens)
 
     def _turn(self, record: Fields) -> Turn | None:
+        wire_type = _wire_type(record)
+        if wire_type:
+            payload = fields_of(fields_of(record.get("message")).get("payload"))
+            return _wire_turn(record, wire_type, payload)
         kind = kind_of(record)
         if kind in ("config.update", "profile.bind"):
             return self._prompt_of_system(record)
@@ -161,18 +181,40 @@ class _KimiTranslator:
             call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
             return turn(record, call_piece(call, "", agent))
         if kind == "tool.result":
-            result = fields_of(event.get("result"))
-            failed = flag_in(result, "isError")
-            status = SpanStatus.OK if failed is False else None
-            piece = result_piece(
-                {},
-                first_in(result, "output", "message", "content"),
-                "",
-                call_id=call_id,
-                status=SpanStatus.ERROR if failed else status,
-            )
-            return turn(record, piece)
+            return turn(record, _kimi_result(fields_of(event.get("result")), call_id))
         return None if kind in ("step.begin", "step.end") else unknown_record(record)
+
+
+_WIRE_NOTES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
+
+
+def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
+    """Return the turn of a message in the older form; None for what only tells of the program."""
+    match kind:
+        case "TurnBegin" | "SteerInput":
+            return turn(record, prompt(_kimi_text(payload.get("user_input"))))
+        case "ContentPart":
+            return turn(record, *_kimi_part(payload, ASSISTANT))
+        case "ToolCall":
+            return turn(record, call_piece(payload, "", ASSISTANT))
+        case "ToolResult":
+            result = fields_of(payload.get("return_value"))
+            return turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
+        case "SubagentEvent":
+            event = fields_of(payload.get("event"))
+            return _wire_turn(record, kind_of(event), fields_of(event.get("payload")))
+        case "StepInterrupted":
+            return turn(record, log(dump_text(payload) if payload else kind, kind, failed=True))
+    return turn(record, log(dump_text(payload), kind)) if kind in _WIRE_NOTES and payload else None
+
+
+def _kimi_result(result: Fields, call_id: str | None) -> Piece:
+    failed = flag_in(result, "isError", "is_error")
+    status = SpanStatus.OK if failed is False else None
+    output = first_in(result, "output", "message", "content")
+    return result_piece(
+        {}, output, "", call_id=call_id, status=SpanStatus.ERROR if failed else status
+    )
 
 
 def _kimi_agent(record: Fields) -> str:
@@ -239,7 +281,7 @@ class _CopilotTranslator:
     sub-agent name the call that began it.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionContext) -> None:
         self._session = session
         self._calls: set[str | None] = set()
         self._agents: dict[str, str] = {}
@@ -260,8 +302,8 @@ class _CopilotTranslator:
             case "assistant.message":
                 return self._message(record, data, agent)
             case "assistant.usage":
-                taken_in = "inputTokens cacheReadTokens cacheWriteTokens"
-                tokens = usage_tokens(data, taken_in, "outputTokens")
+                input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
+                tokens = usage_tokens(data, input_fields, "outputTokens")
                 return Turn((), tokens=tokens, model=name_in(data, "model"))
             case "tool.execution_start":
                 call = {
@@ -351,7 +393,9 @@ def _copilot_total(data: Fields) -> Tokens | None:
     ]
     if not sums:
         return None
-    return Tokens(sum(one.input or 0 for one in sums), sum(one.output or 0 for one in sums))
+    return Tokens(
+        sum(tokens.input or 0 for tokens in sums), sum(tokens.output or 0 for tokens in sums)
+    )
 
 
 COPILOT: Final = SessionFormat(
@@ -404,10 +448,10 @@ def _droid_event(record: Fields) -> Turn | None:
         case "tool_result":
             return turn(record, _droid_result(record))
         case "completion":
-            taken_in = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
-            tokens = usage_tokens(record.get("usage"), taken_in, "output_tokens")
-            said = THE_MODEL.says(text_in(record, "finalText") or "")
-            return replace(turn(record, said), tokens=tokens)
+            input_fields = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+            tokens = usage_tokens(record.get("usage"), input_fields, "output_tokens")
+            answer = THE_MODEL.says(text_in(record, "finalText") or "")
+            return replace(turn(record, answer), tokens=tokens)
         case "error":
             return note_of(record, "message", failed=True)
     return unknown_record(record)
@@ -465,8 +509,9 @@ def _rpc_of(record: Fields) -> Fields:
 
 
 def _is_mcp(records: Sequence[Fields]) -> bool:
-    methods = [as_text(_rpc_of(record).get("method")) or "" for record in records]
-    return any(method.startswith(_MCP_METHODS) for method in methods)
+    messages = [_rpc_of(record) for record in records]
+    methods = [as_text(message.get("method")) or "" for message in messages]
+    return mostly(bool, messages) and any(method.startswith(_MCP_METHODS) for method in methods)
 
 
 class _McpTranslator:
@@ -476,7 +521,7 @@ class _McpTranslator:
     id that has none yet.
     """
 
-    def __init__(self, _session: Session) -> None:
+    def __init__(self, _session: SessionContext) -> None:
         self._methods: dict[str, tuple[str, str | None]] = {}
         self._asked = 0
 

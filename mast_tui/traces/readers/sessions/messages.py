@@ -19,7 +19,7 @@ from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.claude_code import records as claude
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, name_in
 from mast_tui.traces.readers.sessions.engine import (
-    Session,
+    SessionContext,
     SessionFormat,
     Translate,
     stateless,
@@ -77,8 +77,9 @@ _GOOSE_PARTS: Final = ("toolRequest", "toolResponse")
 
 
 def _is_goose(records: Sequence[Fields]) -> bool:
+    has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
-        if "working_dir" in record and "role" not in record:
+        if has_header and isinstance(record.get("role"), str) and "content" in record:
             return True
         streamed = fields_of(record.get("message"))
         if kind_of(record) == "message" and "created" in streamed and "id" not in record:
@@ -89,7 +90,7 @@ def _is_goose(records: Sequence[Fields]) -> bool:
     return False
 
 
-def _goose_translator(session: Session) -> Translate:
+def _goose_translator(session: SessionContext) -> Translate:
     """Return the translator, which joins what a stream brings of a message bit by bit."""
     bits: dict[str, list[str]] = {}
     for record in session.values:
@@ -158,7 +159,7 @@ def _is_cursor(records: Sequence[Fields]) -> bool:
     )
 
 
-def _cursor_translator(_session: Session) -> Translate:
+def _cursor_translator(_session: SessionContext) -> Translate:
     """Return the translator, which lets a result whose call is not named answer the open one."""
     call_ids: set[str | None] = set()
 
@@ -250,10 +251,10 @@ GROK: Final = SessionFormat(
 
 
 def _is_claude_web(records: Sequence[Fields]) -> bool:
-    said = [record for record in records if "message" in record]
-    return any(map(_is_claude_line, said)) and not any(
+    messages = [record for record in records if "message" in record]
+    return any(map(_is_claude_line, messages)) and not any(
         "sessionId" in record or "session_id" in record or claude.is_gemini_shaped(record)
-        for record in said
+        for record in messages
     )
 
 
@@ -270,8 +271,8 @@ def _is_claude_line(record: Fields) -> bool:
 def _claude_turn(record: Fields) -> Turn | None:
     pieces = tuple(_claude_piece(part) for part in claude.parts_of(record))
     message = fields_of(record.get("message"))
-    taken_in = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
-    tokens = usage_tokens(message.get("usage"), taken_in, "output_tokens")
+    input_fields = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+    tokens = usage_tokens(message.get("usage"), input_fields, "output_tokens")
     model = name_in(message, "model")
     return Turn(
         pieces,
@@ -305,3 +306,13 @@ CLAUDE_WEB: Final = SessionFormat(
     keys="uuid",
     facts={"id": "session_id id", "version": "version"},
 )
+
+CLAUDE_LIST: Final = replace(
+    CLAUDE_WEB,
+    recognises=lambda records: any(
+        _is_claude_line(record) and "sessionId" in record for record in records
+    ),
+    documents_only=True,
+    facts={"id": "sessionId", "version": "version"},
+)
+"""The records of a session as one document, without the tree that the lines of a session form."""

@@ -63,16 +63,16 @@ def is_empty(piece: Piece) -> bool:
     return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
 
 
-def usage_tokens(usage: object, taken_in: str, given_out: str) -> Tokens | None:
+def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens | None:
     """Return the tokens of a model call; None where none are counted.
 
     Args:
         usage: An object with counts.
-        taken_in: The fields to add up for the input, separated by spaces.
-        given_out: The same for the output.
+        input_fields: The fields to add up for the input, separated by spaces.
+        output_fields: The same for the output.
     """
     fields = fields_of(usage)
-    return tokens_of(_sum(fields, taken_in), _sum(fields, given_out))
+    return tokens_of(_sum(fields, input_fields), _sum(fields, output_fields))
 
 
 def _sum(usage: Fields, fields: str) -> int | None:
@@ -99,8 +99,8 @@ def log(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
 
 def unknown_record(record: Fields) -> Turn:
     """Return the log of a record of an unknown type."""
-    rest = {name: value for name, value in record.items() if name not in _ENVELOPE}
-    return turn(record, noted(rest, name=kind_of(record) or None))
+    remaining_fields = {name: value for name, value in record.items() if name not in _ENVELOPE}
+    return turn(record, noted(remaining_fields, name=kind_of(record) or None))
 
 
 def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
@@ -114,8 +114,10 @@ def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool 
     """
     text = next((text for field in fields if (text := as_text(record.get(field)))), None)
     if text is None:
-        rest = {field: value for field, value in record.items() if field not in _ENVELOPE}
-        text = dump_text(rest) if rest else kind_of(record)
+        remaining_fields = {
+            field: value for field, value in record.items() if field not in _ENVELOPE
+        }
+        text = dump_text(remaining_fields) if remaining_fields else kind_of(record)
     return turn(record, log(text, name or kind_of(record) or None, failed=failed))
 
 

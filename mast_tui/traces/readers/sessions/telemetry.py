@@ -1,4 +1,4 @@
-"""What OpenClaw's telemetry plugin logs: agents and tools that begin and end, and chat messages.
+"""Logs of OpenClaw's telemetry plugin: agents and tools that begin and end, and chat messages.
 
 ``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read where
 it comes first, and an event is left out where a message says the same.
@@ -29,7 +29,7 @@ from mast_tui.traces.readers.json_fields import (
     name_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    Session,
+    SessionContext,
     SessionFormat,
     SessionRecord,
     Translate,
@@ -57,7 +57,7 @@ def _session_of(record: Fields) -> str:
 
 
 class _SpokenWords:
-    """What the messages of a session say, by which events are told that repeat them."""
+    """The calls and texts of a session's messages, which events repeat."""
 
     def __init__(self, records: Sequence[SessionRecord]) -> None:
         self.calls: Counter[tuple[str | None, bytes]] = Counter()
@@ -89,7 +89,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
     spoken = _SpokenWords(records)
     ended: Counter[str | None] = Counter()
     seen: set[bytes] = set()
-    kept = []
+    selected = []
     for record in records:
         value = record.value
         kind = kind_of(value)
@@ -102,7 +102,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
         elif kind == "tool.end" and ended[name_in(value, "toolName")]:
             ended[name_in(value, "toolName")] -= 1
             continue
-        kept += [
+        selected += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.place)
             for file in items_of(value.get("markdown"))
             if _is_new(file, seen)
@@ -111,13 +111,13 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
         if kind.startswith(("tool.", "agent.end")) or (
             text and text not in spoken.texts and _is_new(text, seen)
         ):
-            kept.append(record)
-        kept += [
+            selected.append(record)
+        selected += [
             SessionRecord({"type": "message", "message": message}, record.place)
             for message in items_of(value.get("messages"))
             if _is_new(message, seen)
         ]
-    return kept
+    return selected
 
 
 def _is_new(value: object, seen: set[bytes]) -> bool:
@@ -128,7 +128,7 @@ def _is_new(value: object, seen: set[bytes]) -> bool:
     return True
 
 
-def _translator(session: Session) -> Translate:
+def _translator(session: SessionContext) -> Translate:
     keys = (text_at(record, "sessionKey") or "" for record in session.values)
     session.id = next((key for key in keys if _SUB_AGENT in key), None)
     return _turn

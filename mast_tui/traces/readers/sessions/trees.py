@@ -45,7 +45,7 @@ _PI_MARKS: Final = name_set("toolResult bashExecution branchSummary compactionSu
 def _is_pi(records: Sequence[Fields]) -> bool:
     for record in records:
         if kind_of(record) == "session":
-            return "id" in record and "payload" not in record
+            return "id" in record and bool({"cwd", "version"} & record.keys())
         message = fields_of(record.get("message"))
         parts = map(kind_of, items_of(message.get("content")))
         if kind_of(record) == "message" and (
@@ -85,11 +85,11 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
     if role in ("custom", "hookMessage"):
         return turn(record, SYSTEM.says(content_text(message.get("content"))))
     tokens = usage_tokens(message.get("usage"), "input cacheRead cacheWrite", "output")
-    found = message_turn(record, message, tokens=tokens)
+    spoken = message_turn(record, message, tokens=tokens)
     error = as_text(message.get("errorMessage"))
-    if found is None or error is None:
-        return found
-    return replace(found, pieces=(*found.pieces, log(error, "error", failed=True)))
+    if spoken is None or error is None:
+        return spoken
+    return replace(spoken, pieces=(*spoken.pieces, log(error, "error", failed=True)))
 
 
 PI: Final = SessionFormat(
@@ -131,7 +131,11 @@ def _droid_turn(record: Fields) -> Turn | None:
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
         return spoken
-    return replace(spoken, pieces=tuple(prompt(content_text([part])) for part in content))
+    pieces = (
+        replace(prompt(content_text([part])), at=f"/content/{number}" if number else "")
+        for number, part in enumerate(content)
+    )
+    return replace(spoken, pieces=tuple(pieces))
 
 
 DROID: Final = SessionFormat(
@@ -164,8 +168,8 @@ def _qwen_turn(record: Fields) -> Turn | None:
     message = fields_of(record.get("message"))
     parts = items_of(message.get("parts"))
     of_program = [part for part in parts if _is_of_program(part)]
-    said = {**message, "parts": [part for part in parts if not _is_of_program(part)]}
-    spoken = message_turn(record, said, tokens=tokens, model=as_text(record.get("model")))
+    own_parts = {**message, "parts": [part for part in parts if not _is_of_program(part)]}
+    spoken = message_turn(record, own_parts, tokens=tokens, model=as_text(record.get("model")))
     if spoken is None:
         return unknown_record(record)
     pieces = spoken.pieces

@@ -1,0 +1,210 @@
+"""Twelve damaged variants of one file a format, and how much of each is read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from mast_tui.traces.library import read_file, read_fully
+from tests.traces.golden import EXPECTED, INPUTS, GoldenInput, golden_inputs, recorded
+
+DAMAGE: Final = EXPECTED / "damage.tsv"
+
+_COLUMNS: Final = ("format", "variant", "reader", "traces", "spans", "problems")
+_MOST_BYTES: Final = 40_000
+_NUL_BYTES: Final = 300
+
+
+def damaged_formats() -> list[str]:
+    """Return the formats of which an input is JSON or JSON lines in order."""
+    names = sorted(path.stem for path in INPUTS.glob("*.jsonl"))
+    left_out = {"folders", "none", "text"}
+    return [name for name in names if name not in left_out and sample_of(name) is not None]
+
+
+def sample_of(name: str) -> GoldenInput | None:
+    """Return the input with most spans that is one sound file of JSON or JSON lines."""
+    sound = [
+        golden_input
+        for golden_input in golden_inputs(name)
+        if len(golden_input.files) == 1 and _records(_data(golden_input))
+    ]
+    fitting = [found for found in sound if len(_data(found)) <= _MOST_BYTES]
+    spans = _recorded_spans(name)
+    return max(fitting, key=lambda found: spans[found.name], default=None)
+
+
+def _recorded_spans(name: str) -> Counter[str]:
+    """Return the number of recorded spans of each input of a format."""
+    counts: Counter[str] = Counter()
+    file = ""
+    for line in recorded(name):
+        what, _, rest = line.split("\t", 1)[0].partition(" ")
+        if what == "file":
+            file = rest
+        elif what == "span":
+            counts[file] += 1
+    return counts
+
+
+def _data(golden_input: GoldenInput) -> bytes:
+    (data,) = golden_input.files.values()
+    return data
+
+
+def _records(data: bytes) -> list[str]:
+    """Return the JSON objects or lists that the data is made of; none where it is not sound."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return []
+    if _is_container(text):
+        return [text.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
+    return lines if len(lines) > 1 and all(map(_is_container, lines)) else []
+
+
+def _is_container(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False
+
+
+def _lines(records: Sequence[str]) -> str:
+    return "".join(f"{record}\n" for record in records)
+
+
+def _nul_block(records: Sequence[str]) -> str:
+    text = _lines(records)
+    place = text.find("\n" if len(records) > 1 else ",", len(text) // 2) + 1
+    return text[:place] + "\0" * _NUL_BYTES + text[place:]
+
+
+def _glued(records: Sequence[str]) -> str:
+    middle = len(records) // 2
+    return (
+        _lines(records[:middle])
+        + "".join(records[middle : middle + 2])
+        + "\n"
+        + _lines(records[middle + 2 :])
+    )
+
+
+def _behind_a_cut(records: Sequence[str]) -> str:
+    middle = len(records) // 2
+    cut = records[middle][: len(records[middle]) // 2]
+    rest = records[middle + 1 :] or records
+    return _lines(records[:middle]) + cut + _lines(rest)
+
+
+def _pretty(records: Sequence[str]) -> str:
+    return _lines([json.dumps(json.loads(record), indent=2) for record in records])
+
+
+def _cut_end(records: Sequence[str]) -> str:
+    return _lines(records[:-1]) + records[-1][: 2 * len(records[-1]) // 3]
+
+
+def _with_member(member: str) -> Callable[[Sequence[str]], str]:
+    """Return a function that puts a member at the beginning of the first object of a record."""
+
+    def changed(records: Sequence[str]) -> str:
+        middle = len(records) // 2
+        record = records[middle].replace("{", "{" + member + ", ", 1)
+        return _lines([*records[:middle], record, *records[middle + 1 :]])
+
+    return changed
+
+
+def _duplicate_keys(records: Sequence[str]) -> str:
+    middle = len(records) // 2
+    record = records[middle]
+    begin = record.index("{")
+    key = json.JSONDecoder().raw_decode(record, record.index('"', begin))[0]
+    changed = f"{record[: begin + 1]}{json.dumps(key)}: null, {record[begin + 1 :]}"
+    return _lines([*records[:middle], changed, *records[middle + 1 :]])
+
+
+_VARIANTS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = MappingProxyType(
+    {
+        "sound": _lines,
+        "block of NUL bytes": _nul_block,
+        "glued records": _glued,
+        "record behind a cut one": _behind_a_cut,
+        "pretty-printed documents": _pretty,
+        "JSON text sequence": lambda records: "".join(f"\x1e{record}\n" for record in records),
+        "server-sent events": lambda records: "".join(f"data: {record}\n\n" for record in records),
+        "cut end": _cut_end,
+        "byte order mark": lambda records: "\ufeff" + _lines(records),
+        "CRLF": lambda records: "".join(f"{record}\r\n" for record in records),
+        "UTF-16": lambda records: "\ufeff" + _lines(records),
+        "NaN": _with_member('"not_a_number": NaN'),
+        "duplicate keys": _duplicate_keys,
+    }
+)
+
+
+def variants(data: bytes) -> dict[str, bytes]:
+    """Return damaged variants of a sound file by name; of a document, sequences hold it twice."""
+    records = _records(data)
+    twice = {"glued records", "pretty-printed documents", "JSON text sequence"}
+    made = {}
+    for name, damaged in _VARIANTS.items():
+        of_variant = records * 2 if len(records) == 1 and name in twice else records
+        encoding = "utf-16-le" if name == "UTF-16" else "utf-8"
+        made[name] = damaged(of_variant).encode(encoding)
+    return made
+
+
+def damage_rows(name: str, scratch: Path) -> list[list[str]]:
+    """Return how much is read of each variant of a format's sample.
+
+    Args:
+        name: The format.
+        scratch: A folder in which the variants are written.
+
+    Returns:
+        Rows of ``_COLUMNS``, as text.
+    """
+    sample = sample_of(name)
+    assert sample is not None
+    rows = []
+    for variant, data in variants(_data(sample)).items():
+        folder = scratch / name / variant.replace(" ", "-")
+        folder.mkdir(parents=True)
+        path = folder / Path(sample.opened).name
+        path.write_bytes(data)
+        report = read_file(path, named=True)
+        for trace in report.traces:
+            read_fully(trace)
+        spans = sum(map(len, report.traces))
+        problems = {*report.problems, *(one for trace in report.traces for one in trace.problems)}
+        counts = [len(report.traces), spans, len(problems)]
+        rows.append([name, variant, report.format or "failed", *map(str, counts)])
+    return rows
+
+
+def recorded_damage() -> dict[str, list[list[str]]]:
+    """Return the recorded rows by format."""
+    rows: dict[str, list[list[str]]] = {}
+    for line in DAMAGE.read_text("utf-8").splitlines()[1:]:
+        row = line.split("\t")
+        rows.setdefault(row[0], []).append(row)
+    return rows
+
+
+def write_damage(scratch: Path) -> None:
+    """Record how much of each variant is read today.
+
+    Args:
+        scratch: An empty folder.
+    """
+    rows = [list(_COLUMNS)]
+    for name in damaged_formats():
+        rows += damage_rows(name, scratch)
+    DAMAGE.write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
