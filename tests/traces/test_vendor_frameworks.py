@@ -359,6 +359,19 @@ def test_arguments_of_a_traced_function_are_the_question(arguments: Json, tmp_pa
     assert trace.meta.task == QUESTION
 
 
+def test_none_may_be_an_answer(tmp_path: Path) -> None:
+    """Only an integration that writes messages as text writes Python's None for no text."""
+    structured = observation(1, "GENERATION", "chat", [USER], "None")
+    plain = observation(2, "GENERATION", "chat", "user: which one?", "None")
+    _path, trace = read(tmp_path, structured, plain)
+    assert lines(trace) == [
+        EXPECTED[1],
+        "message agent -: None",
+        line("message user -", "user: which one?"),
+        line("log log chat", "the answer was not recorded"),
+    ]
+
+
 def test_an_argument_named_input_stays(tmp_path: Path) -> None:
     """Only what is wrapped around a model's arguments is taken off."""
     made = {

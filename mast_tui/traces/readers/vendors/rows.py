@@ -26,13 +26,13 @@ from mast_tui.traces.readers.span_tree.messages import (
     answer_messages,
     has_answer,
     instructions_in,
-    is_lost,
     is_system,
     request_messages,
     request_text,
     system_text,
     tool_calls,
     tool_output,
+    without_lost_messages,
     worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
@@ -228,10 +228,8 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
         row: The row with its input and output.
         beside: The row that the attributes tell, for messages that the input does not tell apart.
     """
-    if is_lost(row.input):
-        row = replace(row, input=None)
-    if is_lost(row.output):
-        row = replace(row, output=None)
+    request, answer = without_lost_messages(row.input, row.output)
+    row = replace(row, input=request, output=answer)
     asked = request_messages(row.input)
     answered = answer_messages(row.output)
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them

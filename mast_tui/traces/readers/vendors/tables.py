@@ -291,7 +291,7 @@ OPENAI_AGENTS: Final = Vendor(
         id=("id", "span_id"),
         parent=("parent_id",),
         name=("span_data/name", "span_data/type"),
-        kind=("span_data/type",),
+        kind=("span_data/data/sdk_span_type", "span_data/type"),
         start=("started_at",),
         end=("ended_at",),
         input=("span_data/input",),
@@ -309,7 +309,7 @@ OPENAI_AGENTS: Final = Vendor(
         "FUNCTION": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS"}),
+    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
     facts=("span_data",),
 )
 
