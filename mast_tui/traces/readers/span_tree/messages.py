@@ -341,7 +341,12 @@ def tool_output(value: object) -> ToolOutput:
 
 
 def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return error if one of two statuses is an error, else the one that is known."""
+    """Return error if one of two statuses is an error, else the one that is known.
+
+    Args:
+        first: The status that counts where both are known.
+        second: Another one of the same call.
+    """
     if SpanStatus.ERROR in (first, second):
         return SpanStatus.ERROR
     return second if first is SpanStatus.UNKNOWN else first
