@@ -213,10 +213,11 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | N
     """Return the row that the attributes of a span make; None where they are of no convention.
 
     Args:
-        attributes: A JSON object; anything else is of no convention.
+        attributes: A JSON object, or the text of one; anything else is of no convention.
         name: The name of the span.
         row_id: The id of the row.
     """
+    attributes = json_in(attributes)
     if not isinstance(attributes, Mapping):
         return None
     return row_of(span_of({"name": name, "attributes": attributes}, ""), row_id)
