@@ -356,6 +356,7 @@ AGENTS_SPANS = [
         input='{"city": "Oslo"}',
         error={"message": layouts.FAILURE, "data": {}},
     ),
+    _agents_span(8, 1, type="custom", name="turn", data={"sdk_span_type": "turn", "turn": 1}),
     _agents_span(5, 1, type="handoff", from_agent="Clerk", to_agent="Driver"),
     _agents_span(
         6,

@@ -55,7 +55,12 @@ class TraceRecords:
 
 
 def value_at(record: object, paths: Paths) -> object:
-    """Return the first value that is not None under the paths, which lead into JSON texts too."""
+    """Return the first value that is not None under the paths, which lead into JSON texts too.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if value is not _ABSENT and value is not None:
@@ -64,13 +69,23 @@ def value_at(record: object, paths: Paths) -> object:
 
 
 def values_at(record: object, paths: Paths) -> list[object]:
-    """Return the values that are not None under the paths."""
+    """Return the values that are not None under the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     found = (_step_through(record, path) for path in paths)
     return [value for value in found if value is not _ABSENT and value is not None]
 
 
 def text_at(record: object, paths: Paths) -> str | None:
-    """Return the first text, or number as text, under one of the paths."""
+    """Return the first text, or number as text, under one of the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if isinstance(value, int) and not isinstance(value, bool):

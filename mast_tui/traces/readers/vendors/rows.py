@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -26,13 +26,13 @@ from mast_tui.traces.readers.span_tree.messages import (
     answer_messages,
     has_answer,
     instructions_in,
-    is_lost,
     is_system,
     request_messages,
     request_text,
     system_text,
     tool_calls,
     tool_output,
+    without_lost_messages,
     worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
@@ -60,9 +60,12 @@ _LITERAL_BRACKETS: Final = 200
 
 def rows_of(vendor: Vendor, found: Iterable[VendorRecord]) -> list[SpanRow]:
     """Return the rows of one trace, in the order of its records."""
-    rows = [_row(vendor, one) for one in found]
+    records = list(found)
+    rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
         rows = _guessed(rows)
+    if vendor.thought:
+        rows = _with_thoughts(rows, [text_at(one.record, vendor.thought) for one in records])
     return _called(_joined_events(_without_plain_copies(rows)))
 
 
@@ -228,10 +231,8 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
         row: The row with its input and output.
         beside: The row that the attributes tell, for messages that the input does not tell apart.
     """
-    if is_lost(row.input):
-        row = replace(row, input=None)
-    if is_lost(row.output):
-        row = replace(row, output=None)
+    request, answer = without_lost_messages(row.input, row.output)
+    row = replace(row, input=request, output=answer)
     asked = request_messages(row.input)
     answered = answer_messages(row.output)
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them
@@ -344,6 +345,27 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
 
 def _is_plain(row: SpanRow) -> bool:
     return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
+
+
+def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
+    """Return the rows with those as answers of a model that tell a thought which no request tells.
+
+    BeeAI traces an event for each part of an answer, all with the thought so far.
+    """
+    if not any(thoughts):
+        return rows
+    requests = [dump_text(row.asked) for row in rows if row.asked]
+    told: set[str] = set()
+    result: list[SpanRow] = []
+    for row, thought in zip(rows, thoughts, strict=True):
+        if thought is not None and row.kind is RowKind.OTHER and thought not in told:
+            told.add(thought)
+            quoted = dump_text(thought).strip('"')
+            if not any(quoted in request for request in requests):
+                answer = {"role": "assistant", "content": "", "reasoning": thought}
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answered=(answer,))
+        result.append(row)
+    return result
 
 
 def _called(rows: list[SpanRow]) -> list[SpanRow]:
