@@ -15,6 +15,7 @@ from mast_tui.judges.llm.run import vendor_batches
 from tests.cli.conftest import Judge
 from tests.judges.llm.batches import BatchDesk, Line, completion, done, expired, right
 from tests.judges.llm.server import Action, ModelServer, close, status
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_killed_at_a_step_the_next_command_takes_it_up(
     def after(*call: str) -> Action | None:
         if call != (method, path):
             return None
-        assert started.wait(30)
+        assert started.wait(PATIENCE)
         at_work[0].kill()
         return close()
 
@@ -151,7 +152,7 @@ def test_killed_at_a_step_the_next_command_takes_it_up(
     command = (sys.executable, "-m", "mast_tui", *words, "--base-url", server.base_url)
     at_work.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     started.set()
-    assert at_work[0].wait(60) == -signal.SIGKILL
+    assert at_work[0].wait(PATIENCE) == -signal.SIGKILL
     desk.after = lambda *_: None
     ended = judge()
     assert ended.code == 0, ended.err
