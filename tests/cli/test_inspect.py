@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -153,12 +152,6 @@ def test_a_folder_without_traces_is_said_to_have_none(
     assert "no traces" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("args", [["inspect"], ["convert", "x"], ["inspect", "x", "--no"]])
-def test_wrong_usage_leaves_with_2(args: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui(*args) == 2
-    assert capsys.readouterr().out == ""
-
-
 def test_converting_writes_one_line_per_trace(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,13 +210,3 @@ def test_converting_a_folder_into_itself_can_be_repeated(folder: Path) -> None:
     first = out.read_bytes()
     assert mast_tui("convert", folder, "-o", out) == 0
     assert out.read_bytes() == first
-
-
-@pytest.mark.parametrize("name", ["run.jsonl", "README.md"])
-def test_only_what_was_converted_before_is_written_over(
-    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = (folder / name).read_bytes()
-    assert mast_tui("convert", folder, "-o", folder / name) == 1
-    assert (folder / name).read_bytes() == before
-    assert "was not written by mast-tui; name another" in capsys.readouterr().err

@@ -243,13 +243,6 @@ def test_with_a_name_only_what_they_have_finished_is_counted(cli: Cli, tmp_path:
     ]
 
 
-def test_the_page_is_never_written_over_the_labels(study: Cli) -> None:
-    kept = Path(study("status", "--json").json["workspace"])
-    done = study("report", "--html", str(kept))
-    assert (done.code, done.err.count("\n"), "name another" in done.err) == (1, 1, True)
-    assert study("status").code == 0
-
-
 def test_figures_where_no_folder_can_be_made_are_refused_in_a_line(
     study: Cli, tmp_path: Path
 ) -> None:
@@ -290,11 +283,6 @@ def test_images_that_cannot_be_drawn_here_are_refused_in_a_sentence(
     assert "mast-tui[figures]" in done.err
     assert not (tmp_path / "drawn").exists()
     assert not (tmp_path / "r.html").exists()
-
-
-def test_one_label_is_spoken_of_as_one(cli: Cli, tmp_path: Path) -> None:
-    (said,) = report_on(cli, tmp_path, "t1,ann,m,failed,1,0")["cannot_say"]
-    assert said.startswith("1 label is")
 
 
 @pytest.mark.parametrize("score", ["nan", "inf", "much"])
