@@ -22,7 +22,7 @@ OLDER: Final = SAMPLES / "workspace.jsonl"
 JUDGE: Final = "judge:rules@2+all"
 
 
-@pytest.fixture(params=["judged now", "older file", "older workspace"])
+@pytest.fixture(params=["judged now", "older file"])
 def judge(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> str:
     """The name of a judge that has labelled here."""
     if request.param == "judged now":
@@ -30,10 +30,9 @@ def judge(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> str:
         return str(done.json["judge"])
     assert f'"annotator": "{JUDGE}"' in OLDER.read_text("utf-8")
     cli("import", OLDER, "--format", "jsonl")
-    if request.param == "older workspace":
-        with closing(sqlite3.connect(tmp_path / ".mast-tui" / "workspace.db")) as raw:
-            known = raw.execute("SELECT DISTINCT origin FROM labels WHERE annotator = ?", [JUDGE])
-            assert known.fetchall() == [("manual",)]
+    with closing(sqlite3.connect(tmp_path / ".mast-tui" / "workspace.db")) as raw:
+        known = raw.execute("SELECT DISTINCT origin FROM labels WHERE annotator = ?", [JUDGE])
+        assert known.fetchall() == [("manual",)]
     return JUDGE
 
 
