@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
 from mast_tui.labels import AnnotatorKind, Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, store_judgement
@@ -140,11 +145,23 @@ def test_the_outcome_follows_from_the_score_where_that_is_asked_for(
     assert group["modes"]["1.1"]["failed"]["count"] == 1
 
 
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the study's counts."""
+    folder = tmp_path_factory.mktemp("counted")
+    table, place = folder / "study.csv", folder / "w.db"
+    table.write_text(csv_wide(), "utf-8")
+    words = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        assert run(split_words(words)) == 0
+    return place
+
+
 @pytest.fixture
-def study(cli: Cli, tmp_path: Path) -> Cli:
-    """A command line beside the study's counts."""
-    (tmp_path / "study.csv").write_text(csv_wide(), "utf-8")
-    assert cli("import", "study.csv", "--format", "csv-wide").code == 0
+def study(cli: Cli, counted: Path, tmp_path: Path) -> Cli:
+    """A command line beside a copy of that workspace."""
+    (tmp_path / ".mast-tui").mkdir()
+    shutil.copy(counted, tmp_path / ".mast-tui" / "workspace.db")
     return cli
 
 
