@@ -33,6 +33,7 @@ from tests.ui.stage import (
     stage,
     write_trace,
 )
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("every_frame")
 
@@ -50,7 +51,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     opening = Opening.open
 
     def wait_and_open(self: Opening, taxonomy: str) -> None:
-        assert event.wait(60)
+        assert event.wait(PATIENCE)
         opening(self, taxonomy)
 
     monkeypatch.setattr(Opening, "open", wait_and_open)
