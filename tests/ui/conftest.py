@@ -14,8 +14,9 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from mast_tui.ui import app as ui_app
+from tests.ui.office import Office
 from tests.ui.settle import draw_at_rest, still
-from tests.ui.stage import write_runs
+from tests.ui.stage import write_runs, write_trace
 from tests.waiting import PATIENCE
 
 
@@ -57,6 +58,18 @@ def _patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
         return await wait(pilot, PATIENCE)
 
     monkeypatch.setattr(Pilot, "_wait_for_screen", wait_for_screen)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace, of twelve spans."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """A folder of traces and a workspace beside it."""
+    return Office(tmp_path / "set")
 
 
 @pytest.fixture

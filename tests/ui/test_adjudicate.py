@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from pathlib import Path
 
 import pytest
 
@@ -22,12 +21,6 @@ from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
-
-
-@pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """A folder of traces and a workspace beside it."""
-    return Office(tmp_path / "set")
 
 
 @pytest.fixture

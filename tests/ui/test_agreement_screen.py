@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -20,12 +19,6 @@ from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 UNSURE = VerdictValue.UNSURE
-
-
-@pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """A folder of traces and a workspace beside it."""
-    return Office(tmp_path / "set")
 
 
 @pytest.fixture

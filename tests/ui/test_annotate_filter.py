@@ -17,12 +17,6 @@ from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_tra
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A trace of twelve spans."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def workspace(tmp_path: Path, small: Path) -> Path:
     """Suggestions on #4 and on #9."""
     place = tmp_path / "workspace.db"

@@ -14,12 +14,6 @@ from tests.ui.test_annotate_reading import LONG, repeating
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace, of which everything is read at once."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def long(tmp_path: Path) -> Path:
     """A trace of six spans, of which only the one under the cursor is read."""
     return write_trace(tmp_path / "long.json", repeating(2))

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.labels import Severity
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import CODES, PLAN, stage, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
+from tests.ui.stage import CODES, PLAN, stage
 
 
 async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> None:

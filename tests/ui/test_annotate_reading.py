@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
 
 LONG = "a row of many words that no timeline can show whole, whatever its width " * 4
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 def repeating(times: int) -> list[Message]:

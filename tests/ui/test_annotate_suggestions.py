@@ -20,14 +20,7 @@ from tests.ui.stage import (
     stage,
     suggest,
     with_words,
-    write_trace,
 )
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture

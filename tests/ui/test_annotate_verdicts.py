@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.labels import Severity, VerdictValue
-from tests.ui.stage import SLUGS, Stage, stage, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
+from tests.ui.stage import SLUGS, Stage, stage
 
 
 async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(small: Path) -> None:

@@ -5,17 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from mast_tui.labels import Label, Origin, Severity
 from mast_tui.workspace.events.types import LabelChanged
-from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
+from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest
 
 
 async def described(on: Stage) -> Label:

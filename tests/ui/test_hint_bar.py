@@ -15,12 +15,6 @@ from mast_tui.ui.widgets.hint_bar import within
 from tests.ui.stage import stage, write_trace
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
 @pytest.mark.parametrize("width", [30, 80, 200])
 async def test_the_way_to_help_is_always_there(small: Path, width: int) -> None:
     async with stage(small, size=(width, 24)) as on:

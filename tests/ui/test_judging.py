@@ -43,12 +43,6 @@ def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def long(tmp_path: Path) -> Path:
     """A trace that takes a few windows."""
     steps = (

@@ -39,12 +39,6 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The workspace opens when this is set, and not before."""
     event = threading.Event()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from textual.screen import ModalScreen
 
 from mast_tui.labels import Severity
@@ -16,7 +15,7 @@ from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.dialogs.note import NoteScreen
-from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
 
 LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")
 """Keys that every question knows; the last two end or suspend the app wherever one is."""
@@ -48,12 +47,6 @@ SOME_KEYS: Final = (
     "question_mark",
 )
 """Keys that label, move, take back, finish, or open something."""
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A small trace in a file."""
-    return write_trace(tmp_path / "small.json")
 
 
 def state(on: Stage) -> tuple[object, ...]:
