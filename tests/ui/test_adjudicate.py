@@ -118,8 +118,8 @@ async def test_a_key_decides_a_conflict_with_its_places_and_goes_on(two: Office)
         assert two.decisions("one")["1.3"].value is ABSENT
         await on.press("u", "u")
         await on.press("1", "0", "1")
-        decided = two.decisions("one")
-        assert {code: d.value for code, d in decided.items() if "@" not in code} == {
+        decisions_now = two.decisions("one")
+        assert {code: d.value for code, d in decisions_now.items() if "@" not in code} == {
             "1.3": PRESENT,
             "3.1": ABSENT,
         }
@@ -185,10 +185,10 @@ async def test_a_boundary_is_moved_begun_anew_or_left_and_a_mode_replaced(two: O
         assert here(on) == "3.1 open"
         await on.press("u")
         await on.press("l", *"1.5", "enter")
-        decided = two.decisions("one")
-        assert decided["1.3"].value is ABSENT
-        assert decided["1.5"].value is PRESENT
-        assert place(two, "one", decided["1.5"]) == [(3, 8)]
+        decisions_now = two.decisions("one")
+        assert decisions_now["1.3"].value is ABSENT
+        assert decisions_now["1.5"].value is PRESENT
+        assert place(two, "one", decisions_now["1.5"]) == [(3, 8)]
         assert here(on) == "3.1 open"
 
 
