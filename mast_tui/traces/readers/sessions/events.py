@@ -544,9 +544,9 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
     call_id = name_in(record, "callId", "call_id")
     match _buddy_kind(record):
         case "message":
-            said = {"role": _buddy_role(record) or ASSISTANT, "content": content}
-            spoken = message_turn(record, said, tokens=tokens)
-            if spoken is None or role_of(said["role"]) is not Role.USER:
+            role = _buddy_role(record) or ASSISTANT
+            spoken = message_turn(record, {"role": role, "content": content}, tokens=tokens)
+            if spoken is None or role_of(role) is not Role.USER:
                 return spoken
             pieces = tuple(replace(prompt(piece.text), at=piece.at) for piece in spoken.pieces)
             return replace(spoken, pieces=pieces)
