@@ -296,13 +296,6 @@ def test_verbatim_words_are_always_found_to_the_letter(
         assert named is None or (at.words.named is None) == (at.span == named)
 
 
-def wrapped(quote: str) -> st.SearchStrategy[str]:
-    """The quote as a model may give it."""
-    return st.sampled_from(
-        [f'"{quote}"', f"`{quote}`", f"#3: {quote}", json.dumps(quote), f"  {quote}\n"]
-    )
-
-
 @given(st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=4, max_size=20), st.data())
 def test_dressed_up_quotes_are_found_where_they_stand(
     words: list[str], data: st.DataObject
@@ -310,7 +303,8 @@ def test_dressed_up_quotes_are_found_where_they_stand(
     gaps = data.draw(st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=20, max_size=20))
     quote = "".join(word + gap for word, gap in zip(words, gaps, strict=False)).strip()
     trace = trace_of("1 2 3", f"<<{quote}>>", "4 5 6")
-    at = look(trace, Claimed(data.draw(wrapped(quote)), 1, 1))
+    said = [f'"{quote}"', f"`{quote}`", f"#3: {quote}", json.dumps(quote), f"  {quote}\n"]
+    at = look(trace, Claimed(data.draw(st.sampled_from(said)), 1, 1))
     assert at.span == 1
     assert at.quote is not None
     assert at.quote.split() == words

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import read_one, write_json
 
@@ -180,3 +182,119 @@ def test_objects_behind_each_other_are_no_damage(tmp_path: Path) -> None:
     assert not source.damage
     assert not report.problems
     assert [len(trace) for trace in report.traces] == [2]
+
+
+QUESTION = "Which tram goes to the harbour on a Sunday morning?"
+PROMPT = "Answer in one sentence and name your source."
+FOUND = "line 7, every 20 minutes from 8 o'clock on"
+ANSWER = "Line 7 goes to the harbour, by the timetable."
+STRANDS_USER: list[object] = [{"text": QUESTION}]
+STRANDS_CALL = {"toolUseId": "u1", "name": "timetable", "input": {"stop": "harbour"}}
+STRANDS_RESULT = {"toolUseId": "u1", "status": "error", "content": [{"text": FOUND}]}
+
+
+def _event(name: str, **attributes: object) -> dict[str, object]:
+    values = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in attributes.items()
+    }
+    return {"name": name, "attributes": values}
+
+
+def _strands_events() -> list[list[dict[str, object]]]:
+    """The events of an agent's, a model's, a tool's and a second model's span."""
+    user = _event("gen_ai.user.message", content=STRANDS_USER)
+    call = [{"text": "I look it up."}, {"toolUse": STRANDS_CALL}]
+    history = [
+        _event("gen_ai.system.message", content=[{"text": PROMPT}]),
+        user,
+        _event("gen_ai.assistant.message", content=call),
+        _event("gen_ai.tool.message", content=[{"toolResult": STRANDS_RESULT}]),
+    ]
+    return [
+        [user, _event("gen_ai.choice", message=ANSWER)],
+        [*history[:2], _event("gen_ai.choice", message=call, finish_reason="tool_use")],
+        [
+            _event("gen_ai.tool.message", role="tool", content=STRANDS_CALL["input"], id="u1"),
+            _event("gen_ai.choice", message=STRANDS_RESULT["content"], id="u1"),
+        ],
+        [*history, _event("gen_ai.choice", message=[{"text": ANSWER}])],
+    ]
+
+
+def _strands_details() -> list[list[dict[str, object]]]:
+    """The same in the form of one event with messages made of parts."""
+    name = "gen_ai.client.inference.operation.details"
+
+    def details(kind: str, *messages: object) -> dict[str, object]:
+        return {"name": name, "attributes": {f"gen_ai.{kind}": json.dumps(list(messages))}}
+
+    user = {"role": "user", "parts": [{"type": "text", "content": QUESTION}]}
+    call = {
+        "type": "tool_call",
+        "id": "u1",
+        "name": "timetable",
+        "arguments": STRANDS_CALL["input"],
+    }
+    made = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "I look it up."}, call],
+    }
+    response = {"type": "tool_call_response", "id": "u1", "response": STRANDS_RESULT["content"]}
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}
+    system = details("system_instructions", {"type": "text", "content": PROMPT})
+    result = {"role": "user", "parts": [response]}
+    return [
+        [details("input.messages", user), details("output.messages", answer)],
+        [system, details("input.messages", user), details("output.messages", made)],
+        [
+            details("input.messages", {"role": "tool", "parts": [call]}),
+            details("output.messages", {"role": "tool", "parts": [response]}),
+        ],
+        [system, details("input.messages", user, made, result), details("output.messages", answer)],
+    ]
+
+
+@pytest.mark.parametrize("events", [_strands_events, _strands_details])
+@pytest.mark.parametrize("told_in_history_only", [False, True])
+def test_strands_tells_messages_in_events(
+    events: Callable[[], list[list[dict[str, object]]]],
+    told_in_history_only: bool,
+    tmp_path: Path,
+) -> None:
+    agent, first, tool, second = events()
+    named = {"gen_ai.tool.name": "timetable", "gen_ai.tool.call.id": "u1"}
+    cycle = {"gen_ai.operation.name": "execute_event_loop_cycle", "event_loop.cycle_id": "1"}
+    result = _event(
+        "gen_ai.choice", message="x", **{"tool.result": [{"toolResult": STRANDS_RESULT}]}
+    )
+    spans = [
+        span(
+            1, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "guide"}, events=agent
+        ),
+        span(2, cycle, events=[agent[0], result], parent_id=f"{1:016x}"),
+        span(3, {"gen_ai.operation.name": "chat"}, events=first, parent_id=f"{2:016x}"),
+        span(
+            4,
+            {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.status": "error", **named},
+            events=tool,
+            parent_id=f"{2:016x}",
+        ),
+        span(5, {"gen_ai.operation.name": "chat"}, events=second, parent_id=f"{1:016x}"),
+    ]
+    if told_in_history_only:
+        del spans[3]
+    trace = read_one(READER, write_json(tmp_path / "spans.json", spans))
+    assert shown(trace) == [
+        ("log", "guide", "agent guide begins"),
+        ("message", None, PROMPT),
+        ("message", None, QUESTION),
+        ("message", None, "I look it up."),
+        ("tool_call", "timetable", '{\n  "stop": "harbour"\n}'),
+        ("tool_result", "timetable", FOUND),
+        ("message", None, ANSWER),
+    ]
+    spans_shown = [trace.span(index) for index in range(len(trace))]
+    assert spans_shown[5].parent == spans_shown[4].key
+    if events is _strands_events or not told_in_history_only:
+        assert spans_shown[5].status is SpanStatus.ERROR

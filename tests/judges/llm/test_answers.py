@@ -184,6 +184,13 @@ def test_what_was_not_asked_for_is_left_out_and_said() -> None:
         (True, False, (None, None)),
         (12.5, "x", (None, None)),
         (10**30, "9" * 5000, (None, None)),
+        # A range in one end keeps the other.
+        ("3-4", None, (2, 3)),
+        ("#3 – #4", None, (2, 3)),
+        ("2-3", 5, (1, 4)),
+        ([2, 4], None, (1, 3)),
+        (None, "3-4", (2, 3)),
+        (2, "3-4", (1, 3)),
     ],
 )
 def test_span_numbers_as_far_as_they_exist(
@@ -277,6 +284,9 @@ SMALL_FAULTS = {
     "a comment": PLAIN.replace("}]}", "} // that is all\n]}"),
     "a quote mark that is not escaped": PLAIN.replace("the same call", 'the "same" call'),
     "Python's own way": repr(json.loads(PLAIN)),
+    "Python's own way, with both marks": repr(
+        json.loads(PLAIN.replace("the same", 'it\'s the \\"same\\"'))
+    ),
     "an escaped apostrophe": PLAIN.replace("the same", r"the agent\'s same"),
 }
 

@@ -8,7 +8,6 @@ import sys
 import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -27,7 +26,6 @@ from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence
 from tests.judges.llm.asking import asking, failed, replied
-from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import (
     MODEL,
     Action,
@@ -232,24 +230,3 @@ def test_beginnings_without_end_are_not_all_read() -> None:
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
     with pytest.raises(Malformed, match="no whole JSON object"):
         parsed(text)
-
-
-@pytest.mark.slow
-def test_a_run_with_more_findings_than_anybody_reads_comes_to_its_end(tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs", 1, spans=2)
-    modes = [{"mode": "1.3", "verdict": "present", "findings": [{}] * 100_000}]
-    text = json.dumps({"modes": modes}, separators=(",", ":"))
-    with ModelServer(lambda _body, _n: answer(text, tokens_in=5_000)) as server:
-        command = ["judge", "runs", "--judge", "llm", "--model", MODEL, "--json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "mast_tui", *command, "--base-url", server.base_url],
-            cwd=tmp_path,
-            env={"HOME": str(tmp_path), "PATH": ""},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=300,
-        )
-        assert len(server.chats) == 1
-    assert done.returncode == 0, done.stderr
-    assert f"1.3 has more than {MOST_FINDINGS} findings" in done.stdout

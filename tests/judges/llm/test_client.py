@@ -315,16 +315,6 @@ async def test_a_busy_server_gets_fewer_requests_and_then_more_again() -> None:
 # What may be spent
 
 
-async def test_no_request_is_sent_that_the_allowance_does_not_cover() -> None:
-    budget = Budget(Allowance(1_000))
-    async with asking(answer("ok", tokens_in=100, tokens_out=50), budget=budget) as to:
-        for _ in range(6):
-            await to.ask()
-        await to.fails(AllowanceSpent, "tokens allowed")
-        assert len(to.chats) == 6
-    assert budget.tokens == 900
-
-
 ALL_OF_IT = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
 THOUGHT_APART = document(
     {
@@ -352,6 +342,7 @@ async def test_workers_with_longer_answers_than_thought_go_beyond_by_one_request
 
         ends = await asyncio.gather(*(worker() for _ in range(8)), return_exceptions=True)
     assert all(isinstance(end, AllowanceSpent) for end in ends)
+    assert "tokens allowed" in str(ends[0])
     assert budget.tokens <= 20_000 + 8 * 1_500
     assert budget.tokens == 1_500 * len(to.chats)
 

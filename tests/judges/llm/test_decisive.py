@@ -89,18 +89,16 @@ async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() ->
     assert [found.first for found in result.judgement.findings] == ["line 5"]
 
 
-async def test_a_long_run_is_asked_about_whole() -> None:
+async def test_step_by_step_wants_a_short_run_and_a_model_that_reads_it_whole() -> None:
     model = Model(lambda r, _: says(r, step(61)))
     await judge(run_of(61, words=1), model, parameters=STEPS)
     assert len(model.asked) == 1
 
-
-async def test_step_by_step_wants_a_model_that_reads_the_whole_run() -> None:
-    def answers(request: Request, _: int) -> Reply:
+    def reads_nothing(request: Request, _: int) -> Reply:
         raise ContextOverflow("too long")
 
     with pytest.raises(TraceFails, match="step by step"):
-        await judge(run_of(10), Model(answers), parameters=STEPS)
+        await judge(run_of(10), Model(reads_nothing), parameters=STEPS)
 
 
 async def test_what_fits_no_mode_and_whose_it_is_not_are_said() -> None:

@@ -9,12 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, asked_wait
-from mast_tui.judges.llm.client.client import MOST_WAIT
-from mast_tui.judges.llm.client.rate_limiter import MOST_SPREAD
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import Action, answer, status
 
+LIMIT: Final = "x-ratelimit-"
 NOW: Final = "Sun, 06 Nov 2033 08:49:37 GMT"
 FAR: Final = "9" * 20
 
@@ -74,20 +73,16 @@ def test_no_text_of_a_header_is_too_odd(wait: str, milliseconds: str, date: str)
         ({"retry-after": "Mon, 01 Jan 9999 00:00:00 GMT", "date": NOW}, LONGEST_WAIT),
         ({"retry-after": "Sun, 06 Nov 2033 08:49:38 GMT", "date": NOW}, 1.0),
         ({"retry-after": "Sun, 06 Nov 2033 08:49:37 +0100", "date": NOW}, 0.0),
+        # A limit that begins anew.
+        ({f"{LIMIT}reset-requests": "1s", f"{LIMIT}remaining-requests": "0"}, 1.0),
+        ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}remaining-tokens": "0"}, 360.0),
+        ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}reset-requests": "20ms"}, 0.02),
+        ({f"{LIMIT}reset-tokens": "soon"}, None),
+        ({f"{LIMIT}reset-tokens": "6m0s", "retry-after": "9"}, 9.0),
     ],
 )
 def test_what_a_header_asks_for(headers: dict[str, str], seconds: float | None) -> None:
     assert asked_wait(headers) == seconds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["86400", "1e300", DATES[0], DATES[1], DATES[5], "inf", "-1"])
-@pytest.mark.parametrize("code", [429, 503])
-async def test_no_header_makes_a_client_wait_for_longer_than_it_will(value: str, code: int) -> None:
-    async with asking(after(1, status(code, headers={"retry-after": value}))) as to:
-        assert (await to.ask()).text == "ok"
-    assert to.waited <= MOST_WAIT + MOST_SPREAD
-    assert all(len(words) < 120 for words in to.heard.waits)
 
 
 CHARSETS: Final = ("zlib", "bz2", "punycode", "idna", "unicode_escape", "utf-7", "x" * 10_000)

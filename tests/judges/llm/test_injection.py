@@ -73,12 +73,10 @@ def test_hostile_text_changes_nothing_of_what_is_asked_behind_it() -> None:
 
 
 def test_the_text_of_a_span_stands_verbatim_below_its_header() -> None:
-    trace = said(HOSTILE[:7])
-    ((_, request),) = requests(trace)
+    ((_, request),) = requests(said(HOSTILE[:7]))
     boundary, _, user = sent(request)
-    for index in range(len(trace)):
-        header = f"[{boundary} #{index + 1}] agent message\n"
-        assert f"{header}{trace.text(index)}\n[{boundary} " in user
+    for index, text in enumerate(HOSTILE[:7], 1):
+        assert f"[{boundary} #{index}] agent message\n{text}\n[{boundary} " in user
 
 
 def test_a_key_that_a_trace_has_got_hold_of_is_not_sent() -> None:

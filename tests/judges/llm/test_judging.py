@@ -138,27 +138,6 @@ def fails(request: Request, room: int) -> Reply:
     raise AssertionError("nothing should be asked any more")
 
 
-async def test_answers_before_a_failure_are_kept_and_found_again() -> None:
-    trace, ledger = run_of(40), Kept()
-    left = [3]
-
-    def spends(request: Request, room: int) -> Reply:
-        left[0] -= 1
-        if left[0] < 0:
-            raise AllowanceSpent("all is spent")
-        return answer(request, f"digest of {shown_by(request)}", m1_3=[finding(2, "step 1 of")])
-
-    with pytest.raises(AllowanceSpent):
-        await judge(trace, Model(spends), ledger, SMALL)
-    left[0] = 1_000
-    second = Model(spends)
-    resumed = await judge(trace, second, ledger, SMALL)
-    left[0] = 1_000
-    at_once = Model(spends)
-    assert await judge(trace, at_once, Kept(), SMALL) == resumed
-    assert len(second.asked) == len(at_once.asked) - 3
-
-
 async def test_samples_are_asked_apart_and_counted_together() -> None:
     def says(request: Request, room: int) -> Reply:
         found = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
@@ -172,27 +151,6 @@ async def test_samples_are_asked_apart_and_counted_together() -> None:
     assert found.confidence == pytest.approx(2 / 3)
     assert result.judgement.unsure == ("disobey_task_specification",)
     assert await judge(run_of(10), Model(fails), ledger, parameters) == result
-
-
-async def test_nothing_is_asked_after_it_was_cancelled() -> None:
-    begun = asyncio.Event()
-    trace, ledger = run_of(40), Kept()
-
-    def says(request: Request, room: int) -> Reply:
-        if len(model.asked) > 1:
-            begun.set()
-        return answer(request)
-
-    model = Model(says)
-    task = asyncio.create_task(judge(trace, model, ledger, SMALL))
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    asked = len(model.asked)
-    await asyncio.sleep(0)
-    assert len(model.asked) == asked
-    assert len(ledger.all) >= asked - 1
 
 
 class Whims(ModelClient):

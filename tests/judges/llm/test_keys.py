@@ -25,19 +25,13 @@ keys = st.text(letters, min_size=SHORTEST, max_size=60).filter(lambda key: key !
 def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-one\n")
     monkeypatch.setenv("LAB_KEY", "sk-two")
-    assert find_key(AWAY) == "sk-one"
-    assert find_key(HERE) == "sk-one"
-    assert find_key(AWAY, "LAB_KEY") == "sk-two"
-
-
-def test_this_machine_needs_no_key_and_others_say_which_variable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("LAB_KEY", raising=False)
+    assert (find_key(AWAY), find_key(HERE), find_key(AWAY, "LAB_KEY")) == (
+        *("sk-one", "sk-one", "sk-two"),
+    )
+    monkeypatch.delenv("LAB_KEY")
     assert find_key(HERE, "LAB_KEY") == NO_KEY
-    with pytest.raises(RunStops, match="LAB_KEY") as caught:
+    with pytest.raises(RunStops, match=r"api\.openai\.com.*LAB_KEY"):
         find_key(AWAY, "LAB_KEY")
-    assert "api.openai.com" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["sk-a b", "sk-a\nX-Evil: 1", "sk-ä", "sk-\x7f"])

@@ -28,6 +28,8 @@ async def settle() -> None:
 
 
 async def test_all_stay_under_way_with_a_healthy_server() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        RateLimiter(0)
     limiter, release = RateLimiter(16), asyncio.Event()
     tasks = [asyncio.create_task(hold(limiter, release)) for _ in range(20)]
     await settle()

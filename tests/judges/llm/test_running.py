@@ -246,7 +246,7 @@ def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(six: Bench)
     assert six.judge().steps == {Step.JUDGED: 6}
 
 
-def test_few_more_traces_are_open_than_are_asked_about(many: Bench) -> None:
+def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> None:
     drawn: list[Trace] = []
     open_ones: list[int] = []
 
@@ -258,17 +258,13 @@ def test_few_more_traces_are_open_than_are_asked_about(many: Bench) -> None:
     def on_trace(_: Progress) -> None:
         open_ones.append(len(drawn) - len(open_ones))
 
+    many.server.script = lambda body, n: (
+        right(body, n) if n <= FIRST else right(body, n).when_together(4)
+    )
     watch = Watch(on_trace=on_trace)
     asyncio.run(run_model_judge(many.setup(concurrency=4), counted(), many.workspace, watch=watch))
     assert len(drawn) == len(open_ones) == 12
     assert 4 <= max(open_ones) <= 6
-
-
-def test_as_many_requests_are_under_way_as_were_allowed(many: Bench) -> None:
-    many.server.script = lambda body, n: (
-        right(body, n) if n <= FIRST else right(body, n).when_together(4)
-    )
-    many.judge(concurrency=4)
     assert many.server.most_in_flight == 4
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import traceback
 from base64 import b64encode
 
@@ -74,7 +71,7 @@ async def test_no_error_and_no_log_tells_the_key(
         assert to.chats[0].headers["authorization"] == f"Bearer {KEY}"
     assert error.__context__ is None
     assert KEY not in everything_said_by(error)
-    assert caplog.records
+    assert any(each.name.startswith("openai") for each in caplog.records)
     records = "\n".join(f"{each.getMessage()} {each.args!r}" for each in caplog.records)
     assert KEY not in records
     assert KEY not in said
@@ -101,47 +98,6 @@ async def test_neither_answers_nor_errors_tell_the_key_in_a_disguise(way: str) -
         error = await to.fails(AskError)
     assert said not in everything_said_by(error)
     assert "[key]" in str(error)
-
-
-IN_A_PROCESS = f"""
-import asyncio, logging, sys
-logging.basicConfig(level=logging.DEBUG)
-from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.request import Parameters
-from tests.judges.llm.asking import a_request
-
-async def main():
-    url = sys.argv[1]
-    async with Client(Parameters({MODEL!r}), Endpoint(url, find_key(url))) as client:
-        print(await client.ask(a_request(), 100))
-        await client.ask(a_request(), 100)
-
-try:
-    asyncio.run(main())
-except AskError as error:
-    print("failed:", error)
-    raise
-"""
-
-
-@pytest.mark.slow
-def test_the_librarys_own_log_does_not_tell_the_key() -> None:
-    with ModelServer(lambda _body, n: answer("ok") if n == 0 else status(401, ECHO)) as server:
-        done = subprocess.run(
-            [sys.executable, "-c", IN_A_PROCESS, server.base_url],
-            env={**os.environ, "OPENAI_LOG": "debug", "OPENAI_API_KEY": KEY},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
-    assert "failed: " in done.stdout
-    assert "openai._base_client" in done.stderr
-    assert "Traceback" in done.stderr
-    assert KEY not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])

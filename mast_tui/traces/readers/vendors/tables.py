@@ -55,6 +55,9 @@ class Vendor:
     in capitals, stands for; ``speaks`` are the types whose output is worth reading by itself,
     ``judged`` those of calls that scored the run, which an annotator working blind must not see,
     and ``hidden`` fields of the same sort. ``guesses`` is set where a type is rarely told,
+    ``facts`` lead to what a record of a speaking type tells where it has no output, and ``version``
+    to the version of the system that ran, from a record or from a trace.
+    ``attributes`` leads to the attributes of the OpenTelemetry span that a record was made of,
     ``encoded`` where inputs and outputs are JSON texts always, ``status_decides`` where an error's
     text may stand beside what was no error.
     """
@@ -75,6 +78,9 @@ class Vendor:
     speaks: frozenset[str] = frozenset()
     judged: frozenset[str] = frozenset()
     hidden: Paths = ()
+    attributes: Paths = ()
+    facts: Paths = ()
+    version: Paths = ()
     guesses: bool = False
     encoded: bool = False
     status_decides: bool = False
@@ -88,7 +94,7 @@ LANGSMITH: Final = Vendor(
         ("dotted_order", "trace_id", "parent_run_id", "parent_run_ids", "child_runs"),
         ("inputs", "outputs", "start_time", "child_runs"),
     ),
-    containers=("runs", "data"),
+    containers=("runs", "data", "post", "patch"),
     children="child_runs",
     fields=Fields(
         id=("id", "run_id"),
@@ -152,11 +158,14 @@ LANGFUSE: Final = Vendor(
             "metadata/tool_call_id",
             "metadata/toolCallId",
             "metadata/attributes/gen_ai.tool.call.id",
+            "metadata/attributes/ai.toolCall.id",
         ),
     ),
     kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
     speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
     hidden=("scores",),
+    attributes=("metadata/attributes",),
+    version=("version", "metadata/resourceAttributes/service.version"),
     status_decides=True,
 )
 
@@ -186,7 +195,10 @@ MLFLOW: Final = Vendor(
         end=("end_time_unix_nano", "end_time_ns", "end_time"),
         input=("attributes/mlflow.spanInputs",),
         output=("attributes/mlflow.spanOutputs",),
-        error=("status/message", "status_message", "events/0/attributes/exception.message"),
+        error=names("""
+            events/0/attributes/exception.message events/-1/attributes/exception.message
+            status/message status_message
+        """),
         status=("status/code", "status/status_code", "status_code"),
         model=(
             "attributes/mlflow.llm.model",
@@ -266,4 +278,39 @@ BRAINTRUST: Final = Vendor(
     hidden=("scores", "expected"),
 )
 
-VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST)
+OPENAI_AGENTS: Final = Vendor(
+    name="openai-agents",
+    marks=((b'"trace.span"',),),
+    needs=(("object",), ("span_data/type",), ("trace_id", "parent_id")),
+    containers=("data", "items"),
+    members=("spans",),
+    head=("trace",),
+    head_needs=(("object",), ("workflow_name",)),
+    trace_name=("workflow_name",),
+    fields=Fields(
+        id=("id", "span_id"),
+        parent=("parent_id",),
+        name=("span_data/name", "span_data/type"),
+        kind=("span_data/type",),
+        start=("started_at",),
+        end=("ended_at",),
+        input=("span_data/input",),
+        output=("span_data/output", "span_data/response"),
+        model=("span_data/model", "span_data/response/model"),
+        tokens=names("""
+            span_data/usage/input_tokens span_data/usage/prompt_tokens
+            span_data/response/usage/input_tokens
+        """),
+        call_id=("span_data/call_id", "span_data/tool_call_id"),
+    ),
+    kinds={
+        "GENERATION": RowKind.MODEL,
+        "RESPONSE": RowKind.MODEL,
+        "FUNCTION": RowKind.TOOL,
+        "AGENT": RowKind.AGENT,
+    },
+    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS"}),
+    facts=("span_data",),
+)
+
+VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST, OPENAI_AGENTS)
