@@ -15,7 +15,6 @@ from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_lines import glued_records
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -161,12 +160,10 @@ class SessionReader:
         if self._format.documents_only and source.json_lines:
             return False
         records = source.head_records
-        if not source.json_lines and source.json is not None and source.damage:
-            glued = glued_records(head.decode("utf-8", "replace"), cut_off=True)
-            if glued:
-                return self._format.recognises([*map(fields_of, glued)])
         if len(records) < 2 and not source.json_lines:
             header, listed = self._document(source, [])
+            if source.damage and len(listed) == 1 and listed[0].place == "/":
+                return False  # the first of several records: they are split before they are read
             records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
         return self._format.recognises(records)
 
@@ -270,10 +267,6 @@ class SessionReader:
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
         document = source.json
-        if source.damage and (
-            documents := glued_records(as_utf8(source.data).decode("utf-8", "replace"))
-        ):
-            document = documents
         if document is None:
             document = _document_after_text(source, problems)
         if isinstance(document, list):
