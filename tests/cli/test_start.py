@@ -75,7 +75,8 @@ def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> Non
 @pytest.mark.parametrize(
     ("args", "code"),
     [
-        (("nowhere.jsonl",), 1),
+        (("no-such\x1b[31m.jsonl",), 1),
+        (("exprot",), 1),
         (("a.jsonl", "nowhere.jsonl"), 1),
         (("--taxonomy", "nowhere.toml"), 1),
         (("--blind", "--assisted"), 2),
@@ -89,6 +90,11 @@ def test_nothing_is_opened_where_something_is_wrong(
     code: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    files = sorted(Path().iterdir())
     assert start(*args) == code
     assert started == []
-    assert capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert code == 2 or err.count("\n") == 1
+    assert ("mast-tui export" in err) == (args == ("exprot",))
+    assert sorted(Path().iterdir()) == files

@@ -20,7 +20,8 @@ QUESTION = "How high is the lighthouse of the northern harbour, in whole metres?
 ANSWER = "The lighthouse of the northern harbour is 31 metres high, lantern included."
 RESULT = "northern harbour: built 1887, 31 metres with the lantern, 29 without"
 ARGUMENTS = {"place": "northern harbour"}
-CALL = {"function": {"name": "height", "arguments": json.dumps(ARGUMENTS)}, "type": "function"}
+FUNCTION = {"name": "height", "arguments": json.dumps(ARGUMENTS)}
+CALL = {"function": FUNCTION, "type": "function"}
 CALL_WITH_ID = {**CALL, "id": "call_7"}
 USER = {"role": "user", "content": QUESTION}
 PROMPT = {"role": "system", "content": SYSTEM}
@@ -196,7 +197,7 @@ FRAMEWORKS: dict[str, list[Json]] = {
             {
                 "object": "response",
                 "instructions": SYSTEM,
-                "output": [{"type": "function_call", "call_id": "call_7", **CALL["function"]}],
+                "output": [{"type": "function_call", "call_id": "call_7", **FUNCTION}],
             },
         ),
         TOOL_ROW,

@@ -371,7 +371,6 @@ class _ClineTranslator:
             return []
         if kind == "command_output":
             return self._command_output(record)
-        self._waiting = None
         if kind in _CLINE_ERRORS:
             return [log(text, kind, failed=True)]
         if kind in ("task", "user_feedback", "user_feedback_diff"):
@@ -384,6 +383,7 @@ class _ClineTranslator:
         if kind == "command":
             return [self._call("command", {"command": text})]
         if kind in ("mcp_server_response", "browser_action_result"):
+            self._waiting = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._began:
             return [USER.says(text)]  # newer versions do not mark the task
@@ -455,10 +455,15 @@ def _cline_order(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
     """Return the messages, each as it was written last: a stream repeats one while it grows."""
-    last: dict[object, SessionRecord] = {}
+    last: dict[str, SessionRecord] = {}
     for record in records:
-        name = (record.value.get("ts"), kind_of(record.value), _cline_kind(record.value))
-        last[record.place if record.value.get("ts") is None else dump_text(list(name))] = record
+        value = record.value
+        name = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
+        earlier = last.get(name)
+        if earlier is not None and earlier.value.get("partial") is True:
+            last[name] = record
+        else:
+            last[name if earlier is None else f"{name} {record.place}"] = record
     return list(last.values())
 
 

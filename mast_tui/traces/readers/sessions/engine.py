@@ -159,13 +159,12 @@ class SessionReader:
             return False
         if self._format.documents_only and source.json_lines:
             return False
-        records = source.head_records
-        if len(records) < 2 and not source.json_lines:
-            header, listed = self._document(source, [])
-            if source.damage and len(listed) == 1 and listed[0].place == "/":
-                return False  # the first of several records: they are split before they are read
-            records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
-        return self._format.recognises(records)
+        if source.json_lines or len(source.head_records) > 1:
+            return self._format.recognises(source.head_records)
+        header, listed, pointer = self._list_in(_document(source, []))
+        if source.damage and pointer is None:
+            return False  # the first of several records: they are split before they are read
+        return self._format.recognises([header, *map(fields_of, listed[:_LOOKED_AT])])
 
     def read(self, source: Source) -> FileReport:
         """Return a trace of each session; broken records are problems."""
@@ -254,7 +253,8 @@ class SessionReader:
         """Return the fields beside the list of records, and the records."""
         lines_among_text = source.json is None and len(source.head_records) > 1
         if not source.json_lines and not lines_among_text:
-            return self._document(source, problems)
+            header, listed, pointer = self._list_in(_document(source, problems))
+            return header, list(_records_listed(listed, pointer, problems))
         records = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
@@ -263,21 +263,19 @@ class SessionReader:
                 problems.append(Problem(record.place, "not a JSON object, left out"))
         return {}, records
 
-    def _document(
-        self, source: Source, problems: list[Problem]
-    ) -> tuple[Fields, Sequence[SessionRecord]]:
-        document = source.json
-        if document is None:
-            document = _document_after_text(source, problems)
+    def _list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
+        """Return the fields beside the list of records, the list, and the pointer to it.
+
+        A document without a list is a record itself, with no pointer.
+        """
         if isinstance(document, list):
-            return {}, list(_listed(document, "", problems))
+            return {}, document, ""
         fields = fields_of(document)
         for name in self._format.lists:
             if isinstance(fields.get(name), list):
                 header = {key: value for key, value in fields.items() if key != name}
-                listed = _listed(items_of(fields[name]), f"/{name}", problems)
-                return header, list(listed)
-        return {}, [SessionRecord(fields, "/")] if fields else []
+                return header, items_of(fields[name]), f"/{name}"
+        return {}, [fields] if fields else [], None
 
     def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
         """Group the records by session; one that names none belongs to the one before it."""
@@ -419,15 +417,20 @@ def _first_words(steps: Sequence[Step]) -> str | None:
     return next(filter(None, prompts), None)
 
 
-def _listed(
-    values: Iterable[object], pointer: str, problems: list[Problem]
+def _records_listed(
+    values: Iterable[object], pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
     for number, value in enumerate(values):
-        place = f"{pointer}/{number}"
+        place = "/" if pointer is None else f"{pointer}/{number}"
         if isinstance(value, Mapping):
             yield SessionRecord(value, place)
         else:
             problems.append(Problem(place, "not a JSON object, left out"))
+
+
+def _document(source: Source, problems: list[Problem]) -> object:
+    """Return the document that a file is, or that follows lines of text in it."""
+    return source.json if source.json is not None else _document_after_text(source, problems)
 
 
 def _document_after_text(source: Source, problems: list[Problem]) -> object:
