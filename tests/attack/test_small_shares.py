@@ -11,6 +11,9 @@ import pytest
 from scripts.attack import KINDS, outcomes
 from tests.attack.trying import Outcome
 
+# All kinds are tried by one process before the first test, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(1800)
+
 SHARES: Final = {
     "kills": 0.004,
     "locks": 0.02,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.cli import main
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import COMMANDS, split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui import app
@@ -63,6 +63,17 @@ def test_both_ways_of_parsing_say_the_same(
     assert start(*args) == 0
     assert run(split_words(args)) == 0
     assert started == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
+
+
+def test_help_lists_every_command(
+    started: list[AppOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start("--help") == 0
+    out = capsys.readouterr().out
+    assert [name for name in (*COMMANDS, "PATH") if name not in out] == []
+    assert start("--version") == 0
+    assert capsys.readouterr().out.startswith("mast-tui")
+    assert started == []
 
 
 def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> None:

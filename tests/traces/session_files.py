@@ -911,6 +911,125 @@ TELEMETRY = SessionFile(
     tokens=(3, 1),
 )
 
+
+def _buddy(kind: str, **more: Any) -> Record:
+    return {"type": kind, "sessionId": "bud", "timestamp": MS, **more}
+
+
+CODEBUDDY = SessionFile(
+    "codebuddy",
+    [
+        _buddy("session_start", model="grain-2"),
+        _buddy("message", role="user", content=[{"type": "input_text", "text": LONG}]),
+        _buddy("reasoning", rawContent=[{"type": "reasoning_text", "text": LONGER}]),
+        _buddy("function_call", name="sh", callId="k", arguments='{"command": "ls"}'),
+        _buddy("function_call_result", name="sh", callId="k", output="none", status="error"),
+        _buddy("message", role="assistant", content=[{"type": "output_text", "text": "None."}]),
+        _buddy("topic", topic="Rye"),
+        {
+            "event_type": "tool_use",
+            "session_id": "bud",
+            "tool": {"name": "stop"},
+            "input": {"now": True},
+        },
+    ],
+    [
+        f"message user: {LONG}",
+        f"reasoning assistant: {LONGER}",
+        'tool_call assistant sh: {"command": "ls"}',
+        "tool_result assistant sh error: none",
+        "message assistant: None.",
+        'tool_call assistant stop: { "now": true }',
+    ],
+    id="bud",
+    model="grain-2",
+)
+
+DEVIN = SessionFile(
+    "devin",
+    {
+        "session": {"id": "calm-mill", "model": "grain-2", "main_chain_id": 3},
+        "nodes": [
+            {"message_id": "a", "role": "user", "content": LONG, "metadata": {}},
+            {
+                "message_id": "b",
+                "role": "assistant",
+                "content": "I count.",
+                "thinking": {"thinking": LONGER, "signature": "s"},
+                "tool_calls": [{"id": "k", "name": "count", "arguments": {"of": "rye"}}],
+            },
+            {"message_id": "c", "role": "tool", "content": "twelve", "tool_call_id": "k"},
+        ],
+    },
+    [
+        f"message user: {LONG}",
+        f"reasoning assistant: {LONGER}",
+        "message assistant: I count.",
+        'tool_call assistant count: { "of": "rye" }',
+        "tool_result assistant count: twelve",
+    ],
+    id="calm-mill",
+    model="grain-2",
+)
+
+
+def _fx_call(name: str) -> Record:
+    return {"id": name, "name": name, "arguments_json": '{"n": 1}', "provider_result": None}
+
+
+FX = SessionFile(
+    "fx",
+    {
+        "session_id": "fx-1",
+        "state": {
+            "preferences": {"model": "grain-2"},
+            "history": [
+                {
+                    "kind": "assistant",
+                    "user": {"text": LONG},
+                    "assistant": None,
+                    "execution": {
+                        "tool_steps": [
+                            {
+                                "assistant": LONGER,
+                                "tool_calls": [_fx_call("weigh")],
+                                "tool_results": [
+                                    {
+                                        "tool_call_id": "weigh",
+                                        "tool_name": "weigh",
+                                        "status": "error",
+                                        "output": "broken",
+                                        "created_at_ms": MS,
+                                    }
+                                ],
+                            },
+                            {"assistant": "It is broken.", "tool_calls": [], "tool_results": []},
+                        ]
+                    },
+                },
+                {
+                    "kind": "interrupted",
+                    "user": {"text": "Mend it."},
+                    "tool_call": _fx_call("mend"),
+                    "terminal_reason": "cancelled",
+                },
+            ],
+        },
+    },
+    [
+        f"message user: {LONG}",
+        f"message assistant: {LONGER}",
+        'tool_call assistant weigh: {"n": 1}',
+        "tool_result assistant weigh error: broken",
+        "message assistant: It is broken.",
+        "message user: Mend it.",
+        'tool_call assistant mend: {"n": 1}',
+        "log log interrupted error: cancelled",
+    ],
+    id="fx-1",
+    model="grain-2",
+)
+
 SESSIONS = {
     "Pi": PI,
     "Droid": DROID,
@@ -933,4 +1052,7 @@ SESSIONS = {
     "Cline": CLINE,
     "Antigravity": ANTIGRAVITY,
     "Telemetry": TELEMETRY,
+    "CodeBuddy": CODEBUDDY,
+    "Devin": DEVIN,
+    "fx": FX,
 }

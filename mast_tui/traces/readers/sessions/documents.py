@@ -1,4 +1,4 @@
-"""Sessions kept as documents that are written anew: Gemini CLI, OpenCode, Cline; Antigravity."""
+"""Sessions kept as documents: Gemini CLI, OpenCode, Cline, Devin, fx; steps of Antigravity."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ from mast_tui.traces.readers.sessions.pieces import (
     USER,
     is_empty,
     log,
+    message_turn,
     note_of,
     prompt,
     record_time,
@@ -541,4 +542,77 @@ ANTIGRAVITY: Final = SessionFormat(
     recognises=_is_antigravity,
     translator=stateless(_antigravity_turn),
     keys="",
+)
+
+
+def _is_devin(records: Sequence[Fields]) -> bool:
+    return isinstance(records[0].get("session"), Mapping) and any(
+        "message_id" in record and isinstance(record.get("role"), str) for record in records
+    )
+
+
+def _devin_turn(record: Fields) -> Turn | None:
+    return message_turn(record, record) if "role" in record else None
+
+
+DEVIN: Final = SessionFormat(
+    name="devin",
+    system="devin",
+    marks=(b'"nodes"',),
+    recognises=_is_devin,
+    translator=stateless(_devin_turn),
+    lists=("nodes",),
+    keys="message_id",
+    facts={"id": "session.id", "model": "session.model"},
+)
+
+
+def _is_fx(records: Sequence[Fields]) -> bool:
+    return any(
+        isinstance(record.get("user"), Mapping)
+        and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
+        for record in records
+    )
+
+
+def _fx_turn(record: Fields) -> Turn:
+    if "user" not in record:
+        return note_of(record, "summary", "text", name=name_in(record, "kind"))
+    pieces = [prompt(content_text(fields_of(record.get("user")).get("text")))]
+    for number, step in enumerate(items_of(fields_of(record.get("execution")).get("tool_steps"))):
+        pieces += _fx_step(fields_of(step), f"/execution/tool_steps/{number}")
+    if isinstance(record.get("tool_call"), Mapping):
+        pieces.append(_fx_call(record.get("tool_call"), "/tool_call"))
+    pieces.append(THE_MODEL.says(content_text(record.get("assistant")), "/assistant"))
+    if record.get("kind") == "interrupted":
+        pieces.append(log(text_in(record, "terminal_reason") or "", "interrupted", failed=True))
+    return _turn_of(record, pieces)
+
+
+def _fx_step(step: Fields, pointer: str) -> list[Piece]:
+    pieces = [THE_MODEL.says(content_text(step.get("assistant")), pointer)]
+    for number, call in enumerate(items_of(step.get("tool_calls"))):
+        pieces.append(_fx_call(call, f"{pointer}/tool_calls/{number}"))
+    for number, result in enumerate(items_of(step.get("tool_results"))):
+        fields = fields_of(result)
+        spelt = {**fields, "status": fields.get("status"), "name": fields.get("tool_name")}
+        output = result_piece(spelt, fields.get("output"), f"{pointer}/tool_results/{number}")
+        pieces.append(replace(output, start=unix_seconds(fields.get("created_at_ms"))))
+    return pieces
+
+
+def _fx_call(call: object, pointer: str) -> Piece:
+    fields = fields_of(call)
+    return call_piece({**fields, "arguments": fields.get("arguments_json")}, pointer, ASSISTANT)
+
+
+FX: Final = SessionFormat(
+    name="fx",
+    system="fx",
+    marks=(b'"history"',),
+    recognises=_is_fx,
+    translator=stateless(_fx_turn),
+    lists=("state.history", "history"),
+    keys="",
+    facts={"id": "session_id state.id", "model": "state.preferences.model preferences.model"},
 )

@@ -31,9 +31,9 @@ from mast_tui.traces.readers.chat.pieces import Turn
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     identifier_in,
-    items_of,
     names,
     short_name,
 )
@@ -114,7 +114,7 @@ class SessionFormat:
         recognises: Tells by the first records whether a file is of the format.
         translator: Makes the function that takes the records of a session apart.
         order: Selects the records that count.
-        lists: The fields of a document that may hold the records.
+        lists: The dotted paths in a document to the list of records.
         keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
         documents_only: Whether files of lines are read by another reader.
@@ -271,10 +271,12 @@ class SessionReader:
         if isinstance(document, list):
             return {}, document, ""
         fields = fields_of(document)
-        for name in self._format.lists:
-            if isinstance(fields.get(name), list):
+        for path in self._format.lists:
+            *outer, name = path.split(".")
+            listed = fields_at(fields, *outer).get(name)
+            if isinstance(listed, list):
                 header = {key: value for key, value in fields.items() if key != name}
-                return header, items_of(fields[name]), f"/{name}"
+                return header, listed, f"/{path.replace('.', '/')}"
         return {}, [fields] if fields else [], None
 
     def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
@@ -403,7 +405,7 @@ def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
 
 def holds_message(record: Fields) -> bool:
     """Tell whether a record holds what a user, a model or a tool said."""
-    role = fields_of(record.get("message")).get("role")
+    role = fields_of(record.get("message")).get("role", record.get("role"))
     return isinstance(role, str) and role != "system"
 
 
