@@ -303,7 +303,7 @@ def test_text_of_a_file_that_has_gone_or_changed(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(OSError, match="gone"):
         trace.text(0)
-    assert trace.span(0).preview == "go"
+    assert "gone" in trace.span(0).preview
 
 
 def test_a_first_record_longer_than_the_head_is_recognised(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_lines import glued_records, split_records
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import identity_by_content
@@ -14,6 +15,9 @@ from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"
 """What is said of a file whose last line is no whole record."""
+
+NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
+"""The problem of a line with NUL bytes."""
 
 
 class Reader(Protocol):
@@ -80,3 +84,62 @@ def record_on(
         list_problem(problems, number, "not a JSON object, left out")
         return None
     return value
+
+
+def records_on(
+    line: bytes,
+    number: int,
+    ends_open: bool,
+    problems: list[Problem],
+    is_record: Callable[[Mapping[str, object]], bool],
+) -> list[Mapping[str, object]]:
+    """Return the JSON objects on a line: one, or several that have lost the line feed between.
+
+    Args:
+        line: The line.
+        number: Its number, counted from 1.
+        ends_open: Whether it is a last line without its line feed.
+        problems: The list for problems with the line.
+        is_record: Tells a record from an object within one, on a damaged line.
+
+    Returns:
+        The objects; of a damaged line those that are whole.
+    """
+    try:
+        value = load_json(line)
+    except InvalidJSON as error:
+        return _records_on_damaged(line, number, str(error), ends_open, problems, is_record)
+    if b"\0" in line:
+        list_problem(problems, number, NUL_BYTES)
+    if isinstance(value, Mapping):
+        return [value]
+    list_problem(problems, number, "not a JSON object, left out")
+    return []
+
+
+def _records_on_damaged(
+    line: bytes,
+    number: int,
+    reason: str,
+    ends_open: bool,
+    problems: list[Problem],
+    is_record: Callable[[Mapping[str, object]], bool],
+) -> list[Mapping[str, object]]:
+    if b"\0" in line:
+        list_problem(problems, number, NUL_BYTES)
+        line = line.replace(b"\0", b"")
+    if not line.strip():
+        return []
+    values = glued_records(line.decode("utf-8", "replace"))
+    if values:
+        list_problem(problems, number, f"{len(values)} records on one line")
+        return [value for value in values if isinstance(value, Mapping)]
+    values = [load_json(record) for record in split_records(line)]
+    records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
+    if records:
+        count = "1 record" if len(records) == 1 else f"{len(records)} records"
+        message = f"damaged, only {count} of the line could be read"
+    else:
+        message = CUT_OFF if ends_open else f"not JSON, left out: {reason}"
+    list_problem(problems, number, message)
+    return records

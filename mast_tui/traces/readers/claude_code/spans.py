@@ -1,0 +1,182 @@
+"""The spans of a trace of Claude Code: in a table, with texts that are read when asked for."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from errno import ESTALE
+from typing import Final
+
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import IndexedSpans
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import Loaded, Role, SpanKind, Tokens, Trace, TraceMeta
+from mast_tui.traces.readers.base import Reader, identity_of
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Entry
+
+_READ_AT_ONCE: Final = 4 << 20
+"""The bytes of a file that are read at a time."""
+
+TextsOf = Callable[[bytes], Sequence[str]]
+"""Returns the texts of all pieces on some lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentThread:
+    """The thread of an agent or a sub-agent, with the names that its spans have.
+
+    Attributes:
+        prefix: The beginning of its keys.
+        agent: The agent.
+        asker: The agent or user who prompts it.
+        call_id: The call that started it.
+    """
+
+    prefix: str = ""
+    agent: str = AGENT
+    asker: str = "user"
+    call_id: str | None = None
+
+    @classmethod
+    def of_sub_agent(
+        cls, agent_id: str, agent_type: str | None, call_id: str | None = None
+    ) -> AgentThread:
+        """Return the thread of a sub-agent.
+
+        Args:
+            agent_id: The id by which its spans are known.
+            agent_type: Its type, which is its name; None where the file does not have it.
+            call_id: The call that started it.
+        """
+        name = agent_type or f"sub-agent {agent_id[:8]}"
+        return cls(f"{agent_id}/", name, AGENT, call_id)
+
+    def agent_of(self, piece: Piece) -> str:
+        """Return the name of the agent or user behind a piece."""
+        if piece.agent == AGENT or piece.role is Role.TOOL:
+            return self.agent
+        return self.asker if piece.role is Role.USER else piece.agent
+
+
+class SpanMaker:
+    """Makes the spans of one trace from its entries, which come in reading order."""
+
+    def __init__(self, source: Source) -> None:
+        self.table = SpanTable()
+        self._source = source
+        self._index = LineIndex.of(source)
+        self._positions = array("I")
+        self._calls: dict[str, int] = {}
+        self._last_spans: dict[str, int] = {}
+        self._tokens: dict[str, Tokens] = {}
+
+    def lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield each line of the file with its number, and whether it lacks its line feed."""
+        index = self._index
+        while not index.complete:
+            number = len(index)
+            lines = index.advance(_READ_AT_ONCE)
+            for offset, line in enumerate(lines, 1):
+                yield number + offset, line, index.ends_open and offset == len(lines)
+
+    def add(self, entry: Entry, thread: AgentThread, last_line: int | None = None) -> None:
+        """Append the spans of an entry.
+
+        Args:
+            entry: A record, or what stands for several lines.
+            thread: The thread that it is part of.
+            last_line: The last line that it is on, where that is not the first.
+        """
+        for position, piece in enumerate(entry.pieces, entry.offset):
+            self._add_piece(entry, piece, thread, last_line or entry.line)
+            self._positions.append(position)
+        if entry.response is not None:
+            response = thread.prefix + entry.response
+            if entry.tokens is not None:
+                self._tokens[response] = entry.tokens
+            if entry.pieces:
+                self._last_spans[response] = len(self.table) - 1
+
+    def _add_piece(self, entry: Entry, piece: Piece, thread: AgentThread, last_line: int) -> None:
+        table = self.table
+        name = piece.name
+        parent = self._calls.get(thread.call_id or "")
+        key = None
+        if piece.kind is SpanKind.TOOL_RESULT:
+            parent = self._calls.get(piece.call_id or "")
+            key = f"{piece.call_id}:result" if piece.call_id else None
+            name = name or (None if parent is None else table.name_of(parent))
+        elif piece.kind is SpanKind.TOOL_CALL and piece.call_id:
+            key = f"{piece.call_id}:call"
+            self._calls[piece.call_id] = len(table)
+        if key is not None or thread.prefix or entry.uuid or piece.at:
+            key = thread.prefix + (key or entry.key + piece.at)
+        shape = (piece.kind, piece.role, thread.agent_of(piece), name)
+        span = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
+        if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
+            table.set_end(parent, entry.time)
+            if name in SPAWNING_TOOLS and entry.sub_agents:
+                table.spawned.setdefault(entry.sub_agents[0], table.key_of(span))
+
+    def trace(
+        self,
+        reader: Reader,
+        texts_of: TextsOf,
+        *,
+        native: str | None,
+        model: str | None,
+        version: str | None,
+        task: str | None,
+    ) -> Trace:
+        """Return the trace of the spans, with each model call's tokens on its last span.
+
+        Args:
+            reader: The reader of the file.
+            texts_of: Returns the texts of all pieces on some lines.
+            native: The id that the file states.
+            model: The model.
+            version: The version of the program.
+            task: The first request of the user.
+        """
+        for response, tokens in self._tokens.items():
+            span = self._last_spans.get(response)
+            if span is not None:
+                self.table.set_tokens(span, tokens)
+        path = self._source.path
+        identity = identity_of(reader, path, self._source.head, native=native)
+        meta = TraceMeta(system=AGENT, model=model, task=task, version=version)
+        spans = RecordSpans(self._index, self.table, self._positions, texts_of)
+        return Trace(identity, path, spans, meta=meta)
+
+
+class RecordSpans(IndexedSpans):
+    """Spans that are all known from the beginning; a line may hold several.
+
+    ``positions`` has the number of each span's text among the texts on its lines. The texts of the
+    lines that were read last are kept.
+    """
+
+    def __init__(
+        self, index: LineIndex, table: SpanTable, positions: Sequence[int], texts_of: TextsOf
+    ) -> None:
+        super().__init__(index, table)
+        self._positions = positions
+        self._texts_of = texts_of
+        self._last_read: tuple[bytes, Sequence[str]] = (b"", ())
+
+    @property
+    def loaded(self) -> Loaded:
+        """The size of the file, all of which was read."""
+        return Loaded(self._index.done, self._index.size, complete=True)
+
+    def _text_of(self, index: int, data: bytes, /) -> str:
+        lines, texts = self._last_read
+        if lines != data:
+            texts = self._texts_of(data)
+            self._last_read = (data, texts)
+        if self._positions[index] >= len(texts):
+            raise OSError(ESTALE, "the file has changed")
+        return texts[self._positions[index]]
