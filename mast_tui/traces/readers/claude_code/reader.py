@@ -19,6 +19,12 @@ from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
 from mast_tui.traces.readers.base import records_on
+from mast_tui.traces.readers.claude_code.order import (
+    abandoned_branches,
+    assign_spawns,
+    in_reading_order,
+    sub_agents_among,
+)
 from mast_tui.traces.readers.claude_code.records import (
     Entry,
     RecordKind,
@@ -28,13 +34,7 @@ from mast_tui.traces.readers.claude_code.records import (
     pieces_of,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.rewinds import abandoned_branches
-from mast_tui.traces.readers.claude_code.spans import AgentThread, SpanMaker
-from mast_tui.traces.readers.claude_code.sub_agents import (
-    assign_spawns,
-    in_reading_order,
-    sub_agents_among,
-)
+from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
 _CUT_RECORD: Final = re.compile(
@@ -61,20 +61,8 @@ class ClaudeCodeReader:
     def read(self, source: Source) -> FileReport:
         """Return one trace, and the thread that it is among the files of a run."""
         session = _Session(source)
-        for number, line, ends_open in session.maker.lines():
-            session.feed(number, line, ends_open)
-        session.add_spans()
-        thread = session.thread
-        names = () if thread is None else (thread.parent, thread.id)
-        trace = session.maker.trace(
-            self,
-            _texts_of,
-            native="/".join(filter(None, names)),
-            model=session.model,
-            version=session.version,
-            task=session.task,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
+        trace = session.trace(self)
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
 
 
 READER: Final = ClaudeCodeReader()
@@ -91,47 +79,38 @@ def _has_id(record: Fields) -> bool:
     return "uuid" in record or "sessionId" in record or "leafUuid" in record
 
 
-def _texts_of(line: bytes) -> list[str]:
-    records = records_on(line, 0, False, [], _has_id)
-    return [piece.text for record in records for piece in pieces_of(record)]
-
-
-class _Session:
-    """The records of one file, and their spans once all of them were read."""
+class _Session(TraceBuilder):
+    """The records of one file, of which the spans are made once all were read."""
 
     def __init__(self, source: Source) -> None:
-        self.maker = SpanMaker(source)
-        self.model: str | None = None
-        self.version: str | None = None
-        self.task: str | None = None
+        super().__init__(source)
         self.thread: Thread | None = None
         self._path = source.path
-        self._problems = self.maker.table.problems
         self._entries: list[Entry] = []
         self._session_id: str | None = None
         self._hashes: set[int] = set()
         self._tip: str | None = None
 
-    def feed(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Read a line.
+    @staticmethod
+    def texts_on(data: bytes, /) -> list[str]:
+        """Return the texts of all pieces on a line."""
+        records = records_on(data, 0, False, [], _has_id)
+        return [piece.text for record in records for piece in pieces_of(record)]
 
-        Args:
-            number: Its number.
-            line: Its content.
-            ends_open: Whether it is a last line without its line feed.
-        """
+    def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
+        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
         offset = 0
-        for record in records_on(line, number, ends_open, self._problems, _has_id):
+        for record in records_on(line, number, ends_open, self.table.problems, _has_id):
             pieces = pieces_of(record)
-            # Some builds wrote a record twice, byte for byte.
             line_hash = hash((line, offset))
-            if "uuid" not in record or line_hash not in self._hashes:
-                self._add(record, entry_of(record, number, pieces, offset))
+            # Some builds wrote a record twice, byte for byte.
+            if line_hash not in self._hashes:
+                self._add_record(record, entry_of(record, number, pieces, offset))
             if "uuid" in record:
                 self._hashes.add(line_hash)
             offset += len(pieces)
 
-    def _add(self, record: Fields, entry: Entry) -> None:
+    def _add_record(self, record: Fields, entry: Entry) -> None:
         if type_of(record) == "last-prompt":
             self._tip = as_text(record.get("leafUuid")) or self._tip
         if entry.uuid is not None:
@@ -141,24 +120,23 @@ class _Session:
         self.model = self.model or model_of(record)
         self.version = self.version or as_text(record.get("version"))
 
-    def add_spans(self) -> None:
-        """Make the spans of every record that counts, in reading order."""
+    def finish(self) -> None:
+        """Add the spans of every record that counts, in reading order."""
         thread = self._begin_thread()
-        own_entries = []
-        others = []
-        for entry in self._entries:
-            (own_entries if self._is_of_thread(entry) else others).append(entry)
-        agents = sub_agents_among(others)
+        agents = sub_agents_among(entry for entry in self._entries if not self._is_own(entry))
         assign_spawns(agents, self._entries)
+        own_entries = list(filter(self._is_own, self._entries))
         abandoned = self._abandoned(own_entries)
         calls = {piece.call_id for entry in abandoned for piece in entry.pieces}
-        for agent in list(agents.values()):
-            if agent.spawn is not None and agent.spawn.call_id in calls:
-                del agents[agent.id]
+        agents = {
+            agent.id: agent
+            for agent in agents.values()
+            if agent.spawn is None or agent.spawn.call_id not in calls
+        }
         entries = [entry for entry in own_entries if entry not in abandoned]
         self.task = next((entry.task for entry in entries if entry.task), None)
         for entry, entry_thread in in_reading_order(entries, thread, agents):
-            self.maker.add(entry, entry_thread)
+            self.add(entry, entry_thread)
 
     def _begin_thread(self) -> AgentThread:
         """Return the file's thread: of a sub-agent where all of it is on the side."""
@@ -168,8 +146,10 @@ class _Session:
         agent_id = linked[0].agent_id
         if agent_id is None or not all(entry.is_sidechain for entry in linked):
             self.thread = Thread(self._session_id)
+            self.native = self._session_id
             return AgentThread()
         self.thread = Thread(agent_id, self._session_id)
+        self.native = f"{self._session_id}/{agent_id}"
         return AgentThread.of_sub_agent(agent_id, self._agent_type())
 
     def _agent_type(self) -> str | None:
@@ -178,11 +158,11 @@ class _Session:
         try:
             data = read_beside(beside, _META_BYTES)
         except UnreadableFile as error:
-            self._problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+            self.table.problems.append(Problem(beside.name, f"not read: {error.strerror}"))
             return None
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
 
-    def _is_of_thread(self, entry: Entry) -> bool:
+    def _is_own(self, entry: Entry) -> bool:
         """Tell whether a record is of the file's own thread."""
         if self.thread is None or self.thread.parent is None:
             return not entry.is_sidechain
@@ -207,7 +187,7 @@ class _Session:
                 records = "1 record" if count == 1 else f"{count} records"
                 verb = "is" if count == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
-                list_problem(self._problems, branch[0].line, message)
+                list_problem(self.table.problems, branch[0].line, message)
         return abandoned
 
 

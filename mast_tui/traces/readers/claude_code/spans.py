@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from errno import ESTALE
 from typing import Final
@@ -19,9 +20,6 @@ from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, E
 
 _READ_AT_ONCE: Final = 4 << 20
 """The bytes of a file that are read at a time."""
-
-TextsOf = Callable[[bytes], Sequence[str]]
-"""Returns the texts of all pieces on some lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +59,54 @@ class AgentThread:
         return self.asker if piece.role is Role.USER else piece.agent
 
 
-class SpanMaker:
-    """Makes the spans of one trace from its entries, which come in reading order."""
+class TraceBuilder(ABC):
+    """A file while it is read line by line, and its spans in reading order.
+
+    ``native`` is the id that the file states, ``task`` the first request of the user.
+    """
 
     def __init__(self, source: Source) -> None:
         self.table = SpanTable()
+        self.native: str | None = None
+        self.model: str | None = None
+        self.version: str | None = None
+        self.task: str | None = None
         self._source = source
-        self._index = LineIndex.of(source)
         self._positions = array("I")
         self._calls: dict[str, int] = {}
         self._last_spans: dict[str, int] = {}
         self._tokens: dict[str, Tokens] = {}
 
-    def lines(self) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield each line of the file with its number, and whether it lacks its line feed."""
-        index = self._index
+    @abstractmethod
+    def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
+        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Add the spans that need the whole file."""
+
+    @staticmethod
+    @abstractmethod
+    def texts_on(data: bytes, /) -> Sequence[str]:
+        """Return the texts of all pieces on some lines."""
+
+    def trace(self, reader: Reader) -> Trace:
+        """Read the file and return its trace."""
+        index = LineIndex.of(self._source)
         while not index.complete:
             number = len(index)
             lines = index.advance(_READ_AT_ONCE)
             for offset, line in enumerate(lines, 1):
-                yield number + offset, line, index.ends_open and offset == len(lines)
+                self.feed(number + offset, line, index.ends_open and offset == len(lines))
+        self.finish()
+        for response, tokens in self._tokens.items():
+            if response in self._last_spans:
+                self.table.set_tokens(self._last_spans[response], tokens)
+        path = self._source.path
+        identity = identity_of(reader, path, self._source.head, native=self.native)
+        meta = TraceMeta(system=AGENT, model=self.model, task=self.task, version=self.version)
+        spans = RecordSpans(index, self.table, self._positions, self.texts_on)
+        return Trace(identity, path, spans, meta=meta)
 
     def add(self, entry: Entry, thread: AgentThread, last_line: int | None = None) -> None:
         """Append the spans of an entry.
@@ -103,53 +129,22 @@ class SpanMaker:
     def _add_piece(self, entry: Entry, piece: Piece, thread: AgentThread, last_line: int) -> None:
         table = self.table
         name = piece.name
+        key = entry.key + piece.at
         parent = self._calls.get(thread.call_id or "")
-        key = None
         if piece.kind is SpanKind.TOOL_RESULT:
             parent = self._calls.get(piece.call_id or "")
-            key = f"{piece.call_id}:result" if piece.call_id else None
             name = name or (None if parent is None else table.name_of(parent))
+            key = f"{piece.call_id}:result" if piece.call_id else key
         elif piece.kind is SpanKind.TOOL_CALL and piece.call_id:
             key = f"{piece.call_id}:call"
             self._calls[piece.call_id] = len(table)
-        if key is not None or thread.prefix or entry.uuid or piece.at:
-            key = thread.prefix + (key or entry.key + piece.at)
         shape = (piece.kind, piece.role, thread.agent_of(piece), name)
+        key = thread.prefix + key
         span = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
         if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
             table.set_end(parent, entry.time)
             if name in SPAWNING_TOOLS and entry.sub_agents:
                 table.spawned.setdefault(entry.sub_agents[0], table.key_of(span))
-
-    def trace(
-        self,
-        reader: Reader,
-        texts_of: TextsOf,
-        *,
-        native: str | None,
-        model: str | None,
-        version: str | None,
-        task: str | None,
-    ) -> Trace:
-        """Return the trace of the spans, with each model call's tokens on its last span.
-
-        Args:
-            reader: The reader of the file.
-            texts_of: Returns the texts of all pieces on some lines.
-            native: The id that the file states.
-            model: The model.
-            version: The version of the program.
-            task: The first request of the user.
-        """
-        for response, tokens in self._tokens.items():
-            span = self._last_spans.get(response)
-            if span is not None:
-                self.table.set_tokens(span, tokens)
-        path = self._source.path
-        identity = identity_of(reader, path, self._source.head, native=native)
-        meta = TraceMeta(system=AGENT, model=model, task=task, version=version)
-        spans = RecordSpans(self._index, self.table, self._positions, texts_of)
-        return Trace(identity, path, spans, meta=meta)
 
 
 class RecordSpans(IndexedSpans):
@@ -160,11 +155,15 @@ class RecordSpans(IndexedSpans):
     """
 
     def __init__(
-        self, index: LineIndex, table: SpanTable, positions: Sequence[int], texts_of: TextsOf
+        self,
+        index: LineIndex,
+        table: SpanTable,
+        positions: Sequence[int],
+        texts_on: Callable[[bytes], Sequence[str]],
     ) -> None:
         super().__init__(index, table)
         self._positions = positions
-        self._texts_of = texts_of
+        self._texts_on = texts_on
         self._last_read: tuple[bytes, Sequence[str]] = (b"", ())
 
     @property
@@ -175,7 +174,7 @@ class RecordSpans(IndexedSpans):
     def _text_of(self, index: int, data: bytes, /) -> str:
         lines, texts = self._last_read
         if lines != data:
-            texts = self._texts_of(data)
+            texts = self._texts_on(data)
             self._last_read = (data, texts)
         if self._positions[index] >= len(texts):
             raise OSError(ESTALE, "the file has changed")

@@ -28,7 +28,7 @@ from mast_tui.traces.readers.claude_code.records import (
     system_pieces,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.spans import AgentThread, SpanMaker
+from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, text_in
 
 _CUT_INIT: Final = re.compile(
@@ -65,19 +65,7 @@ class ClaudeStreamReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace."""
-        stream = _Stream(source)
-        for number, line, ends_open in stream.maker.lines():
-            stream.feed(number, line, ends_open)
-        stream.finish()
-        trace = stream.maker.trace(
-            self,
-            _texts_of,
-            native=stream.session_id,
-            model=stream.model,
-            version=stream.version,
-            task=stream.task,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,))
+        return FileReport(source.path, format=self.name, traces=(_Stream(source).trace(self),))
 
 
 READER: Final = ClaudeStreamReader()
@@ -119,31 +107,11 @@ def _result_piece(record: Fields) -> Piece:
     return Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text, name="result")
 
 
-def _texts_of(data: bytes) -> list[str]:
-    """Return the texts of the pieces on a line; of several lines or of events their one text."""
-    data = data.replace(b"\0", b"")
-    lines = data.split(b"\n")
-    records = _records_on(lines[0])
-    if len(lines) == 1 and any(type_of(record) != "stream_event" for record in records):
-        return [piece.text for record in records for piece in _pieces_of(record)]
-    if not records or type_of(records[0]) != "stream_event":
-        return [data.decode("utf-8", "replace").strip("\r\n")]
-    caller = _caller(records[0])
-    events = (record for line in lines if _EVENT_MARK in line for record in _records_on(line))
-    return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
-
-
-def _records_on(
-    line: bytes, number: int = 0, problems: list[Problem] | None = None
-) -> list[Fields]:
+def _records_on(line: bytes, number: int, problems: list[Problem]) -> list[Fields]:
     """Return the records on a line; none for a line of text."""
     if not line.lstrip(_BEFORE_RECORD).startswith(b"{"):
         return []
-    problems_here: list[Problem] = []
-    records = records_on(line, number, False, problems_here, lambda r: "session_id" in r)
-    if records and problems is not None:
-        problems += problems_here
-    return records
+    return records_on(line, number, False, problems, lambda record: "session_id" in record)
 
 
 def _caller(record: Fields) -> str | None:
@@ -161,48 +129,59 @@ def _text_of_event(record: Fields) -> str:
     return text if isinstance(text, str) else ""
 
 
-class _Stream:
+class _Stream(TraceBuilder):
     """Makes spans of the lines, which come in order."""
 
     def __init__(self, source: Source) -> None:
-        self.maker = SpanMaker(source)
-        self.model: str | None = None
-        self.version: str | None = None
-        self.session_id: str | None = None
-        self.task: str | None = None
-        self._table = self.maker.table
+        super().__init__(source)
         self._threads: dict[str | None, AgentThread] = {None: AgentThread()}
         self._agent_types: dict[str, str | None] = {}
         self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
         self._text_lines: tuple[int, int] | None = None  # the first and the last
         self._partial: dict[str | None, tuple[int, int]] = {}  # the same by caller
 
-    def feed(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Read a line.
+    @staticmethod
+    def texts_on(data: bytes, /) -> list[str]:
+        """Return the texts of the pieces on a line; of text lines or of events their one text."""
+        data = data.replace(b"\0", b"")
+        lines = data.split(b"\n")
+        records = _records_on(lines[0], 0, [])
+        if len(lines) == 1 and any(type_of(record) != "stream_event" for record in records):
+            return [piece.text for record in records for piece in _pieces_of(record)]
+        if not records or type_of(records[0]) != "stream_event":
+            return [data.decode("utf-8", "replace").strip("\r\n")]
+        caller = _caller(records[0])
+        event_lines = (line for line in lines if _EVENT_MARK in line)
+        events = (event for line in event_lines for event in _records_on(line, 0, []))
+        return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
 
-        Args:
-            number: Its number.
-            line: Its content.
-            ends_open: Whether it is a last line without its line feed.
-        """
+    def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
+        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        problems = self.table.problems
         if b"\0" in line:
-            list_problem(self._table.problems, number, NUL_BYTES)
+            list_problem(problems, number, NUL_BYTES)
             line = line.replace(b"\0", b"")
-        records = _records_on(line, number, self._table.problems)
+        problems_before = len(problems)
+        records = _records_on(line, number, problems)
         if records:
             self._add_text()
-        elif ends_open and line.lstrip().startswith(b'{"'):
-            list_problem(self._table.problems, number, CUT_OFF)
-        elif line.strip():
-            first = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first, number)
+        else:
+            del problems[problems_before:]  # it is a line of text
+            self._feed_text(number, line, ends_open)
         offset = 0
         for record in records:
-            self.session_id = self.session_id or as_text(record.get("session_id"))
+            self.native = self.native or as_text(record.get("session_id"))
             if type_of(record) == "stream_event":
                 self._take_event(number, record)
             else:
                 offset += self._take(number, record, offset)
+
+    def _feed_text(self, number: int, line: bytes, ends_open: bool) -> None:
+        if ends_open and line.lstrip().startswith(b'{"'):
+            list_problem(self.table.problems, number, CUT_OFF)
+        elif line.strip():
+            first = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first, number)
 
     def finish(self) -> None:
         """Add the spans of what nothing has followed."""
@@ -228,7 +207,7 @@ class _Stream:
             if self._repeats_last(pieces[0]):
                 return len(pieces)
         self._agent_types.update((spawn.call_id, spawn.agent_type) for spawn in entry.spawns)
-        self.maker.add(entry, self._thread(caller))
+        self.add(entry, self._thread(caller))
         if caller is None:
             self.task = self.task or entry.task
             if kind == "assistant":
@@ -239,7 +218,7 @@ class _Stream:
         """Remember the last text of the agent, which a result repeats."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
-                self._last_message = (hash_of(piece.text), len(self._table) - offset)
+                self._last_message = (hash_of(piece.text), len(self.table) - offset)
                 return
 
     def _repeats_last(self, result: Piece) -> bool:
@@ -252,7 +231,7 @@ class _Stream:
         if last is None or last[0] != hash_of(result.text):
             return False
         if failed:
-            self._table.set_status(last[1], SpanStatus.ERROR)
+            self.table.set_status(last[1], SpanStatus.ERROR)
         return True
 
     def _thread(self, caller: str | None) -> AgentThread:
@@ -284,4 +263,4 @@ class _Stream:
 
     def _add_lines(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
         first, last = lines
-        self.maker.add(Entry(first, (piece,)), self._thread(caller), last)
+        self.add(Entry(first, (piece,)), self._thread(caller), last)
