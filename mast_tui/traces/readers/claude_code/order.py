@@ -15,9 +15,10 @@ user go back to the very beginning.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from mast_tui.traces.readers.claude_code.records import Entry, RecordKind, Spawn
@@ -40,11 +41,10 @@ class SubAgent:
         """The line of its first record."""
         return self.entries[0].line
 
-    @property
     def thread(self) -> AgentThread:
-        """The thread of its records."""
+        """Return the thread of its records."""
         if self.spawn is None:
-            return AgentThread.of_sub_agent(self.id, None)
+            return AgentThread.of_sub_agent(self.id)
         return AgentThread.of_sub_agent(self.id, self.spawn.agent_type, self.spawn.call_id)
 
 
@@ -72,25 +72,21 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[Entry]) -> N
         agents: The sub-agents by id.
         entries: All records of the file.
     """
-    spawns: dict[str, Spawn] = {}
-    by_prompt: dict[int | None, deque[Spawn]] = {}
-    for entry in entries:
-        for spawn in entry.spawns:
-            spawns[spawn.call_id] = spawn
-            if spawn.prompt is not None:
-                by_prompt.setdefault(spawn.prompt, deque()).append(spawn)
+    spawns = {spawn.call_id: spawn for entry in entries for spawn in entry.spawns}
     for entry in entries:
         agent = next((agents[name] for name in entry.sub_agents if name in agents), None)
         if agent is not None and agent.spawn is None:
-            calls = (spawns[call_id] for call_id in entry.results if call_id in spawns)
-            agent.spawn = next(calls, None)
+            agent.spawn = next(filter(None, map(spawns.get, entry.results)), None)
     assigned = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
+    by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
+    for entry in entries:
+        for spawn in entry.spawns:
+            if spawn.prompt is not None and spawn.call_id not in assigned:
+                by_prompt[spawn.prompt].append(spawn)
     for agent in agents.values():
-        candidates = by_prompt.get(agent.entries[0].prompt)
-        while candidates and agent.spawn is None:
-            spawn = candidates.popleft()
-            if spawn.call_id not in assigned:
-                agent.spawn = spawn
+        candidates = by_prompt[agent.entries[0].prompt]
+        if candidates and agent.spawn is None:
+            agent.spawn = candidates.popleft()
 
 
 def in_reading_order(
@@ -103,10 +99,15 @@ def in_reading_order(
         thread: That thread.
         agents: The sub-agents by id.
     """
-    waiting = _by_result(agents, entries)
-    awaited = {agent.id for listed in waiting.values() for agent in listed}
+    of_agents = (agent.entries for agent in agents.values())
+    results = {call_id for entry in chain(entries, *of_agents) for call_id in entry.results}
+    waiting: defaultdict[str, list[SubAgent]] = defaultdict(list)
     items: list[Entry | SubAgent] = [*entries]
-    items += [agent for agent in agents.values() if agent.id not in awaited]
+    for agent in agents.values():
+        if agent.spawn is not None and agent.spawn.call_id in results:
+            waiting[agent.spawn.call_id].append(agent)
+        else:
+            items.append(agent)
     items.sort(key=lambda item: item.line)
     items += agents.values()  # where the result that would begin them is read nowhere
     # A stack, because sub-agents may be nested more deeply than Python calls.
@@ -117,34 +118,15 @@ def in_reading_order(
         if isinstance(item, SubAgent):
             if item.id not in begun:
                 begun.add(item.id)
-                stack += [(entry, item.thread) for entry in reversed(item.entries)]
+                agent_thread = item.thread()
+                stack += [(entry, agent_thread) for entry in reversed(item.entries)]
             continue
-        spawned = [
-            agent
-            for call_id in item.results
-            for agent in waiting.get(call_id, ())
-            if agent.id not in begun
-        ]
-        if spawned:
+        started = [agent for call_id in item.results for agent in waiting.pop(call_id, ())]
+        if started:
             stack.append((item, item_thread))
-            stack += [(agent, item_thread) for agent in reversed(spawned)]
+            stack += [(agent, item_thread) for agent in reversed(started)]
         else:
             yield item, item_thread
-
-
-def _by_result(
-    agents: Mapping[str, SubAgent], entries: Sequence[Entry]
-) -> dict[str, list[SubAgent]]:
-    """Return the sub-agents that were started by each call that has a result."""
-    of_agents = (entry for agent in agents.values() for entry in agent.entries)
-    results = {
-        call_id for listed in (entries, of_agents) for entry in listed for call_id in entry.results
-    }
-    waiting: dict[str, list[SubAgent]] = {}
-    for agent in agents.values():
-        if agent.spawn is not None and agent.spawn.call_id in results:
-            waiting.setdefault(agent.spawn.call_id, []).append(agent)
-    return waiting
 
 
 def abandoned_branches(entries: Sequence[Entry], tip: str | None) -> list[list[Entry]]:
@@ -155,43 +137,55 @@ def abandoned_branches(entries: Sequence[Entry], tip: str | None) -> list[list[E
         tip: The record that the file itself calls the end of the conversation.
     """
     parents = _parents(entries, tip)
-    children: list[list[int]] = [[] for _ in (*entries, _ROOT)]
+    children: list[list[int]] = [[] for _ in (*parents, _ROOT)]
     for index, parent in enumerate(parents):
-        if parent is not None:
-            children[parent].append(index)
-    openings = _openings(entries, children)
+        children[parent].append(index)
+    # Records that follow one another in a circle are not among the root's descendants.
+    connected = list(_descendants(children, _ROOT))[1:]
+    openings = [entry.kind for entry in entries]
+    for index in reversed(connected):
+        if openings[index] is RecordKind.NOTE:
+            openings[index] = max(
+                (openings[child] for child in children[index]), default=RecordKind.NOTE
+            )
     prompts: list[int] = []
-    for parent, child in _way_to_last(entries, parents):
-        if openings[child] is RecordKind.PROMPT:
-            for sibling in children[parent]:
-                if sibling != child and openings[sibling] is RecordKind.PROMPT:
+    talk = (index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE)
+    index = max(talk, default=_ROOT)
+    if index not in set(connected):
+        return []
+    while index != _ROOT:
+        if openings[index] is RecordKind.PROMPT:
+            for sibling in children[parents[index]]:
+                if sibling != index and openings[sibling] is RecordKind.PROMPT:
                     prompts += _first_prompts(entries, children, sibling)
+        index = parents[index]
     return [
         [entries[index] for index in sorted(_descendants(children, prompt))]
         for prompt in sorted(prompts)
     ]
 
 
-def _parents(entries: Sequence[Entry], tip: str | None) -> list[int | None]:
-    """Return the index of each record's parent; None for a record that follows itself."""
+def _parents(entries: Sequence[Entry], tip: str | None) -> list[int]:
+    """Return the index of the record that each one follows."""
     indices: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
         indices.setdefault(entry.uuid, index)
     restarted = _has_restarted(entries, indices, tip)
-    parents: list[int | None] = []
+    parents: list[int] = []
     for index, entry in enumerate(entries):
         parent = indices.get(entry.parent)
         if parent is None or entry.parent == entry.uuid:
             begins = restarted and entry.is_root and entry.kind is RecordKind.PROMPT
-            parent = _ROOT if index == 0 or begins else index - 1
+            parent = _ROOT if begins else index - 1
         parents.append(parent)
-    _cut_circles(parents)
     return parents
 
 
-def _has_restarted(entries: Sequence[Entry], indices: dict[str | None, int], tip: object) -> bool:
+def _has_restarted(
+    entries: Sequence[Entry], indices: Mapping[str | None, int], tip: str | None
+) -> bool:
     """Tell whether the conversation that leads to the tip began with a prompt after others."""
-    index = indices.get(tip) if isinstance(tip, str) else None
+    index = indices.get(tip)
     passed: set[int] = set()
     while index is not None and index not in passed:
         passed.add(index)
@@ -200,44 +194,6 @@ def _has_restarted(entries: Sequence[Entry], indices: dict[str | None, int], tip
             return index > 0 and entry.kind is RecordKind.PROMPT
         index = indices.get(entry.parent)
     return False
-
-
-def _cut_circles(parents: list[int | None]) -> None:
-    """Take the parent from one record of each circle."""
-    sound: set[int | None] = {_ROOT, None}
-    for start in range(len(parents)):
-        walked: set[int | None] = set()
-        index: int | None = start
-        while index is not None and index not in sound and index not in walked:
-            walked.add(index)
-            index = parents[index]
-        if index is not None and index in walked:
-            parents[index] = None
-        sound |= walked
-
-
-def _way_to_last(entries: Sequence[Entry], parents: Sequence[int | None]) -> list[tuple[int, int]]:
-    """Return the steps from the root to the last record that is no note, as parent and child."""
-    talk = (index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE)
-    index: int | None = max(talk, default=None)
-    way: list[tuple[int, int]] = []
-    while index is not None and index != _ROOT:
-        parent = parents[index]
-        if parent is None:
-            return []
-        way.append((parent, index))
-        index = parent
-    return way
-
-
-def _openings(entries: Sequence[Entry], children: Sequence[Sequence[int]]) -> list[RecordKind]:
-    """Return for each record the kind that it begins with; for a note that of what follows it."""
-    openings = [entry.kind for entry in entries]
-    for index in reversed(list(_descendants(children, _ROOT))):
-        if index != _ROOT and openings[index] is RecordKind.NOTE:
-            following = (openings[child] for child in children[index])
-            openings[index] = max(following, default=RecordKind.NOTE)
-    return openings
 
 
 def _descendants(children: Sequence[Sequence[int]], start: int) -> Iterator[int]:

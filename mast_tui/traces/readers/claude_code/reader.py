@@ -30,7 +30,6 @@ from mast_tui.traces.readers.claude_code.records import (
     RecordKind,
     entry_of,
     is_gemini_shaped,
-    model_of,
     pieces_of,
     type_of,
 )
@@ -117,7 +116,7 @@ class _Session(TraceBuilder):
             self._session_id = as_text(record.get("sessionId")) or self._session_id
         if entry.uuid is not None or entry.pieces:
             self._entries.append(entry)
-        self.model = self.model or model_of(record)
+        self.model = self.model or entry.model
         self.version = self.version or as_text(record.get("version"))
 
     def finish(self) -> None:

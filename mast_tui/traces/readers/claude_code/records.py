@@ -123,25 +123,18 @@ def _piece(
     return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
 
 
-def system_pieces(record: Fields) -> list[Piece]:
-    """Return what the program reports: a compaction, a hook, a failed request, a command."""
-    subtype = as_text(record.get("subtype"))
-    if subtype in _SYSTEM_BOOKKEEPING:
+def note_pieces(record: Fields) -> list[Piece]:
+    """Return what the program reports: a compaction, a hook, a failed request, a summary."""
+    name = as_text(record.get("subtype")) or type_of(record)
+    if name in _SYSTEM_BOOKKEEPING:
         return []
-    failed = subtype == "api_error" or record.get("level") == "error"
-    text = as_text(record.get("content")) or _content_of(record)
+    failed = name == "api_error" or record.get("level") == "error"
+    content = {field: value for field, value in record.items() if field not in _ENVELOPE}
+    text = as_text(record.get("summary" if name == "summary" else "content"))
+    if text is None:
+        text = dump_text(content) if content else as_text(record.get("subtype")) or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    return [_piece(SpanKind.LOG, Role.SYSTEM, text, name=subtype or "system", status=status)]
-
-
-def _summary_pieces(record: Fields) -> list[Piece]:
-    text = as_text(record.get("summary")) or _content_of(record)
-    return [_piece(SpanKind.LOG, Role.SYSTEM, text, name="summary")]
-
-
-def _content_of(record: Fields) -> str:
-    content = {name: value for name, value in record.items() if name not in _ENVELOPE}
-    return dump_text(content) if content else as_text(record.get("subtype")) or ""
+    return [_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]
 
 
 def _attachment_pieces(record: Fields) -> list[Piece]:
@@ -186,8 +179,8 @@ def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
 _MAKERS: Final[Mapping[str, Callable[[Fields], Sequence[Piece] | Iterator[Piece]]]] = {
     "user": partial(_message_pieces, kind="user"),
     "assistant": partial(_message_pieces, kind="assistant"),
-    "system": system_pieces,
-    "summary": _summary_pieces,
+    "system": note_pieces,
+    "summary": note_pieces,
     "attachment": _attachment_pieces,
 }
 
@@ -300,24 +293,11 @@ class Spawn(NamedTuple):
 class Entry:
     """One record without its texts.
 
-    Attributes:
-        line: The line that it is on.
-        pieces: Its pieces without their texts.
-        offset: The number of pieces before it on its line.
-        kind: The part that it has in the session.
-        uuid: Its id.
-        parent: The id of the record that it names as its parent, or follows after a compaction.
-        is_root: Whether it names no parent.
-        is_sidechain: Whether it is of a sub-agent.
-        agent_id: The id of that sub-agent.
-        time: The time of writing, in Unix seconds.
-        response: The id of the model call that it is part of.
-        tokens: The tokens of that call so far.
-        task: The beginning of the user's request.
-        prompt: The hash of the prompt, of a sub-agent's message in the user's name.
-        spawns: The calls that start sub-agents.
-        results: The ids of the calls whose results it brings.
-        sub_agents: The ids of the sub-agent whose result it brings, the surest first.
+    ``offset`` is the number of pieces before its own on its line. ``parent`` is the id of the
+    record that it follows; ``is_root`` marks one that names none. ``response`` is the id of the
+    model call that it is part of, ``task`` the beginning of a user's request. ``prompt`` is the
+    hash of a sub-agent's prompt. ``results`` are the ids of the calls whose results it brings, and
+    ``sub_agents`` the ids of the sub-agent whose result that is, the surest first.
     """
 
     line: int
@@ -330,6 +310,7 @@ class Entry:
     is_sidechain: bool = False
     agent_id: str | None = None
     time: float | None = None
+    model: str | None = None
     response: str | None = None
     tokens: Tokens | None = None
     task: str | None = None
@@ -351,13 +332,13 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
         record: The record.
         line: The line that it is on.
         pieces: Its pieces.
-        offset: The number of pieces before it on its line.
+        offset: The number of pieces before its own on that line.
     """
-    record_type = type_of(record)
+    kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
     entry = Entry(
         line,
-        tuple(without_text(piece) for piece in pieces),
+        tuple(replace(piece, text="") for piece in pieces),
         offset,
         uuid=as_text(record.get("uuid")),
         parent=parent or as_text(record.get("logicalParentUuid")),
@@ -366,30 +347,34 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
         agent_id=as_text(record.get("agentId")),
         time=unix_seconds(record.get("timestamp")),
     )
-    if record_type == "assistant":
+    if kind == "assistant":
         message = fields_of(record.get("message"))
         entry.kind = RecordKind.REPLY
+        entry.model = model_of(message)
         entry.response = as_text(message.get("id")) or entry.key
         entry.tokens = tokens_of_message(message)
         entry.spawns = tuple(_spawns_among(pieces))
-    elif record_type == "user":
-        _describe_user_record(entry, record, pieces)
+    elif kind == "user":
+        _add_user_facts(entry, record, pieces)
     return entry
 
 
-def _describe_user_record(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> None:
+def _add_user_facts(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> None:
     results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
     if not _is_by_program(record):
         entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)
     if entry.kind is RecordKind.PROMPT:
-        asked = (piece.text for piece in pieces if piece.role is Role.USER)
-        entry.task = task_of_text(next(asked, "")) or None
+        requests = (piece.text for piece in pieces if piece.role is Role.USER)
+        entry.task = task_of_text(next(requests, "")) or None
     if entry.is_sidechain:
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
         entry.prompt = hash_of("\n".join(messages)) if messages else None
     entry.results = tuple(piece.call_id for piece in results if piece.call_id is not None)
     stated = as_text(fields_of(_outcome_of(record)).get("agentId"))
-    entry.sub_agents = tuple(filter(None, (stated, _agent_named_in(results))))
+    # Newer builds write it at the end of the result's text.
+    texts = (piece.text[max(piece.text.rfind(_AGENT_MARK), 0) :] for piece in results)
+    match = next(filter(None, map(_AGENT_ID.match, texts)), None)
+    entry.sub_agents = tuple(filter(None, (stated, match and match[1])))
 
 
 def _kind_of_user_text(pieces: Sequence[Piece]) -> RecordKind:
@@ -397,20 +382,10 @@ def _kind_of_user_text(pieces: Sequence[Piece]) -> RecordKind:
         return RecordKind.REPLY  # a teammate's message
     for piece in pieces:
         text = piece.text.lstrip()
-        asked = piece.role is Role.USER and not text.startswith(_INTERRUPTION)
-        if asked or text.startswith(_COMMANDS):
+        is_request = piece.role is Role.USER and not text.startswith(_INTERRUPTION)
+        if is_request or text.startswith(_COMMANDS):
             return RecordKind.PROMPT
     return RecordKind.NOTE
-
-
-def _agent_named_in(results: Sequence[Piece]) -> str | None:
-    """Return the sub-agent that a result names, as newer builds write it at its end."""
-    for result in results:
-        begin = result.text.rfind(_AGENT_MARK)
-        match = _AGENT_ID.match(result.text, begin) if begin >= 0 else None
-        if match is not None:
-            return match[1]
-    return None
 
 
 def _spawns_among(pieces: Sequence[Piece]) -> Iterator[Spawn]:
@@ -422,21 +397,14 @@ def _spawns_among(pieces: Sequence[Piece]) -> Iterator[Spawn]:
             yield Spawn(piece.call_id, None if prompt is None else hash_of(prompt), agent_type)
 
 
-def without_text(piece: Piece) -> Piece:
-    """Return the piece with an empty text."""
-    return replace(piece, text="")
-
-
 def hash_of(text: str) -> int:
     """Return a number by which texts are compared that are not kept."""
     return hash(text.strip())
 
 
-def model_of(record: Fields) -> str | None:
-    """Return the model that wrote an assistant's message."""
-    if type_of(record) != "assistant":
-        return None
-    model = as_text(fields_of(record.get("message")).get("model"))
+def model_of(message: Fields) -> str | None:
+    """Return the model that wrote a message."""
+    model = as_text(message.get("model"))
     return None if model == SYNTHETIC_MODEL else model
 
 

@@ -24,13 +24,9 @@ _READ_AT_ONCE: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class AgentThread:
-    """The thread of an agent or a sub-agent, with the names that its spans have.
+    """The thread of an agent, prompted by ``asker``; ``call_id`` is the call that started it.
 
-    Attributes:
-        prefix: The beginning of its keys.
-        agent: The agent.
-        asker: The agent or user who prompts it.
-        call_id: The call that started it.
+    The keys of its spans begin with ``prefix``.
     """
 
     prefix: str = ""
@@ -40,7 +36,7 @@ class AgentThread:
 
     @classmethod
     def of_sub_agent(
-        cls, agent_id: str, agent_type: str | None, call_id: str | None = None
+        cls, agent_id: str, agent_type: str | None = None, call_id: str | None = None
     ) -> AgentThread:
         """Return the thread of a sub-agent.
 

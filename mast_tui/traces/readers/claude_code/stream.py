@@ -23,9 +23,8 @@ from mast_tui.traces.readers.claude_code.records import (
     Entry,
     entry_of,
     hash_of,
-    model_of,
+    note_pieces,
     pieces_of,
-    system_pieces,
     type_of,
 )
 from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
@@ -90,7 +89,7 @@ def _pieces_of(record: Fields) -> list[Piece]:
         return [_result_piece(record)]
     if kind == "system":
         subtype = as_text(record.get("subtype"))
-        return [] if subtype in _SYSTEM_BOOKKEEPING else system_pieces(record)
+        return [] if subtype in _SYSTEM_BOOKKEEPING else note_pieces(record)
     return pieces_of(record)
 
 
@@ -198,7 +197,7 @@ class _Stream(TraceBuilder):
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
             self.version = text_in(record, "claude_code_version", "version")
-        self.model = self.model or model_of(record)
+        self.model = self.model or entry.model
         kind = type_of(record)
         if kind == "assistant":
             self._partial.pop(caller, None)

@@ -272,10 +272,7 @@ def _claude_turn(record: Fields) -> Turn | None:
     pieces = tuple(map(_with_pointer, claude.pieces_of(record)))
     message = fields_of(record.get("message"))
     tokens = claude.tokens_of_message(message) if pieces else None
-    model = name_in(message, "model")
-    return Turn(
-        pieces, record_time(record), tokens, None if model == claude.SYNTHETIC_MODEL else model
-    )
+    return Turn(pieces, record_time(record), tokens, claude.model_of(message))
 
 
 def _with_pointer(piece: Piece) -> Piece:
