@@ -121,7 +121,12 @@ def in_reading_order(
                 agent_thread = item.thread()
                 stack += [(entry, agent_thread) for entry in reversed(item.entries)]
             continue
-        started = [agent for call_id in item.results for agent in waiting.pop(call_id, ())]
+        started = [
+            agent
+            for call_id in item.results
+            for agent in waiting.get(call_id, ())
+            if agent.id not in begun
+        ]
         if started:
             stack.append((item, item_thread))
             stack += [(agent, item_thread) for agent in reversed(started)]

@@ -346,6 +346,11 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
         is_sidechain=record.get("isSidechain") is True,
         agent_id=as_text(record.get("agentId")),
         time=unix_seconds(record.get("timestamp")),
+        results=tuple(
+            piece.call_id
+            for piece in pieces
+            if piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None
+        ),
     )
     if kind == "assistant":
         message = fields_of(record.get("message"))
@@ -369,7 +374,6 @@ def _add_user_facts(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> No
     if entry.is_sidechain:
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
         entry.prompt = hash_of("\n".join(messages)) if messages else None
-    entry.results = tuple(piece.call_id for piece in results if piece.call_id is not None)
     stated = as_text(fields_of(_outcome_of(record)).get("agentId"))
     # Newer builds write it at the end of the result's text.
     texts = (piece.text[max(piece.text.rfind(_AGENT_MARK), 0) :] for piece in results)

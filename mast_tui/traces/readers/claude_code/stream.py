@@ -133,8 +133,8 @@ class _Stream(TraceBuilder):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._threads: dict[str | None, AgentThread] = {None: AgentThread()}
-        self._agent_types: dict[str, str | None] = {}
+        self._threads: dict[str, AgentThread] = {}
+        self._agent_types: dict[str, str] = {}
         self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
         self._text_lines: tuple[int, int] | None = None  # the first and the last
         self._partial: dict[str | None, tuple[int, int]] = {}  # the same by caller
@@ -205,7 +205,9 @@ class _Stream(TraceBuilder):
             self._add_partial(caller)
             if self._repeats_last(pieces[0]):
                 return len(pieces)
-        self._agent_types.update((spawn.call_id, spawn.agent_type) for spawn in entry.spawns)
+        for spawn in entry.spawns:
+            if spawn.agent_type is not None:
+                self._agent_types[spawn.call_id] = spawn.agent_type
         self.add(entry, self._thread(caller))
         if caller is None:
             self.task = self.task or entry.task
@@ -234,12 +236,11 @@ class _Stream(TraceBuilder):
         return True
 
     def _thread(self, caller: str | None) -> AgentThread:
-        thread = self._threads.get(caller)
-        if thread is None and caller is not None:
-            agent_type = self._agent_types.get(caller)
-            thread = AgentThread.of_sub_agent(caller, agent_type, caller)
-            self._threads[caller] = thread
-        return thread or AgentThread()
+        if caller is None:
+            return AgentThread()
+        agent_type = self._agent_types.get(caller)
+        new_thread = AgentThread.of_sub_agent(caller, agent_type, caller)
+        return self._threads.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
         caller = _caller(record)
