@@ -241,6 +241,11 @@ class _Run:
         return before is not None and self._has_judged(before, record)
 
     def _keep(self, look: Look) -> Progress:
+        """Keep what came of one trace, in one transaction."""
+        with self._workspace.transaction():
+            return self._keep_look(look)
+
+    def _keep_look(self, look: Look) -> Progress:
         trace_id = self._workspace.register_trace(look.record)
         suggestions = 0
         if look.problem is not None:

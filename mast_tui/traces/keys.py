@@ -50,6 +50,15 @@ class UniqueKeys:
         """How many were handed out before this one."""
         return self._taken[key]
 
+    def renumber(self, key: str, number: int) -> None:
+        """Give a key another number, because what it names was moved.
+
+        Args:
+            key: A key that was handed out.
+            number: Its new number.
+        """
+        self._taken[key] = number
+
     def find(self, key: str) -> int | None:
         """The same of a key that may never have been handed out."""
         return self._taken.get(key)

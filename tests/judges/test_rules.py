@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import pytest
 
@@ -58,88 +59,40 @@ def of(mode: str, *cases: tuple[str, Places, Builder]) -> list[object]:
     ]
 
 
+def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) -> Builder:
+    """The same steps for each value."""
+
+    def all_steps(trace: MemoryTrace) -> None:
+        for value in values:
+            steps(trace, value)
+
+    return all_steps
+
+
 def polled(values: Sequence[str], seconds: float | None = None) -> Builder:
     """The same look for each value, one every so many seconds."""
-
-    def steps(trace: MemoryTrace) -> None:
-        for turn, value in enumerate(values):
-            start = None if seconds is None else 1_000.0 + turn * seconds
-            trace.run("curl -s 'http://prom/api/v1/query?query=p95'", value, start=start)
-
-    return steps
+    look = "curl -s 'http://prom/api/v1/query?query=p95'"
+    starts = [None if seconds is None else 1_000.0 + turn * seconds for turn in range(len(values))]
+    return each(zip(values, starts, strict=True), lambda t, at: t.run(look, at[0], start=at[1]))
 
 
-def said(words: str, *names: str, agent: str = "lead") -> Builder:
+def said(words: str, *names: str) -> Builder:
     """Words with each name in them, each followed by another agent's answer."""
-
-    def steps(trace: MemoryTrace) -> None:
-        for turn, name in enumerate(names):
-            trace.say(words.format(name), agent).say(f"{name}: nothing, attempt {turn}", "reader")
-
-    return steps
+    return each(
+        names, lambda t, name: t.say(words.format(name), "lead").say(f"{name}: no", "other")
+    )
 
 
 def waited(times: int) -> Builder:
     """A change, and so many looks at whether it takes effect."""
-
-    def steps(trace: MemoryTrace) -> None:
-        trace.run("kubectl rollout restart deploy/ledger", "restarted")
-        for _ in range(times):
-            trace.run("sleep 30; kubectl get pods", PODS)
-
-    return steps
-
-
-def logged(words: str) -> Builder:
-    """Words that a log prints three times."""
-
-    def steps(trace: MemoryTrace) -> None:
-        for turn in range(3):
-            trace.say(words).log(f"copy {turn}")
-
-    return steps
-
-
-def shared_prompt(trace: MemoryTrace) -> None:
-    prompt = "You are at a company that makes software. Answer in one word, and nothing else. "
-    for _ in range(3):
-        trace.say(prompt + "Python.", "chief").say(prompt + "Done.", "clerk")
-
-
-def in_turns(trace: MemoryTrace) -> None:
-    for _ in range(3):
-        trace.run("kubectl get pods", PODS).run("kubectl get events", "none")
-
-
-def pages(trace: MemoryTrace) -> None:
-    for page in range(6):
-        trace.run(f"sed -n '{page}00,{page}99p' src/ledger.py", "    return None\n")
-
-
-def failing_change(trace: MemoryTrace) -> None:
-    for _ in range(3):
-        trace.run("kubectl apply -f ledger.yaml", "error: no such file", failed=True)
-
-
-def handed_in_again(trace: MemoryTrace) -> None:
-    for _ in range(2):
-        trace.call("submit", '{"answer": "42"}', "42").user("That is wrong. Try again.")
-
-
-def mended_argument(trace: MemoryTrace) -> None:
-    for name in ("ledger", "ledger-0"):
-        trace.run(f"kubectl get pod {name}", "Error: not found", failed=True)
+    looks = each(range(times), lambda t, _: t.run("sleep 30; kubectl get pods", PODS))
+    return lambda t: looks(t.run("kubectl rollout restart deploy/ledger", "restarted"))
 
 
 PAGE = "Address: https://a.example/p\nTitle: P\nViewport position: page {} of 3.\n===\nText"
 SCREENSHOT = " Here is a screenshot of [P](https://a.example/p). The viewport shows 30%.\nText"
-
-
-def viewed(trace: MemoryTrace) -> None:
-    for page in (1, 1, 2, 1):
-        trace.say("Open the page of the shop.", "lead").say(PAGE.format(page), "surfer")
-
-
+PROMPT = "You are at a company that makes software. Answer in one word, and nothing else. "
+LOGGED = "I look at the ledger's pods now, and then at the events of the last hour. " * 10
 ARCHIVE = "Please open the archive of 2015 and read the table of the first week of August to me."
 REPEATED = of(
     REPETITION,
@@ -149,16 +102,21 @@ REPEATED = of(
      lambda t: t.run("kubectl get pods | head -20", PODS).run("kubectl get pods 2>&1", PODS)),
     ("the same words ask for nothing new", [(6, 7)],
      lambda t: t.user("Go on.").run("ls", PODS).user("Go on.").run("ls", PODS)),
-    ("a refused answer again", [(5, 6)], handed_in_again),
-    ("a failing change again", [(4, 7)], failing_change),
+    ("a refused answer again", [(5, 6)],
+     each("ab", lambda t, _: t.call("submit", '{"answer": "42"}', "42").user("That is wrong."))),
+    ("a failing change again", [(4, 7)],
+     each("abc", lambda t, _: t.run("kubectl apply -f a.yaml", "error: no file", failed=True))),
     ("polling without a wait", [(4, 9)], polled(("2511.4", "2498.0", "2533.8", "2502.1"))),
     ("polling fast by the clock", [(4, 9)], polled(("101", "102", "103", "104"), 2.0)),
     ("waiting too often for a change", [(10, 13)], waited(5)),
     ("one agent says the same", [(4, 4), (6, 6)], said(ARCHIVE, *"abc")),
-    ("two questions in turns", [(6, 13)], in_turns),
+    ("two questions in turns", [(6, 13)],
+     each("abc", lambda t, _: t.run("kubectl get pods", PODS).run("kubectl get events", "none"))),
     ("not what lies between", [(4, 5), (8, 9)],
      lambda t: t.run("ls", PODS).run("ls", PODS).run("ps", "none").run("ls", PODS)),
-    ("the same view", [(5, 5)], viewed),
+    ("the same view", [(5, 5)],
+     each((1, 1, 2, 1), lambda t, page: t.say("Open the page of the shop.", "lead")
+          .say(PAGE.format(page), "surfer"))),
 )  # fmt: skip
 NOT_REPEATED = of(
     REPETITION,
@@ -175,17 +133,20 @@ NOT_REPEATED = of(
      lambda t: t.run("kubectl get pods", PODS).run("kubectl get deployments", PODS)),
     ("another agent", [],
      lambda t: t.run("ls", PODS).call("shell", '{"cmd": "ls"}', PODS, agent="second")),
-    ("pages of one file", [], pages),
+    ("pages of one file", [],
+     each(range(6), lambda t, n: t.run(f"sed -n '{n}00,{n}99p' src/ledger.py", "    return\n"))),
     ("waiting for a change", [], waited(3)),
     ("a pause on the clock", [], polled(("101", "102", "103", "104"), 300.0)),
     ("other names", [], said("Please ask {} what a parcel of two kilograms to Lyon costs. Tell me"
                              " the cheapest way there is.", "FedEx", "DHL", "USPS")),
     ("other codes", [], said("Look for flights from {} to Lisbon on the first of May, please. Tell"
                              " me the cheapest way there is.", "JFK", "LHR", "CDG")),
-    ("a prompt that agents share", [], shared_prompt),
+    ("a prompt that agents share", [],
+     each("abc", lambda t, _: t.say(PROMPT + "Python.", "chief").say(PROMPT + "Done.", "clerk"))),
     ("what a log prints twice", [],
-     logged("I look at the ledger's pods now, and then at the events of the last hour. " * 10)),
-    ("an argument that is mended", [], mended_argument),
+     each(range(3), lambda t, turn: t.say(LOGGED).log(f"copy {turn}"))),
+    ("an argument that is mended", [],
+     each(("a", "a-0"), lambda t, name: t.run(f"kubectl get pod {name}", "no", failed=True))),
     ("another click with the same view", [],
      lambda t: t.say("I clicked 'Next'." + SCREENSHOT).say("I clicked 'More'." + SCREENSHOT)),
 )  # fmt: skip
@@ -250,17 +211,13 @@ def opened(trace: MemoryTrace) -> MemoryTrace:
     return trace.run("kubectl patch pvc ledger-data -p '{}'", "patched")
 
 
+YES = "May I have the reason for the cancellation of {}, and a yes to go on with it?"
+WORK = each(range(9), lambda t, number: t.run(f"cat {number}", str(number)))
+
+
 def other_order(trace: MemoryTrace) -> None:
-    text = "May I have the reason for the cancellation of {}, and a yes to go on with it?"
-    trace.say(text.format("IFOYYZ"))
-    for number in range(9):
-        trace.run(f"cat {number}", str(number))
-    trace.say(text.format("NQNU5R")).say("Thank you.")
-
-
-def repeated_prompt(trace: MemoryTrace) -> None:
-    for turn in range(8):
-        trace.say(PLAN).run("kubectl get pods", PODS).run(f"echo {turn}", str(turn))
+    WORK(trace.say(YES.format("IFOYYZ")))
+    trace.say(YES.format("NQNU5R")).say("Thank you.")
 
 
 RESETS = of(
@@ -275,7 +232,9 @@ RESETS = of(
      lambda t: opened(t).say(PLAN + " The first two are done.").run("kubectl get events", "none")
      .say("No events.")),
     ("another order in the same words", [], other_order),
-    ("a prompt that the harness repeats", [], repeated_prompt),
+    ("a prompt that the harness repeats", [],
+     each(range(8), lambda t, turn: t.say(PLAN).run("kubectl get pods", PODS)
+          .run(f"echo {turn}", str(turn)))),
 )  # fmt: skip
 
 
@@ -344,10 +303,10 @@ FIXED = "The incident is fixed."
 def checked(command: str, result: str, *later: str) -> Builder:
     """A change, a look after it, further commands, and the claim that all is well."""
 
+    later_steps = each(later, lambda t, other: t.run(other))
+
     def steps(trace: MemoryTrace) -> None:
-        trace.run(RESTART, "restarted").run(command, result)
-        for other in later:
-            trace.run(other)
+        later_steps(trace.run(RESTART, "restarted").run(command, result))
         trace.say(FIXED)
 
     return steps

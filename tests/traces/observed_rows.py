@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mast_tui.traces.index.document import Step
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
@@ -36,26 +36,26 @@ def model(
     answered: Sequence[Message] = (),
     parent: str | None = None,
     **more: Any,
-) -> Row:
-    row = Row(row_id, parent, RowKind.MODEL, "chat", f"/{row_id}", start, start + 1)
+) -> SpanRow:
+    row = SpanRow(row_id, parent, RowKind.MODEL, "chat", f"/{row_id}", start, start + 1)
     return replace(row, asked=tuple(asked), answered=tuple(answered), **more)
 
 
-def tool(row_id: str, start: float, parent: str | None = None, **more: Any) -> Row:
-    row = Row(row_id, parent, RowKind.TOOL, "weather", f"/{row_id}", start, start + 1)
+def tool(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
+    row = SpanRow(row_id, parent, RowKind.TOOL, "weather", f"/{row_id}", start, start + 1)
     told: dict[str, Any] = {"input": {"city": "Bern"}, "output": "dry", **more}
     return replace(row, **told)
 
 
-def agent(row_id: str, name: str, start: float, parent: str | None = None, **more: Any) -> Row:
-    return replace(Row(row_id, parent, RowKind.AGENT, name, f"/{row_id}", start), **more)
+def agent(row_id: str, name: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
+    return replace(SpanRow(row_id, parent, RowKind.AGENT, name, f"/{row_id}", start), **more)
 
 
-def other(row_id: str, start: float, parent: str | None = None, **more: Any) -> Row:
-    return replace(Row(row_id, parent, RowKind.OTHER, row_id, f"/{row_id}", start), **more)
+def other(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
+    return replace(SpanRow(row_id, parent, RowKind.OTHER, row_id, f"/{row_id}", start), **more)
 
 
-def steps_of(*rows: Row, service: str | None = None, every_row: bool = False) -> list[Step]:
+def steps_of(*rows: SpanRow, service: str | None = None, every_row: bool = False) -> list[Step]:
     return observed_steps(rows, service=service, every_row=every_row).steps
 
 

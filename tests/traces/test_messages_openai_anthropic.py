@@ -418,3 +418,19 @@ def test_the_end_of_a_call_is_when_its_result_came(tmp_path: Path) -> None:
     assert index is not None
     call = trace.span(index)
     assert (call.start, call.end) == (1_767_225_600, 1_767_225_602.5)
+
+
+def test_a_result_that_comes_before_its_call_belongs_to_it(tmp_path: Path) -> None:
+    call = {"id": "c9", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "add"},
+        {"role": "tool", "tool_call_id": "c9", "content": "7"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "add", "content": "8"},
+    ]
+    trace = read_one(READER, write_json(tmp_path / "x.json", messages))
+    assert [(trace.span(index).key, trace.span(index).parent) for index in range(1, 4)] == [
+        ("c9:call", None),
+        ("c9:result", "c9:call"),
+        ("/3", None),
+    ]

@@ -156,3 +156,34 @@ def test_parts_as_opentelemetry_has_them(tmp_path: Path) -> None:
         ("o1:call", "tool_call", "assistant", "rain", '{\n  "q": 1\n}'),
         ("o1:result", "tool_result", "assistant", "rain", "wet"),
     ]
+
+
+def test_the_log_of_requests_in_a_google_adk_session_tells_the_prompts(tmp_path: Path) -> None:
+    def request(event: str, prompt: object) -> dict[str, object]:
+        return {"event_id": event, "model_request": {"config": {"system_instruction": prompt}}}
+
+    session = {
+        "id": "s",
+        "events": [
+            adk_event("user", {"text": "hello"}, id="e1"),
+            adk_event("looker", {"text": "hi"}, id="e2"),
+            adk_event("writer", {"text": "done"}, id="e3"),
+            adk_event("looker", {"text": "bye"}, id="e4"),
+        ],
+        "event_logs": [
+            request("e2", "You look."),
+            request("e3", {"parts": [{"text": "You write."}]}),
+            request("e4", "You look."),
+            {"event_id": "e5", "model_request": None},
+        ],
+    }
+    trace = read_one(READER, write_json(tmp_path / "x.session.json", session))
+    assert [(trace.span(index).role.value, trace.text(index)) for index in range(len(trace))] == [
+        ("system", "You look."),
+        ("user", "hello"),
+        ("agent", "hi"),
+        ("system", "You write."),
+        ("agent", "done"),
+        ("agent", "bye"),
+    ]
+    assert trace.span(1).key == "/events/0"

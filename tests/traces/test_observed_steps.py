@@ -303,3 +303,45 @@ def test_input_and_output_stand_in_for_messages() -> None:
     steps = steps_of(model("m", 1, input="Why?", output={"text": "Because."}))
     assert told(steps) == [("message", "Why?"), ("message", "Because.")]
     assert [step.role for step in steps] == [Role.USER, Role.AGENT]
+
+
+def test_a_result_that_comes_before_its_call_belongs_to_it() -> None:
+    early = steps_of(model("m1", 1, [QUESTION, result(), call()], [ANSWER]))
+    assert [(step.key, step.parent) for step in early] == [
+        ("m1/asked/0", None),
+        ("c1:call", None),
+        ("c1:result", "c1:call"),
+        ("m1/answered/0", None),
+    ]
+
+
+def test_a_tool_whose_row_begins_before_the_answer_that_asks_for_it_is_called_once() -> None:
+    steps = steps_of(
+        tool("t1", 1, call_id="c1"),
+        model("m1", 2, [QUESTION], [call()], tokens=Tokens(3, 4)),
+        model("m2", 3, [QUESTION, call(), result()], [ANSWER]),
+    )
+    assert [step.key for step in steps] == [
+        "c1:call",
+        "c1:result",
+        "m1/asked/0",
+        "m2/answered/0",
+    ]
+    assert steps[0].tokens == Tokens(3, 4)
+
+
+def test_a_system_prompt_beside_the_messages_is_shown_where_no_model_tells_it() -> None:
+    told_by_model = steps_of(
+        agent("a", "Planner", 0, instructions="Be brief."),
+        model("m1", 1, [SYSTEM, QUESTION], [ANSWER], "a"),
+    )
+    told_by_agent = steps_of(
+        agent("a", "Planner", 0, instructions="Be brief."),
+        model("m1", 1, [QUESTION], [ANSWER], "a"),
+        model("m2", 2, [SYSTEM, QUESTION, ANSWER], [ANSWER], "a"),
+    )
+    prompts = [
+        [step.key for step in steps if step.role is Role.SYSTEM]
+        for steps in (told_by_model, told_by_agent)
+    ]
+    assert prompts == [["m1/asked/0"], ["a/instructions"]]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 from tests.traces.observed_rows import (
     ANSWER,
@@ -83,7 +83,7 @@ def test_rows_of_no_known_kind_are_all_shown() -> None:
 
 
 def test_who_acts_is_the_row_itself_then_the_agent_above_then_the_service() -> None:
-    def actors(*rows: Row) -> list[str]:
+    def actors(*rows: SpanRow) -> list[str]:
         return [step.agent for step in steps_of(*rows, service="shop") if step.key.startswith("m")]
 
     said = model("m", 1, (), [ANSWER])
@@ -125,7 +125,7 @@ _MESSAGES = st.sampled_from(
     [SYSTEM, QUESTION, ANSWER, call(), call(call_id=None), result(), result(call_id=None)]
 )
 _ROWS = st.builds(
-    lambda number, kind, parent, start, asked, answered, speaks: Row(
+    lambda number, kind, parent, start, asked, answered, speaks: SpanRow(
         f"r{number}",
         None if parent is None else f"r{parent}",
         kind,
@@ -150,7 +150,7 @@ _ROWS = st.builds(
 
 @settings(max_examples=60)
 @given(st.lists(_ROWS, max_size=8), st.booleans())
-def test_whatever_the_rows_the_timeline_is_sound(rows: list[Row], every_row: bool) -> None:
+def test_whatever_the_rows_the_timeline_is_sound(rows: list[SpanRow], every_row: bool) -> None:
     first = observed_steps(rows, every_row=every_row).steps
     again = observed_steps(rows, every_row=every_row).steps
     assert first == again

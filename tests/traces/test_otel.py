@@ -409,3 +409,26 @@ def test_a_call_that_was_recorded_without_arguments_has_those_of_the_tool_that_r
         ("c1:result", "none found"),
     ]
     assert trace.span(1).preview == "of=kettle"
+
+
+def test_named_groups_of_spans_are_a_trace_each(tmp_path: Path) -> None:
+    """Phoenix's fixtures keep the spans of several traces under names."""
+
+    def group(number: int) -> list[dict[str, object]]:
+        return [
+            {
+                "name": "chat",
+                "context": {"trace_id": f"{number:032x}", "span_id": f"{number:016x}"},
+                "span_kind": "LLM",
+                "status_code": "OK",
+                "start_time": "2026-03-01T09:00:00Z",
+                "attributes": {"input.value": f"question {number}", "output.value": "yes"},
+            }
+        ]
+
+    document = {"first_case": group(1), "note": "made", "second_case": group(2), "empty": []}
+    report = read_file(READER, write_json(tmp_path / "groups.json", document))
+    assert report.format == "phoenix"
+    assert not report.problems
+    assert [trace.text(0) for trace in report.traces] == ["question 1", "question 2"]
+    assert [trace.span(0).place for trace in report.traces] == ["/first_case/0", "/second_case/0"]

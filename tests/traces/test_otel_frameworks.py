@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.traces.readers.otel.reader import READER
 from tests.traces.checks import read_one, write_json
 
@@ -180,3 +182,250 @@ def test_objects_behind_each_other_are_no_damage(tmp_path: Path) -> None:
     assert not source.damage
     assert not report.problems
     assert [len(trace) for trace in report.traces] == [2]
+
+
+QUESTION = "Which tram goes to the harbour on a Sunday morning?"
+PROMPT = "Answer in one sentence and name your source."
+FOUND = "line 7, every 20 minutes from 8 o'clock on"
+ANSWER = "Line 7 goes to the harbour, by the timetable."
+STRANDS_USER: list[object] = [{"text": QUESTION}]
+STRANDS_CALL = {"toolUseId": "u1", "name": "timetable", "input": {"stop": "harbour"}}
+STRANDS_RESULT = {"toolUseId": "u1", "status": "error", "content": [{"text": FOUND}]}
+
+
+def _event(name: str, **attributes: object) -> dict[str, object]:
+    values = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in attributes.items()
+    }
+    return {"name": name, "attributes": values}
+
+
+def _strands_events() -> list[list[dict[str, object]]]:
+    """The events of an agent's, a model's, a tool's and a second model's span."""
+    user = _event("gen_ai.user.message", content=STRANDS_USER)
+    call = [{"text": "I look it up."}, {"toolUse": STRANDS_CALL}]
+    history = [
+        _event("gen_ai.system.message", content=[{"text": PROMPT}]),
+        user,
+        _event("gen_ai.assistant.message", content=call),
+        _event("gen_ai.tool.message", content=[{"toolResult": STRANDS_RESULT}]),
+    ]
+    return [
+        [user, _event("gen_ai.choice", message=ANSWER)],
+        [*history[:2], _event("gen_ai.choice", message=call, finish_reason="tool_use")],
+        [
+            _event("gen_ai.tool.message", role="tool", content=STRANDS_CALL["input"], id="u1"),
+            _event("gen_ai.choice", message=STRANDS_RESULT["content"], id="u1"),
+        ],
+        [*history, _event("gen_ai.choice", message=[{"text": ANSWER}])],
+    ]
+
+
+def _strands_details() -> list[list[dict[str, object]]]:
+    """The same in the form of one event with messages made of parts."""
+    name = "gen_ai.client.inference.operation.details"
+
+    def details(kind: str, *messages: object) -> dict[str, object]:
+        return {"name": name, "attributes": {f"gen_ai.{kind}": json.dumps(list(messages))}}
+
+    user = {"role": "user", "parts": [{"type": "text", "content": QUESTION}]}
+    call = {
+        "type": "tool_call",
+        "id": "u1",
+        "name": "timetable",
+        "arguments": STRANDS_CALL["input"],
+    }
+    made = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "I look it up."}, call],
+    }
+    response = {"type": "tool_call_response", "id": "u1", "response": STRANDS_RESULT["content"]}
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}
+    system = details("system_instructions", {"type": "text", "content": PROMPT})
+    result = {"role": "user", "parts": [response]}
+    return [
+        [details("input.messages", user), details("output.messages", answer)],
+        [system, details("input.messages", user), details("output.messages", made)],
+        [
+            details("input.messages", {"role": "tool", "parts": [call]}),
+            details("output.messages", {"role": "tool", "parts": [response]}),
+        ],
+        [system, details("input.messages", user, made, result), details("output.messages", answer)],
+    ]
+
+
+@pytest.mark.parametrize("events", [_strands_events, _strands_details])
+@pytest.mark.parametrize("told_in_history_only", [False, True])
+def test_strands_tells_messages_in_events(
+    events: Callable[[], list[list[dict[str, object]]]],
+    told_in_history_only: bool,
+    tmp_path: Path,
+) -> None:
+    agent, first, tool, second = events()
+    named = {"gen_ai.tool.name": "timetable", "gen_ai.tool.call.id": "u1"}
+    cycle = {"gen_ai.operation.name": "execute_event_loop_cycle", "event_loop.cycle_id": "1"}
+    result = _event(
+        "gen_ai.choice", message="x", **{"tool.result": [{"toolResult": STRANDS_RESULT}]}
+    )
+    spans = [
+        span(
+            1, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "guide"}, events=agent
+        ),
+        span(2, cycle, events=[agent[0], result], parent_id=f"{1:016x}"),
+        span(3, {"gen_ai.operation.name": "chat"}, events=first, parent_id=f"{2:016x}"),
+        span(
+            4,
+            {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.status": "error", **named},
+            events=tool,
+            parent_id=f"{2:016x}",
+        ),
+        span(5, {"gen_ai.operation.name": "chat"}, events=second, parent_id=f"{1:016x}"),
+    ]
+    if told_in_history_only:
+        del spans[3]
+    trace = read_one(READER, write_json(tmp_path / "spans.json", spans))
+    assert shown(trace) == [
+        ("log", "guide", "agent guide begins"),
+        ("message", None, PROMPT),
+        ("message", None, QUESTION),
+        ("message", None, "I look it up."),
+        ("tool_call", "timetable", '{\n  "stop": "harbour"\n}'),
+        ("tool_result", "timetable", FOUND),
+        ("message", None, ANSWER),
+    ]
+    spans_shown = [trace.span(index) for index in range(len(trace))]
+    assert spans_shown[5].parent == spans_shown[4].key
+    if events is _strands_events or not told_in_history_only:
+        assert spans_shown[5].status is SpanStatus.ERROR
+
+
+CALL_TEXT = json.dumps(
+    [{"id": "c1", "type": "function", "function": {"name": "greet", "arguments": '{"who": "Bo"}'}}]
+)
+GREETING = {"role": "user", "parts": [{"type": "text", "content": "Greet Bo."}]}
+GOOGLE_USER = {"role": "user", "parts": [{"text": "Greet Bo."}]}
+GOOGLE_CALL = {
+    "role": "model",
+    "parts": [{"function_call": {"name": "greet", "args": {"who": "Bo"}}}],
+}
+
+
+def _prompts(*messages: tuple[str, str]) -> dict[str, object]:
+    return {
+        f"gen_ai.prompt.{number}.{field}": value
+        for number, message in enumerate(messages)
+        for field, value in zip(("role", "content"), message, strict=True)
+    }
+
+
+def _adk(config: object, contents: Sequence[object], content: object) -> dict[str, object]:
+    request = {"model": "g", "config": config, "contents": contents}
+    return {
+        "gcp.vertex.agent.llm_request": json.dumps(request),
+        "gcp.vertex.agent.llm_response": json.dumps({"content": content}),
+    }
+
+
+FRAMEWORKS: dict[str, list[dict[str, object]]] = {
+    "LlamaIndex": [
+        span(
+            1,
+            {
+                "openinference.span.kind": "LLM",
+                "input.value": json.dumps({"args": ["Greet Bo."]}),
+                "output.value": "Done.",
+            },
+        )
+    ],
+    "Koog": [
+        span(
+            1,
+            {
+                "gen_ai.operation.name": "chat",
+                **_prompts(("user", "Greet Bo.")),
+                "gen_ai.completion.0.role": "assistant",
+                "gen_ai.completion.0.content": CALL_TEXT,
+            },
+        ),
+        span(
+            2,
+            {"gen_ai.tool.name": "greet", "gen_ai.tool.call.id": "c1", "output.value": "Hello Bo!"},
+        ),
+        span(
+            3,
+            {
+                "gen_ai.operation.name": "chat",
+                **_prompts(("user", "Greet Bo."), ("tool", CALL_TEXT), ("tool", "Hello Bo!")),
+                "gen_ai.completion.0.role": "assistant",
+                "gen_ai.completion.0.content": "Done.",
+            },
+        ),
+    ],
+    "Agent Framework": [
+        span(
+            1,
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be kind."}]),
+            },
+        ),
+        span(
+            2,
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.input.messages": json.dumps([GREETING]),
+                "gen_ai.output.messages": json.dumps(
+                    [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]
+                ),
+            },
+            parent_id=f"{1:016x}",
+        ),
+    ],
+    "Google ADK": [
+        span(1, _adk({"system_instruction": "Be kind."}, [GOOGLE_USER], GOOGLE_CALL)),
+        span(
+            2,
+            {
+                "openinference.span.kind": "TOOL",
+                "tool.name": "greet",
+                "gen_ai.tool.call.id": "adk-1",
+                "input.value": '{"who": "Bo"}',
+                "output.value": json.dumps(
+                    {"id": "adk-1", "name": "greet", "response": "Hello Bo!"}
+                ),
+            },
+        ),
+        span(
+            3,
+            _adk(
+                {"system_instruction": {"parts": [{"text": "Be kind."}]}},
+                [GOOGLE_USER, GOOGLE_CALL],
+                {"role": "model", "parts": [{"text": "Done."}]},
+            ),
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_each_framework_tells_calls_results_and_prompts_once(
+    framework: str, tmp_path: Path
+) -> None:
+    trace = read_one(READER, write_json(tmp_path / "spans.json", FRAMEWORKS[framework]))
+    expected = [
+        ("message", None, "Be kind."),
+        ("message", None, "Greet Bo."),
+        ("tool_call", "greet", '{"who":"Bo"}'),
+        ("tool_result", "greet", "Hello Bo!"),
+        ("message", None, "Done."),
+    ]
+    if framework in ("LlamaIndex", "Koog"):
+        del expected[0]
+    if framework in ("LlamaIndex", "Agent Framework"):
+        expected = [row for row in expected if row[0] == "message"]
+    told = [row for row in shown(trace) if row[0] != "log"]
+    assert [
+        (kind, name, "".join(text.split()) if kind == "tool_call" else text)
+        for kind, name, text in told
+    ] == expected

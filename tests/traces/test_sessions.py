@@ -152,7 +152,8 @@ def test_records_without_lines_of_their_own_are_read(tmp_path: Path, indent: int
     assert not isinstance(QWEN.content, Mapping)
     path = tmp_path / "glued.jsonl"
     path.write_text("".join(json.dumps(record, indent=indent) for record in QWEN.content))
-    assert span_lines(read(path)) == QWEN.spans
+    (trace,) = read_file(path, named=True).traces
+    assert span_lines(trace) == QWEN.spans
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, SpanStatus, Trace
+from mast_tui.traces.model import FileReport, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import readers
 from mast_tui.traces.readers.vendors.reader import READER
 from tests.traces import vendor_layouts as layouts
@@ -262,3 +262,220 @@ def test_deep_nesting_is_read(tmp_path: Path) -> None:
     trace = read_one(READER, write_json(tmp_path / "a.json", run))
     assert timeline(trace)[-1] == ("message", None, "deepest")
     assert trace.identity.trace_id == "299"
+
+
+RUN = "4f0c2a9e-6a52-4d1c-9b1e-1f6f7f9a2b10"
+CHILD = "5a1d3b0f-7b63-4e2d-8c2f-2a7a8a0b3c21"
+ORDER = f"20260301T090000000001Z{RUN}"
+
+
+def _batches() -> tuple[dict[str, object], dict[str, object]]:
+    """A run whose start and end LangSmith's client sent apart; the end has no id of its own."""
+    post = {
+        "id": CHILD,
+        "trace_id": RUN,
+        "dotted_order": f"{ORDER}.20260301T090001000002Z{CHILD}",
+        "name": "ChatTest",
+        "run_type": "llm",
+        "start_time": 1_772_355_601_000,
+        "inputs": {"messages": [{"role": "user", "content": layouts.TASK}]},
+        "outputs": {},
+    }
+    patch = {
+        "trace_id": RUN,
+        "dotted_order": post["dotted_order"],
+        "end_time": 1_772_355_603_000,
+        "outputs": {
+            "choices": [{"message": {"role": "assistant", "content": layouts.ANSWER}}],
+            "usage_metadata": {"input_tokens": 11, "output_tokens": 4},
+        },
+    }
+    root: dict[str, object] = {
+        "id": RUN,
+        "trace_id": RUN,
+        "dotted_order": ORDER,
+        "name": "agent",
+        "run_type": "chain",
+    }
+    root |= {"start_time": 1_772_355_600_000, "inputs": {"question": layouts.TASK}}
+    return {"post": [root, post]}, {"patch": [patch]}
+
+
+@pytest.mark.parametrize("in_lines", [False, True])
+def test_batches_of_langsmiths_client_are_joined(in_lines: bool, tmp_path: Path) -> None:
+    first, second = _batches()
+    if in_lines:
+        path = write_json_lines(tmp_path / "batches.jsonl", first, second)
+    else:
+        path = write_json(tmp_path / "batch.json", {**first, **second})
+    report = read_file(READER, path)
+    assert report.format == "langsmith"
+    assert not report.problems
+    (trace,) = report.traces
+    assert timeline(trace) == [("message", None, layouts.TASK), ("message", None, layouts.ANSWER)]
+    answer = trace.span(1)
+    assert trace.identity.trace_id == RUN
+    assert (answer.key, answer.start, answer.end) == (
+        f"{CHILD}/answered/0",
+        1_772_355_601,
+        1_772_355_603,
+    )
+    assert answer.tokens == Tokens(11, 4)
+
+
+AGENTS_TRACE = {"object": "trace", "id": "trace_1", "workflow_name": "Rail desk", "metadata": None}
+
+
+def _agents_span(number: int, parent: int | None, **more: object) -> dict[str, object]:
+    error = more.pop("error", None)
+    return {
+        "object": "trace.span",
+        "id": f"span_{number}",
+        "trace_id": "trace_1",
+        "parent_id": None if parent is None else f"span_{parent}",
+        "started_at": f"2026-03-01T09:00:{number:02}.000000+00:00",
+        "ended_at": f"2026-03-01T09:00:{number + 1:02}.000000+00:00",
+        "span_data": more,
+        "error": error,
+    }
+
+
+AGENTS_SPANS = [
+    _agents_span(1, None, type="agent", name="Clerk", handoffs=["Driver"], tools=["temperature"]),
+    _agents_span(
+        2,
+        1,
+        type="generation",
+        model="gpt-test",
+        input=layouts.OPENAI[:2],
+        output=[layouts.OPENAI[2]],
+        usage={"input_tokens": 20, "output_tokens": 5},
+    ),
+    _agents_span(
+        3, 1, type="function", name="temperature", input='{"city": "Rome"}', output=layouts.FOUND
+    ),
+    _agents_span(
+        4,
+        1,
+        type="function",
+        name="temperature",
+        input='{"city": "Oslo"}',
+        error={"message": layouts.FAILURE, "data": {}},
+    ),
+    _agents_span(8, 1, type="custom", name="turn", data={"sdk_span_type": "turn", "turn": 1}),
+    _agents_span(5, 1, type="handoff", from_agent="Clerk", to_agent="Driver"),
+    _agents_span(
+        6,
+        1,
+        type="guardrail",
+        name="polite",
+        triggered=True,
+        error={"message": "tripwire", "data": None},
+    ),
+    _agents_span(
+        7,
+        1,
+        type="response",
+        response_id="resp_1",
+        input=layouts.OPENAI[:5],
+        response={
+            "object": "response",
+            "model": "gpt-test",
+            "output": [{"type": "message", "role": "assistant", "content": layouts.ANSWER}],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("layout", ["lines", "list", "spans", "batch"])
+def test_traces_of_openais_agents_sdk(layout: str, tmp_path: Path) -> None:
+    records = [AGENTS_TRACE, *AGENTS_SPANS]
+    documents: dict[str, object] = {
+        "list": records,
+        "spans": {**AGENTS_TRACE, "spans": AGENTS_SPANS},
+        "batch": {"data": records},
+    }
+    path = tmp_path / "trace.json"
+    if layout == "lines":
+        write_json_lines(path, *records)
+    else:
+        write_json(path, documents[layout])
+    report = read_file(READER, path)
+    assert report.format == "openai-agents"
+    assert not report.problems
+    (trace,) = report.traces
+    assert with_plain_braces(timeline(trace)) == [
+        ("log", "Clerk", "agent Clerk begins"),
+        *EXPECTED[:6],
+        ("log", "handoff", "from_agent: Clerk to_agent: Driver"),
+        ("log", "polite", "name: polite triggered: true tripwire"),
+        EXPECTED[6],
+    ]
+    spans = [trace.span(index) for index in range(len(trace))]
+    assert [span.key for span in spans if span.status is SpanStatus.ERROR] == ["span_4", "span_6"]
+    assert (trace.meta.system, trace.meta.model) == ("Rail desk", "gpt-test")
+    assert trace.identity.trace_id == "trace_1"
+
+
+ROOT = {"id": RUN, "trace_id": RUN, "dotted_order": ORDER, "name": "agent", "run_type": "chain"}
+MODEL_RUN = {
+    "id": CHILD,
+    "parent_run_id": RUN,
+    "trace_id": RUN,
+    "name": "ChatTest",
+    "run_type": "llm",
+    "inputs": {"messages": [{"role": "user", "content": layouts.TASK}]},
+    "outputs": {"choices": [{"message": {"role": "assistant", "content": "a draft"}}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "shown"),
+    [
+        ({"output": layouts.ANSWER}, layouts.ANSWER),
+        (
+            {
+                "messages": [
+                    {"type": "human", "content": layouts.TASK},
+                    {"type": "ai", "content": layouts.ANSWER},
+                ]
+            },
+            layouts.ANSWER,
+        ),
+        ({"verdict": "open", "place": "Rome"}, '{ "verdict": "open", "place": "Rome" }'),
+        ({"verdict": "a draft", "state": {"question": layouts.TASK}}, None),
+        ({"messages": [{"type": "ai", "content": "a draft"}]}, None),
+    ],
+)
+def test_what_came_out_of_a_root_is_shown_where_no_call_tells_it(
+    outputs: object, shown: str | None, tmp_path: Path
+) -> None:
+    runs = [{**ROOT, "inputs": {}, "outputs": outputs}, MODEL_RUN]
+    trace = read_one(READER, write_json(tmp_path / "runs.json", runs))
+    assert [text for _kind, _name, text in timeline(trace)][2:] == ([shown] if shown else [])
+
+
+@pytest.mark.parametrize(("told", "status"), [("success", "ok"), ("error", "error")])
+def test_the_status_of_a_tools_message_counts(told: str, status: str, tmp_path: Path) -> None:
+    message = {"type": "tool", "content": "Error rates: 0", "tool_call_id": "c", "status": told}
+    tool = {**ROOT, "run_type": "tool", "inputs": {"input": "x"}, "outputs": {"output": message}}
+    trace = read_one(READER, write_json(tmp_path / "runs.json", [tool]))
+    assert trace.span(1).status.value == status
+
+
+def test_mlflow_tells_the_exception_and_the_message_of_the_status(tmp_path: Path) -> None:
+    span = {
+        "span_id": "a1",
+        "name": "tool",
+        "start_time_unix_nano": 1_772_355_600_000_000_000,
+        "status": {"code": "STATUS_CODE_ERROR", "message": "ToolError"},
+        "attributes": {"mlflow.spanType": '"TOOL"', "mlflow.spanInputs": "{}"},
+        "events": [
+            {"name": "exception", "attributes": {"exception.message": "the station is closed"}}
+        ],
+    }
+    path = write_json(
+        tmp_path / "m.json", {"info": {"trace_id": "tr-1"}, "data": {"spans": [span]}}
+    )
+    trace = read_one(READER, path)
+    assert trace.text(1) == "the station is closed\nToolError"

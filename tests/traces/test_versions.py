@@ -29,6 +29,32 @@ INSPECT = {
         {"id": 1, "epoch": 1, "input": "go", "messages": [{"role": "user", "content": "go"}]}
     ],
 }
+OTEL = {
+    "name": "chat",
+    "context": {"trace_id": "1" * 32, "span_id": "1" * 16},
+    "start_time": "2026-03-01T09:00:00Z",
+    "attributes": {"gen_ai.prompt": "go", "gen_ai.operation.name": "chat"},
+}
+RESOURCE = {"service.name": "desk", "service.version": "7.1.0"}
+OTLP_SPAN = {"traceId": "1" * 32, "spanId": "1" * 16, "name": "chat", "startTimeUnixNano": "1"}
+OTLP = {
+    "resourceSpans": [
+        {
+            "resource": {
+                "attributes": [{"key": "service.version", "value": {"stringValue": "7.1.0"}}]
+            },
+            "scopeSpans": [{"spans": [OTLP_SPAN]}],
+        }
+    ]
+}
+LANGFUSE = {
+    "id": "o",
+    "traceId": "t",
+    "type": "GENERATION",
+    "startTime": "2026-03-01T09:00:00Z",
+    "input": "go",
+    "metadata": {"resourceAttributes": RESOURCE},
+}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +66,10 @@ INSPECT = {
         pytest.param(ATIF, "4.2", id="atif"),
         pytest.param({**ATIF, "agent": {"name": "a", "version": "unknown"}}, None, id="unknown"),
         pytest.param(INSPECT, "0.3.210", id="inspect"),
+        pytest.param(OTLP, "7.1.0", id="otlp"),
+        pytest.param({**OTEL, "resource": {"attributes": RESOURCE}}, "7.1.0", id="otel-spans"),
+        pytest.param(OTEL, None, id="otel-without-version"),
+        pytest.param({"data": [LANGFUSE]}, "7.1.0", id="langfuse"),
     ],
 )
 def test_the_version_of_the_system_is_read(

@@ -245,14 +245,15 @@ def whose_labels(report: Report) -> str:
 def _cannot_say(given: SignatureInput) -> list[str]:
     said = []
     if not given.traces:
-        whose = "anybody" if given.labels_kind == "gold" else given.labels
+        # Never by name, which pseudonyms would not find within a sentence.
+        whose = "anybody" if given.labels_kind == "gold" else "the annotator"
         said.append(
             f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
             "no figure."
         )
     if given.unfinished:
         traces = counted(given.unfinished, "trace")
-        said.append(f"Left out: {traces} that {given.labels} has begun and not finished.")
+        said.append(f"Left out: {traces} that the annotator has begun and not finished.")
     if given.of_no_whole:
         said.append(
             "Traces came into the study with different chances, of no one whole: shares are those "

@@ -73,6 +73,9 @@ class More(TypedDict, total=False):
     shown: str | None
 
 
+_FARTHEST_MOVE: Final = 50
+
+
 class StepList:
     """The steps of one trace in reading order, each under a key of its own."""
 
@@ -158,6 +161,24 @@ class StepList:
         step.status = status or step.status
         step.tokens = tokens or step.tokens
         step.text = step.text if text is None else text
+
+    def put_behind_call(self, result: str, call: str) -> None:
+        """Move a result that came before its call to the end, and tie it to the call.
+
+        A result that is far from its call stays where it is, so that the cost stays small.
+
+        Args:
+            result: The key of the result.
+            call: The key of the call, which was added last.
+        """
+        first = self._keys.number(result)
+        moved = self.steps[first]
+        if len(self.steps) - first > _FARTHEST_MOVE:
+            return
+        moved.parent = call
+        self.steps.append(self.steps.pop(first))
+        for number in range(first, len(self.steps)):
+            self._keys.renumber(self.steps[number].key, number)
 
 
 class StepSpans(Spans):

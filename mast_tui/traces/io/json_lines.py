@@ -12,6 +12,9 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surro
 
 LINES_LOOKED_AT: Final = 20
 
+NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
+"""The problem of a line with NUL bytes."""
+
 _MANY: Final = 3
 _SPACE: Final = 16
 _GOES_ON: Final = ("{", "[", ",", ":")
@@ -67,30 +70,20 @@ def _value(line: str) -> object | None:
         return None
 
 
-def glued_records(text: str, *, cut_off: bool = False) -> list[object]:
-    """Return the objects in a text that has lost the line feeds between them.
-
-    Args:
-        text: A line, or a text of several documents.
-        cut_off: Whether the text may end within an object, which is left out.
-
-    Returns:
-        The objects; none where the text holds anything else, or a single object.
-    """
+def glued_records(line: str) -> list[object]:
+    """The objects on a line that has lost line feeds; empty where it is anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
-    while pos < len(text):
+    while pos < len(line):
         try:
-            value, pos = decoder.raw_decode(text, pos)
+            value, pos = decoder.raw_decode(line, pos)
+            values.append(without_surrogates(value))
         except (ValueError, RecursionError):
-            if not cut_off:
-                return []
-            break
-        values.append(without_surrogates(value))
+            return []
         if not isinstance(value, dict):
             return []
-        pos += len(text[pos : pos + _SPACE]) - len(text[pos : pos + _SPACE].lstrip())
+        pos += len(line[pos : pos + _SPACE]) - len(line[pos : pos + _SPACE].lstrip())
     return values if len(values) > 1 else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,9 +15,6 @@ from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"
 """What is said of a file whose last line is no whole record."""
-
-NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
-"""The problem of a line with NUL bytes."""
 
 
 class Reader(Protocol):
@@ -86,60 +83,45 @@ def record_on(
     return value
 
 
-def records_on(
+def records_on_damaged_line(
     line: bytes,
     number: int,
-    ends_open: bool,
+    cut_off: bool,
     problems: list[Problem],
     is_record: Callable[[Mapping[str, object]], bool],
-) -> list[Mapping[str, object]]:
-    """Return the JSON objects on a line: one, or several that have lost the line feed between.
+) -> Sequence[Mapping[str, object]]:
+    """Read the JSON objects on a line that is not a single object.
+
+    A line may hold several objects that have lost the line feeds between them, a whole one behind
+    a broken one, and NUL bytes, which are passed over.
 
     Args:
-        line: The line.
-        number: Its number, counted from 1.
-        ends_open: Whether it is a last line without its line feed.
-        problems: The list for problems with the line.
-        is_record: Tells a record from an object within one, on a damaged line.
+        line: The content of the line.
+        number: Its number in the file.
+        cut_off: Whether it is a last line without its line feed.
+        problems: The list to which the damage is added.
+        is_record: Tells a whole record from an object inside a broken one.
 
     Returns:
-        The objects; of a damaged line those that are whole.
+        The objects that can be read.
     """
-    try:
-        value = load_json(line)
-    except InvalidJSON as error:
-        return _records_on_damaged(line, number, str(error), ends_open, problems, is_record)
-    if b"\0" in line:
-        list_problem(problems, number, NUL_BYTES)
-    if isinstance(value, Mapping):
-        return [value]
-    list_problem(problems, number, "not a JSON object, left out")
-    return []
-
-
-def _records_on_damaged(
-    line: bytes,
-    number: int,
-    reason: str,
-    ends_open: bool,
-    problems: list[Problem],
-    is_record: Callable[[Mapping[str, object]], bool],
-) -> list[Mapping[str, object]]:
-    if b"\0" in line:
-        list_problem(problems, number, NUL_BYTES)
-        line = line.replace(b"\0", b"")
+    line = line.replace(b"\0", b"")
     if not line.strip():
-        return []
-    values = glued_records(line.decode("utf-8", "replace"))
-    if values:
-        list_problem(problems, number, f"{len(values)} records on one line")
-        return [value for value in values if isinstance(value, Mapping)]
-    values = [load_json(record) for record in split_records(line)]
+        return ()
+    glued = glued_records(line.decode("utf-8", "replace"))
+    if glued:
+        list_problem(problems, number, f"{len(glued)} records on one line")
+        return [value for value in glued if isinstance(value, Mapping)]
+    errors: list[Problem] = []
+    record = record_on(line, number, cut_off, errors)
+    if record is not None:
+        return (record,)
+    values = [load_json(text) for text in split_records(line)]
     records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
-    if records:
-        count = "1 record" if len(records) == 1 else f"{len(records)} records"
-        message = f"damaged, only {count} of the line could be read"
+    if records and not cut_off:
+        read = "1 record" if len(records) == 1 else f"{len(records)} records"
+        list_problem(problems, number, f"a broken record, left out; {read} beside it read")
     else:
-        message = CUT_OFF if ends_open else f"not JSON, left out: {reason}"
-    list_problem(problems, number, message)
+        for error in errors:
+            list_problem(problems, number, error.message)
     return records

@@ -95,13 +95,19 @@ def object_in(data: bytes | str) -> Fields | None:
 
 
 def first_in(value: Fields, *fields: str) -> object:
-    """The first field that is there and not null, else None."""
-    return next((value[field] for field in fields if value.get(field) is not None), None)
+    """Return the first field that is there and not null, else None."""
+    for field in fields:
+        if (found := value.get(field)) is not None:
+            return found
+    return None
 
 
 def text_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is a text with more than blanks in it, else None."""
-    return next((text for field in fields if (text := as_text(value.get(field)))), None)
+    """Return the first field that is a text with more than blanks in it, else None."""
+    for field in fields:
+        if text := as_text(value.get(field)):
+            return text
+    return None
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:

@@ -10,9 +10,10 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.turns import is_message
-from mast_tui.traces.readers.chat.values import model_of, usage_of
+from mast_tui.traces.readers.chat.values import model_of, said_text, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     items_of,
     json_in,
@@ -147,7 +148,7 @@ def _conversation(
     record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
     about = record if record is whole else {**record, **whole}
-    messages = _system(record, pointer) + asked
+    messages = _system(record, pointer) + _with_logged_prompts(record, pointer, asked)
     if answer is None:
         return Conversation(messages, about)
     answered = answer.messages
@@ -191,6 +192,35 @@ def _system(record: Fields, pointer: str) -> Messages:
         if value and (field == "system" or isinstance(value, str)):
             return ((f"{pointer}/{field}", {"role": "system", "content": value}),)
     return ()
+
+
+def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Messages:
+    """Return the events of a session of Google's ADK with the prompts that its log of requests has.
+
+    Each prompt is before the first event that it led to, and the first one before all events.
+    """
+    prompts: dict[str, tuple[str, object]] = {}
+    seen: set[str] = set()
+    for number, request in enumerate(items_of(record.get("event_logs"))):
+        config = fields_at(request, "model_request", "config")
+        prompt = config.get("system_instruction")
+        parts = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+        text = as_text(said_text(parts))
+        if text is not None and text not in seen:
+            seen.add(text)
+            at = f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
+            event_id = as_text(fields_of(request).get("event_id")) or at
+            prompts[event_id] = (at, {"role": "system", "content": text})
+    if not prompts:
+        return events
+    first = prompts.pop(next(iter(prompts)))
+    messages = [first]
+    for place, event in events:
+        own = prompts.pop(as_text(fields_of(event).get("id")) or "", None)
+        if own is not None:
+            messages.append(own)
+        messages.append((place, event))
+    return (*messages, *prompts.values())
 
 
 def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:

@@ -16,7 +16,7 @@ from mast_tui.traces.readers.chat.containers import Conversation
 from mast_tui.traces.readers.chat.values import said_text, usage_of
 from mast_tui.traces.readers.document_traces import Record
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, short_name
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.times import unix_seconds
 
 _TIMES: Final = ("timestamp", "created_at", "created", "time")
@@ -34,7 +34,7 @@ class LoggedRun:
         """True if a request repeats the history of another."""
         return sum(conversation is not None for conversation in self.conversations) > 1
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SpanRow]:
         """Return the requests and tools as calls of an observed run."""
         return [
             _tool_row(record) if conversation is None else _model_row(record, conversation)
@@ -102,7 +102,7 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
     return hashes
 
 
-def _model_row(record: Record, conversation: Conversation) -> Row:
+def _model_row(record: Record, conversation: Conversation) -> SpanRow:
     fields = fields_of(record.value)
     counts = tokens_of(fields.get("prompt_tokens"), fields.get("completion_tokens"))
     messages = [fields_of(message) for _key, message in conversation.messages]
@@ -110,7 +110,7 @@ def _model_row(record: Record, conversation: Conversation) -> Row:
     if answers == 0 and messages[-1].get("role") == "assistant":
         answers = 1
     asked_count = len(messages) - answers
-    return Row(
+    return SpanRow(
         id=record.place,
         parent=None,
         kind=RowKind.MODEL,
@@ -125,9 +125,9 @@ def _model_row(record: Record, conversation: Conversation) -> Row:
     )
 
 
-def _tool_row(record: Record) -> Row:
+def _tool_row(record: Record) -> SpanRow:
     fields = fields_of(record.value)
-    return Row(
+    return SpanRow(
         id=record.place,
         parent=None,
         kind=RowKind.TOOL,

@@ -169,6 +169,7 @@ class MessageMapper:
         self._by_name = by_name
         self._prefix = prefix
         self._open: OpenCalls[Call] = OpenCalls()
+        self._early_results: dict[str, str] = {}
         self._standing: str | None = None
         self._last: str | None = None
         self._speakers: dict[str, Speaker] = {}
@@ -286,9 +287,15 @@ class MessageMapper:
         )
         if piece.kind is SpanKind.TOOL_CALL:
             made = Call(self._last, agent, name, start)
-            self._open.add(made)
+            early = self._early_results.pop(piece.call_id or "", None)
+            if early is None:
+                self._open.add(made)
+            else:
+                self._steps.put_behind_call(early, made.key)
             if piece.call_id is not None:
                 self.calls[piece.call_id] = made
+        elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
+            self._early_results[piece.call_id] = self._last
         return self._last
 
     def answered(self, result: Piece) -> Call | None:

@@ -34,7 +34,10 @@ PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
 
 _OUTPUTS: Final = ("content", "output", "result", "response")
 _GOOGLE_CODE_TOOL: Final = "code_execution"
-_THOUGHTS: Final = name_set("thinking reasoning redacted_thinking redactedThinking")
+_THOUGHTS: Final = name_set("""
+    thinking reasoning redacted_thinking redactedThinking
+    Microsoft.Extensions.AI.TextReasoningContent
+""")
 _RESULTS: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
 
 

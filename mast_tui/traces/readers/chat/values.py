@@ -123,9 +123,11 @@ def thought_text(thought: object) -> str:
             return value
         if isinstance(value, list) and value:
             return content_text(value)
+        if isinstance(value, Mapping) and value:
+            return thought_text(value)
     if kind_of(thought) == "redacted_thinking":
         return "[redacted thinking]"
-    hidden = ("encrypted_content", "encrypted", "data", "signature")
+    hidden = ("encrypted_content", "encrypted", "data", "signature", "protectedData")
     if any(as_text(thought.get(field)) for field in hidden):
         return "[encrypted reasoning]"
     if any(field in thought for field in _THOUGHT_FIELDS):

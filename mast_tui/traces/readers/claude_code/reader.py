@@ -18,7 +18,6 @@ from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
-from mast_tui.traces.readers.base import records_on
 from mast_tui.traces.readers.claude_code.order import (
     abandoned_branches,
     assign_spawns,
@@ -31,6 +30,7 @@ from mast_tui.traces.readers.claude_code.records import (
     entry_of,
     is_gemini_shaped,
     pieces_of,
+    records_on,
     type_of,
 )
 from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
@@ -74,10 +74,6 @@ def _is_record(record: Fields) -> bool:
     return "parentUuid" in record or isinstance(record.get("message"), str | Mapping)
 
 
-def _has_id(record: Fields) -> bool:
-    return "uuid" in record or "sessionId" in record or "leafUuid" in record
-
-
 class _Session(TraceBuilder):
     """The records of one file, of which the spans are made once all were read."""
 
@@ -93,13 +89,13 @@ class _Session(TraceBuilder):
     @staticmethod
     def texts_on(data: bytes, /) -> list[str]:
         """Return the texts of all pieces on a line."""
-        records = records_on(data, 0, False, [], _has_id)
+        records = records_on(data, 0, False, [])
         return [piece.text for record in records for piece in pieces_of(record)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
         """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
         offset = 0
-        for record in records_on(line, number, ends_open, self.table.problems, _has_id):
+        for record in records_on(line, number, ends_open, self.table.problems):
             pieces = pieces_of(record)
             line_hash = hash((line, offset))
             # Some builds wrote a record twice, byte for byte.

@@ -13,9 +13,12 @@ from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple
 
+from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import records_on_damaged_line
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -55,6 +58,9 @@ _ENVELOPE: Final = name_set("""
 """)
 """The fields of a record that are no part of its content."""
 
+_IDS: Final = frozenset({"uuid", "sessionId", "session_id", "leafUuid"})
+"""The fields of which every record has one, unlike the objects within it."""
+
 _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _UNREADABLE: Final = frozenset({"image", "document"})
 _PROGRAM_MARKS: Final = ("isMeta", "isCompactSummary", "isSynthetic")
@@ -77,6 +83,29 @@ _COMMANDS: Final = ("<command-name>", "<command-message>")
 _INPUT_COUNTS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _AGENT_MARK: Final = "agentId: "
 _AGENT_ID: Final = re.compile(r"agentId: ([\w-]{1,100})")
+
+
+def records_on(
+    line: bytes, number: int, ends_open: bool, problems: list[Problem]
+) -> Sequence[Fields]:
+    """Return the record on a line, or those that a damaged line holds.
+
+    Args:
+        line: The line.
+        number: Its number.
+        ends_open: Whether it is a last line without its line feed.
+        problems: The list for problems with the line.
+    """
+    if b"\0" in line:
+        list_problem(problems, number, NUL_BYTES)
+    record = object_in(line)
+    if record is not None:
+        return (record,)
+    return records_on_damaged_line(line, number, ends_open, problems, _has_id)
+
+
+def _has_id(record: Fields) -> bool:
+    return not _IDS.isdisjoint(record)
 
 
 def type_of(record: Fields) -> str:

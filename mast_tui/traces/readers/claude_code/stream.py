@@ -9,14 +9,15 @@ are shown only where the whole message never came. Lines that are no JSON are lo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.base import CUT_OFF, NUL_BYTES, records_on
+from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
@@ -25,6 +26,7 @@ from mast_tui.traces.readers.claude_code.records import (
     hash_of,
     note_pieces,
     pieces_of,
+    records_on,
     type_of,
 )
 from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
@@ -106,11 +108,11 @@ def _result_piece(record: Fields) -> Piece:
     return Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text, name="result")
 
 
-def _records_on(line: bytes, number: int, problems: list[Problem]) -> list[Fields]:
+def _records_on(line: bytes, number: int, problems: list[Problem]) -> Sequence[Fields]:
     """Return the records on a line; none for a line of text."""
     if not line.lstrip(_BEFORE_RECORD).startswith(b"{"):
-        return []
-    return records_on(line, number, False, problems, lambda record: "session_id" in record)
+        return ()
+    return records_on(line, number, False, problems)
 
 
 def _caller(record: Fields) -> str | None:

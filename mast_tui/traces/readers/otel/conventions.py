@@ -1,175 +1,439 @@
-"""What a span says of a run, by the conventions that its attributes follow.
+"""The conventions by which spans of OpenTelemetry tell what models, tools and agents did.
 
-Of the ``gen_ai`` conventions there are three generations and some variants: the content of a
-model's call stands in numbered attributes (``gen_ai.prompt.0.content``), in events
-(``gen_ai.user.message``), or in messages with parts (``gen_ai.input.messages``). OpenInference is
-what Phoenix's and Arize's instrumentation writes.
+Each is a table of the attributes that it uses. Spans often follow several: a fact is taken from the
+first table whose attribute is there. Of the ``gen_ai`` conventions there are three generations:
+messages in numbered attributes (``gen_ai.prompt.0.content``), in events (``gen_ai.user.message``)
+and as messages with parts (``gen_ai.input.messages``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.turns import is_message
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in, names, text_in
-from mast_tui.traces.readers.otel.spans import Event, OtelSpan, event_of, grouped, unflattened
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    first_in,
+    items_of,
+    json_in,
+    names,
+    value_in,
+)
+from mast_tui.traces.readers.otel.openinference import (
+    arguments_without_wrapping,
+    documents_text,
+    flattened_messages,
+    fuller,
+    with_smolagents_calls,
+)
+from mast_tui.traces.readers.otel.spans import OtelSpan, SpanEvent, event_of, grouped, span_of
+from mast_tui.traces.readers.span_tree.messages import (
+    answer_messages,
+    is_system,
+    request_messages,
+    request_text,
+    structured_answer,
+    tool_output,
+    worse_status,
+)
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 
-_OPERATIONS: Final = {
-    name: kind
-    for kind, listed in {
-        RowKind.MODEL: "call_llm chat completion generate generate_content llm model "
-        "text_completion",
-        RowKind.TOOL: "execute_tool tool",
-        RowKind.AGENT: "invoke_agent agent",
-        RowKind.OTHER: "embeddings create_agent invoke_workflow workflow task",
-    }.items()
-    for name in names(listed)
-}
-_VERBS: Final = ("invoke_agent ", "execute_tool ", "create_agent ")
-_TOOL_INPUT: Final = names("""
-    gen_ai.tool.call.arguments gen_ai.tool.args gcp.vertex.agent.tool_call_args ai.toolCall.args
-    tool_arguments
-""")
-_TOOL_OUTPUT: Final = names("""
-    gen_ai.tool.call.result gen_ai.tool.message gen_ai.output gcp.vertex.agent.tool_response
-    ai.toolCall.result tool_response
-""")
-_EVENT_ROLES: Final = {
-    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
-}
-_PREFIXES: Final = ("gen_ai.", "traceloop.", "llm.request.", "gcp.vertex.agent.", "ai.")
-_DETAILS: Final = "gen_ai.client.inference.operation.details"
-
-
-def is_genai(span: OtelSpan) -> bool:
-    """Whether a span has attributes or events of the ``gen_ai`` conventions or their variants."""
-    names = [*span.attributes, *(event.name for event in span.events)]
-    return any(name.startswith(_PREFIXES) for name in names)
+Names = tuple[str, ...]
 
 
-def genai_row(span: OtelSpan, row_id: str) -> Row:
-    """The row that a span of the ``gen_ai`` conventions makes."""
-    kind = _genai_kind(span)
-    row = replace(span.row(row_id, kind), agent=span.text("gen_ai.agent.name", "agent_name"))
-    match kind:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convention:
+    """The names of the attributes of one convention.
+
+    Attributes:
+        marks: The beginnings of names by which the convention is known.
+        kind: What was called; ``kinds`` has what the values stand for.
+        agent: Who acted.
+        model: The model; ``tokens_in`` and ``tokens_out`` are the tokens of its call.
+        tool: The tool; ``call_id`` is the id of its call.
+        entity: A name for anything.
+        asked: The messages that went into a model; ``answered`` those that came out.
+        arguments: The arguments of a tool; ``result`` what it gave back.
+        input: What went into anything; ``output`` what came out.
+    """
+
+    marks: Names
+    kind: Names = ()
+    kinds: Mapping[str, RowKind]
+    agent: Names = ()
+    model: Names = ()
+    tokens_in: Names = ()
+    tokens_out: Names = ()
+    tool: Names = ()
+    call_id: Names = ()
+    entity: Names = ()
+    asked: Names = ()
+    answered: Names = ()
+    arguments: Names = ()
+    result: Names = ()
+    input: Names = ()
+    output: Names = ()
+
+
+def _kinds(
+    *, model: str = "", tool: str = "", agent: str = "", other: str = ""
+) -> dict[str, RowKind]:
+    rows = (RowKind.MODEL, RowKind.TOOL, RowKind.AGENT, RowKind.OTHER)
+    listed = zip(rows, (model, tool, agent, other), strict=True)
+    return {name: kind for kind, words in listed for name in names(words)}
+
+
+OPENINFERENCE: Final = Convention(
+    marks=(
+        "openinference.span.kind",
+        "llm.input_messages",
+        "llm.output_messages",
+        "llm.token_count.",
+    ),
+    kind=("openinference.span.kind",),
+    kinds=_kinds(
+        model="llm",
+        tool="tool",
+        agent="agent",
+        other="chain retriever reranker embedding guardrail evaluator prompt unknown",
+    ),
+    agent=("agent.name",),
+    model=("llm.model_name", "embedding.model_name"),
+    tokens_in=("llm.token_count.prompt",),
+    tokens_out=("llm.token_count.completion",),
+    tool=("tool.name",),
+    call_id=("tool_call.id", "tool.call_id"),
+    input=("input.value",),
+    output=("output.value",),
+)
+GEN_AI: Final = Convention(
+    marks=("gen_ai.",),
+    kind=("gen_ai.operation.name",),
+    kinds=_kinds(
+        model="call_llm chat completion generate generate_content text_completion",
+        tool="execute_tool",
+        agent="invoke_agent",
+        other="embeddings create_agent invoke_workflow execute_event_loop_cycle",
+    ),
+    agent=("gen_ai.agent.name",),
+    model=("gen_ai.response.model", "gen_ai.request.model"),
+    tokens_in=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+    tokens_out=("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+    tool=("gen_ai.tool.name",),
+    call_id=("gen_ai.tool.call.id",),
+    asked=("gen_ai.input.messages", "gen_ai.prompt"),
+    answered=("gen_ai.output.messages", "gen_ai.completion"),
+    arguments=("gen_ai.tool.call.arguments",),
+    result=("gen_ai.tool.call.result", "gen_ai.tool.message"),
+)
+OPENLLMETRY: Final = Convention(
+    marks=("traceloop.", "llm.request."),
+    kind=("traceloop.span.kind", "llm.request.type"),
+    kinds=_kinds(
+        model="chat completion llm model", tool="tool", agent="agent", other="workflow task"
+    ),
+    entity=("traceloop.entity.name",),
+    input=("traceloop.entity.input",),
+    output=("traceloop.entity.output",),
+)
+AI_SDK: Final = Convention(
+    marks=("ai.",),
+    kinds={},
+    model=("ai.model.id",),
+    tokens_in=("ai.usage.promptTokens", "ai.usage.inputTokens"),
+    tokens_out=("ai.usage.completionTokens", "ai.usage.outputTokens"),
+    tool=("ai.toolCall.name",),
+    call_id=("ai.toolCall.id",),
+    asked=("ai.prompt.messages", "ai.prompt"),
+    arguments=("ai.toolCall.args",),
+    result=("ai.toolCall.result",),
+)
+GOOGLE_ADK: Final = Convention(
+    marks=("gcp.vertex.agent.",),
+    kinds={},
+    asked=("gcp.vertex.agent.llm_request",),
+    answered=("gcp.vertex.agent.llm_response",),
+    arguments=("gcp.vertex.agent.tool_call_args",),
+    result=("gcp.vertex.agent.tool_response",),
+)
+PYDANTIC_AI: Final = Convention(
+    marks=(),
+    kinds={},
+    agent=("agent_name",),
+    asked=("pydantic_ai.all_messages",),
+    arguments=("tool_arguments",),
+    result=("tool_response",),
+)
+ANY_AGENT: Final = Convention(
+    marks=(),
+    kinds={},
+    asked=("gen_ai.input",),
+    answered=("gen_ai.output",),
+    arguments=("gen_ai.tool.args",),
+    result=("gen_ai.output",),
+)
+
+CONVENTIONS: Final = (
+    OPENINFERENCE,
+    GEN_AI,
+    OPENLLMETRY,
+    AI_SDK,
+    GOOGLE_ADK,
+    PYDANTIC_AI,
+    ANY_AGENT,
+)
+
+
+def _merged(conventions: Iterable[Convention]) -> Convention:
+    """Return one table with the attributes of all, in the order in which they count."""
+    merged: dict[str, Names] = {}
+    for convention in conventions:
+        for field in fields(convention):
+            if field.name != "kinds":
+                names_before = merged.get(field.name, ())
+                merged[field.name] = names_before + getattr(convention, field.name)
+    return Convention(kinds={}, **merged)
+
+
+_ALL: Final = _merged(CONVENTIONS)
+_TOOL_MARKS: Final = (*GEN_AI.tool, *AI_SDK.tool)
+_MODEL_MARKS: Final = (*OPENINFERENCE.marks, "gen_ai.usage.output_tokens")
+_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+_TOOL_STATUS: Final = {"error": SpanStatus.ERROR, "success": SpanStatus.OK}
+_SPEAKING: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
+_VERBS: Final = ("invoke_agent ", "agent_run ", "execute_tool ", "create_agent ")
+
+
+def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | None:
+    """Return the row that the attributes of a span make; None where they are of no convention.
+
+    Args:
+        attributes: A JSON object, or the text of one; anything else is of no convention.
+        name: The name of the span.
+        row_id: The id of the row.
+    """
+    attributes = json_in(attributes)
+    if not isinstance(attributes, Mapping):
+        return None
+    return row_of(span_of({"name": name, "attributes": attributes}, ""), row_id)
+
+
+def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
+    """Return the row that a span makes by the conventions that it follows; None without any.
+
+    Args:
+        span: A span with its attributes and events.
+        row_id: The id of the row.
+    """
+    marked = (*span.attributes, *(event.name for event in span.events))
+    if not any(name.startswith(_ALL.marks) for name in marked):
+        return None
+    row = span.row(row_id, _kind(span))
+    agent = span.text(*_ALL.agent)
+    match row.kind:
         case RowKind.MODEL:
-            return _genai_model(span, row)
-        case RowKind.TOOL:
-            return _genai_tool(span, row)
-        case RowKind.AGENT:
-            name = row.agent or span.text("traceloop.entity.name") or _bare(span.name)
-            taken = _genai_told(_asked(span), "user")
-            given = _genai_told(_answered(span), "assistant")
-            return replace(row, name=name, agent=name, input=taken, output=given)
-        case RowKind.OTHER:
             return replace(
                 row,
-                name=span.text("traceloop.entity.name") or span.name,
-                input=_entity(span, "input"),
-                output=_entity(span, "output"),
+                agent=agent,
+                model=span.text(*_ALL.model),
+                tokens=tokens_of(span.value(*_ALL.tokens_in), span.value(*_ALL.tokens_out)),
+                asked=tuple(_asked(span)),
+                answered=tuple(_answered(span)),
+            )
+        case RowKind.TOOL:
+            return _tool_row(span, row, agent)
+        case RowKind.AGENT:
+            return _agent_row(span, row, agent)
+        case RowKind.OTHER:
+            documents = documents_text(span)
+            kind = span.text(*OPENINFERENCE.kind) or ""
+            return replace(
+                row,
+                agent=agent,
+                name=span.text(*_ALL.entity) or span.name,
+                input=_input_of(span),
+                output=_output_of(span) if documents is None else documents,
+                speaks=kind.upper() in _SPEAKING,
             )
 
 
-def _genai_kind(span: OtelSpan) -> RowKind:
-    for name in ("gen_ai.operation.name", "traceloop.span.kind", "llm.request.type"):
-        said = (span.text(name) or "").strip().lower().replace(" ", "_")
-        if said in _OPERATIONS:
-            return _OPERATIONS[said]
-    if "gen_ai.tool.name" in span.attributes or "ai.toolCall.name" in span.attributes:
+def _kind(span: OtelSpan) -> RowKind:
+    for convention in CONVENTIONS:
+        for name in convention.kind:
+            value = (span.text(name) or "").strip().lower().replace(" ", "_")
+            if value in convention.kinds:
+                return convention.kinds[value]
+            if value and convention is OPENINFERENCE:
+                return RowKind.OTHER
+            if value.startswith("invoke_"):  # as Strands calls a swarm or a graph of agents
+                return RowKind.AGENT
+    if any(name in span.attributes for name in _TOOL_MARKS):
         return RowKind.TOOL
-    if _asked(span) or _answered(span) or span.value("gen_ai.usage.output_tokens") is not None:
+    if any(name.startswith(_MODEL_MARKS) for name in span.attributes):
         return RowKind.MODEL
-    return RowKind.OTHER
+    return RowKind.MODEL if _asked(span) or _answered(span) else RowKind.OTHER
 
 
-def _genai_model(span: OtelSpan, row: Row) -> Row:
-    taken_in = span.value("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
-    given_out = span.value("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
+def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
+    """Return the row of a tool: its arguments and result are in attributes, or in events."""
+    arguments = _first_present(
+        arguments_without_wrapping(span.value("input.value")),
+        span.value(*_ALL.arguments),
+        _input_of(span),
+        _in_parts(_event_requests(span), "arguments"),
+        _parameters(span),
+    )
+    result = tool_output(
+        _first_present(
+            span.value("output.value"),
+            span.value(*_ALL.result),
+            _output_of(span),
+            _in_parts(_event_answers(span), "response"),
+        )
+    )
+    status = _TOOL_STATUS.get(span.text("gen_ai.tool.status") or "", result.status)
     return replace(
         row,
-        model=span.text("gen_ai.response.model", "gen_ai.request.model", "ai.model.id"),
-        tokens=tokens_of(taken_in, given_out),
-        asked=tuple(_asked(span)),
-        answered=tuple(_answered(span)),
+        agent=agent,
+        name=span.text(*_ALL.tool, *_ALL.entity) or bare_name(span.name),
+        input=arguments,
+        output=result.output,
+        call_id=span.text(*_ALL.call_id) or result.call_id,
+        status=worse_status(row.status, status),
     )
 
 
-def _genai_tool(span: OtelSpan, row: Row) -> Row:
-    name = span.text("gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name")
-    taken, given = span.value(*_TOOL_INPUT), span.value(*_TOOL_OUTPUT)
+def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
+    asked = _asked(span)
+    name = agent or span.text(*_ALL.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
         row,
-        name=name or _bare(span.name),
-        input=_entity(span, "input") if taken is None else taken,
-        output=_entity(span, "output") if given is None else given,
-        call_id=span.text("gen_ai.tool.call.id", "ai.toolCall.id"),
+        name=name,
+        agent=name,
+        input=_first_present(span.value("input.value"), _last_text(asked, "user")),
+        output=_first_present(span.value("output.value"), _last_text(_answered(span), "assistant")),
+        instructions=next((_text(message) for message in asked if is_system(message)), None),
     )
+
+
+def _first_present(*values: object) -> object:
+    return next((value for value in values if value is not None), None)
+
+
+def _parameters(span: OtelSpan) -> object:
+    """Return the arguments in a tool's parameters, which are its JSON schema in some libraries."""
+    parameters = grouped(span.attributes, "tool.parameters")
+    return None if "properties" in fields_of(parameters) else parameters
+
+
+def _in_parts(messages: Iterable[Message], field: str) -> object:
+    """Return what the messages on a tool's span hold in a part's field, or as content."""
+    for message in messages:
+        for part in map(fields_of, items_of(message.get("parts"))):
+            if part.get(field) is not None:
+                return part[field]
+        if content := message.get("content"):
+            return value_in(content)
+    return None
 
 
 def _asked(span: OtelSpan) -> list[Message]:
-    found = _instructions(grouped(span.attributes, "gen_ai.system_instructions"))
-    for name in ("gen_ai.input.messages", "gen_ai.prompt"):
-        if (told := grouped(span.attributes, name)) is not None:
-            return found + messages_in(told)
-    for event in _events(span):
-        if event.name == _DETAILS:
-            found += _instructions(grouped(event.attributes, "gen_ai.system_instructions"))
-            found += messages_in(grouped(event.attributes, "gen_ai.input.messages"))
-        elif event.name == "gen_ai.content.prompt":
-            found += messages_in(grouped(event.attributes, "gen_ai.prompt"))
-        elif event.name in _EVENT_ROLES:
-            found.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
-    if found:
-        return found
-    for name in ("gen_ai.input", "ai.prompt.messages", "pydantic_ai.all_messages", "ai.prompt"):
-        if messages := listed_messages(grouped(span.attributes, name)):
-            return messages
-    # Google's ADK: contents, with the instruction beside them.
-    request = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_request"))
-    instruction = fields_of(request.get("config")).get("system_instruction")
-    return _instructions(instruction) + listed_messages(request.get("contents"))
+    """Return the messages that a model or an agent was given, its system prompt first."""
+    raw = span.value("input.value")
+    flattened = flattened_messages(span, "llm.input_messages", "user")
+    messages = fuller(flattened, request_messages(raw)) or _prompts(span)
+    instructions = _instructions(span.attributes)
+    if messages:
+        system = [] if any(map(is_system, messages)) else instructions
+        return [*system, *with_smolagents_calls(messages)]
+    values = [value for name in _ALL.asked if (value := grouped(span.attributes, name)) is not None]
+    for value in values:
+        if messages := list(request_messages(value)):
+            return [*instructions, *messages]
+    if messages := [*instructions, *_event_requests(span)]:
+        return messages
+    return list(request_text(values[0] if values else raw))
 
 
 def _answered(span: OtelSpan) -> list[Message]:
-    for name in ("gen_ai.output.messages", "gen_ai.completion"):
-        if (told := grouped(span.attributes, name)) is not None:
-            return messages_in(told, "assistant")
-    found: list[Message] = []
+    """Return the messages that a model or an agent answered."""
+    raw = span.value("output.value")
+    flattened = flattened_messages(span, "llm.output_messages", "assistant")
+    if messages := fuller(flattened, structured_answer(raw)):
+        return messages
+    for name in (*GEN_AI.answered, *GOOGLE_ADK.answered):
+        value = grouped(span.attributes, name)
+        read = answer_messages if name in GEN_AI.answered else structured_answer
+        if messages := list(read(value)):
+            return messages
+    output = span.value(*ANY_AGENT.answered)
+    if messages := _event_answers(span) or _ai_sdk_answer(span) or _any_agent_calls(output):
+        return messages
+    return list(answer_messages(output if raw is None else raw))
+
+
+def _instructions(attributes: Fields) -> list[Message]:
+    text = content_text(grouped(attributes, _INSTRUCTIONS))
+    return [{"role": "system", "content": text}] if text.strip() else []
+
+
+def _prompts(span: OtelSpan) -> list[Message]:
+    """Return the prompts of a completion that has no messages."""
+    prompts = items_of(grouped(span.attributes, "llm.prompts"))
+    return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
+
+
+_DETAILS: Final = "gen_ai.client.inference.operation.details"
+_EVENT_ROLES: Final = {
+    f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")
+}
+
+
+def _events(span: OtelSpan) -> Iterable[SpanEvent]:
+    """Return the events of a span, and those that Logfire keeps in an attribute instead."""
+    listed = items_of(grouped(span.attributes, "events"))
+    return [
+        *span.events,
+        *(event_of({"body": event}) for event in listed if isinstance(event, Mapping)),
+    ]
+
+
+def _event_requests(span: OtelSpan) -> list[Message]:
+    """Return the messages that the events of a span tell of what went in."""
+    messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
-            output = grouped(event.attributes, "gen_ai.output.messages")
-            found += messages_in(output, "assistant")
+            asked = grouped(event.attributes, "gen_ai.input.messages")
+            messages += [*_instructions(event.attributes), *request_messages(asked)]
+        elif event.name == "gen_ai.content.prompt":
+            asked = grouped(event.attributes, "gen_ai.prompt")
+            messages += request_messages(asked) or request_text(asked)
+        elif event.name in _EVENT_ROLES:
+            messages.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
+    return messages
+
+
+def _event_answers(span: OtelSpan) -> list[Message]:
+    """Return the messages that the events of a span tell of what came out."""
+    messages: list[Message] = []
+    for event in _events(span):
+        if event.name == _DETAILS:
+            messages += answer_messages(grouped(event.attributes, "gen_ai.output.messages"))
         elif event.name == "gen_ai.content.completion":
-            found += messages_in(grouped(event.attributes, "gen_ai.completion"), "assistant")
+            messages += answer_messages(grouped(event.attributes, "gen_ai.completion"))
         elif event.name == "gen_ai.choice":
-            found.append(_choice(event.attributes))
-    if found:
-        return found
-    output = span.value("gen_ai.output")
-    if output is not None:
-        return _any_agent_calls(output) or messages_in(output, "assistant")
-    text, made = span.value("ai.response.text"), grouped(span.attributes, "ai.response.toolCalls")
-    if text is not None or isinstance(made, list):
-        return [{"role": "assistant", "content": text or "", "tool_calls": made or []}]
-    response = fields_of(grouped(span.attributes, "gcp.vertex.agent.llm_response"))
-    content = response.get("content")
-    return [content] if isinstance(content, Mapping) else []
-
-
-def _events(span: OtelSpan) -> Iterable[Event]:
-    """The events of a span, and those that Logfire keeps in an attribute instead."""
-    listed = items_of(grouped(span.attributes, "events"))
-    return [*span.events, *(event_of({"body": one}) for one in listed if isinstance(one, Mapping))]
+            messages.append(_choice(event.attributes))
+    return messages
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    content, calls = grouped(attributes, "content"), grouped(attributes, "tool_calls")
+    content = grouped(attributes, "content")
+    calls = grouped(attributes, "tool_calls")
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
         "content": (content if isinstance(content, list) else dump_text(content)) or "",
@@ -183,315 +447,69 @@ def _event_message(attributes: Fields, role: str) -> Message:
 
 
 def _choice(attributes: Fields) -> Message:
+    """Return the message of a choice: a text, Strands' list of parts, or a message's fields."""
     inner = grouped(attributes, "message")
-    if isinstance(inner, str):
+    if isinstance(inner, str | list):
         return {"role": "assistant", "content": inner}
     fields = {**attributes, **inner} if isinstance(inner, Mapping) else attributes
     return _event_message(fields, "assistant")
 
 
-def _instructions(value: object) -> list[Message]:
-    if value is None:
+def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
+    text = span.value("ai.response.text")
+    calls = grouped(span.attributes, "ai.response.toolCalls")
+    if text is None and not isinstance(calls, list):
         return []
-    text = content_text(value)
-    return [{"role": "system", "content": text}] if text.strip() else []
+    return [{"role": "assistant", "content": text or "", "tool_calls": calls or []}]
 
 
 def _any_agent_calls(output: object) -> list[Message]:
-    """The tool calls that any-agent writes as ``[{"tool.name", "tool.args"}]``."""
+    """Return the tool calls that any-agent writes as ``[{"tool.name", "tool.args"}]``."""
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
         return []
-    made = [
-        {"function": {"name": one["tool.name"], "arguments": one.get("tool.args")}} for one in calls
-    ]
+    functions = [{"name": call["tool.name"], "arguments": call.get("tool.args")} for call in calls]
+    made = [{"function": function} for function in functions]
     return [{"role": "assistant", "content": "", "tool_calls": made}]
 
 
-def _genai_told(messages: list[Message], role: str) -> object:
-    """What the last message of a role says, for a row that has no messages of its own."""
-    for message in reversed(messages):
-        if message.get("role") == role and is_message(message):
-            parts = message.get("content")
-            return content_text(message.get("parts") if parts is None else parts) or None
+def _last_text(messages: list[Message], role: str) -> str | None:
+    """Return the text of the last message of a role, for a row without messages of its own."""
+    last = (m for m in reversed(messages) if m.get("role") == role and is_message(m))
+    message = next(last, None)
+    return None if message is None else _text(message)
+
+
+def _text(message: Message) -> str | None:
+    return content_text(first_in(message, "content", "parts")) or None
+
+
+def _input_of(span: OtelSpan) -> object:
+    return _of_entity(span, _ALL.input, "inputs")
+
+
+def _output_of(span: OtelSpan) -> object:
+    return _of_entity(span, _ALL.output, "outputs")
+
+
+def _of_entity(span: OtelSpan, attributes: Names, field: str) -> object:
+    """Return an input or output without the object that OpenLLMetry puts around it."""
+    for name in attributes:
+        if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
+            value = grouped(span.attributes, name)
+            inner = fields_of(value).get(field)
+            if inner == {} and fields_of(value).get("args"):
+                return fields_of(value)["args"]
+            value = value if inner is None else inner
+        else:
+            value = span.value(name)
+        if value is not None:
+            return value
     return None
 
 
-def _entity(span: OtelSpan, part: str) -> object:
-    """What Traceloop keeps of a decorated function's input or output."""
-    value = grouped(span.attributes, f"traceloop.entity.{part}")
-    if isinstance(value, Mapping):
-        inner = value.get("inputs" if part == "input" else "outputs")
-        if part == "input" and inner == {} and value.get("args"):
-            return value["args"]
-        return value if inner is None else inner
-    return value
-
-
-def _bare(name: str) -> str:
-    """A span's name without the verb that the conventions put before it."""
+def bare_name(name: str) -> str:
+    """Return a span's name without the verb that the conventions put before it."""
     for verb in _VERBS:
         name = name.removeprefix(verb)
     return name.strip().removeprefix("[").removesuffix("]") or name
-
-
-_KIND: Final = "openinference.span.kind"
-_KINDS: Final = {"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT}
-_SPEAKING: Final = frozenset({"RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"})
-_DOCUMENTS: Final = ("retrieval.documents", "reranker.output_documents")
-_OWN: Final = ("llm.input_messages", "llm.output_messages", "llm.token_count.")
-
-
-def is_openinference(span: OtelSpan) -> bool:
-    """Whether a span tells its kind, or messages, the way OpenInference does."""
-    return _KIND in span.attributes or any(name.startswith(_OWN) for name in span.attributes)
-
-
-def openinference_row(span: OtelSpan, row_id: str) -> Row:
-    """The row that a span of OpenInference's makes."""
-    said = (span.text(_KIND) or "LLM").upper()
-    row = replace(span.row(row_id, _KINDS.get(said, RowKind.OTHER)), agent=span.text("agent.name"))
-    taken, given = span.value("input.value"), span.value("output.value")
-    match row.kind:
-        case RowKind.MODEL:
-            return _openinference_model(span, row)
-        case RowKind.TOOL:
-            output, call_id = _tool_output(given)
-            return replace(
-                row,
-                name=span.text("tool.name") or span.name,
-                input=_arguments(taken),
-                output=output,
-                call_id=span.text("tool_call.id", "tool.call_id", "gen_ai.tool.call.id") or call_id,
-            )
-        case RowKind.AGENT:
-            name = row.agent or span.name.removesuffix(".run")
-            return replace(row, name=name, agent=name, input=taken, output=given)
-        case RowKind.OTHER:
-            documents = _documents(span)
-            output = given if documents is None else documents
-            return replace(row, input=taken, output=output, speaks=said in _SPEAKING)
-
-
-def _openinference_model(span: OtelSpan, row: Row) -> Row:
-    taken, given = span.value("input.value"), span.value("output.value")
-    asked = _openinference_messages(span, "llm.input_messages", "user")
-    answered = _openinference_messages(span, "llm.output_messages", "assistant")
-    asked = fuller(asked, listed_messages(taken)) or _prompts(span) or messages_in(taken)
-    answered = fuller(answered, listed_messages(given)) or messages_in(given, "assistant")
-    return replace(
-        row,
-        model=span.text("llm.model_name", "embedding.model_name"),
-        tokens=tokens_of(
-            span.value("llm.token_count.prompt"), span.value("llm.token_count.completion")
-        ),
-        asked=tuple(retold_by_smolagents(asked)),
-        answered=tuple(answered),
-    )
-
-
-def _openinference_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
-    value = grouped(span.attributes, name)
-    if isinstance(value, str):
-        return messages_in(value, role)
-    items = value if isinstance(value, list) else [value]
-    return [_openinference_message(item) for item in items if isinstance(item, Mapping)]
-
-
-def _prompts(span: OtelSpan) -> list[Message]:
-    """The prompts of a completion that has no messages."""
-    prompts = items_of(grouped(span.attributes, "llm.prompts"))
-    return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
-
-
-def _arguments(value: object) -> object:
-    """A tool's arguments without what smolagents wraps around them."""
-    parsed = value
-    if isinstance(value, str):
-        parsed = json_in(value)
-        if parsed is None and value.lstrip()[:1] == "{":
-            parsed = literal(value)
-    if isinstance(parsed, Mapping) and "sanitize_inputs_outputs" in parsed:
-        named, others = parsed.get("kwargs"), parsed.get("args")
-        return named if not others else others if not named else {"args": others, "kwargs": named}
-    return value if not isinstance(parsed, Mapping) else parsed
-
-
-def _tool_output(value: object) -> tuple[object, str | None]:
-    """What a tool gave back, and the call's id where LangChain's message around it has one."""
-    parsed = fields_of(json_in(value))
-    inner: object = parsed["output"] if set(parsed) == {"output"} else value
-    if isinstance(inner, str):
-        message = tool_message(inner)
-        return (inner, None) if message is None else message
-    fields = fields_of(inner)
-    if isinstance(kwargs := fields.get("kwargs"), Mapping):
-        fields = kwargs
-    if call_id := as_text(fields.get("tool_call_id")):
-        return content_text(fields.get("content")), call_id
-    return inner, None
-
-
-def _documents(span: OtelSpan) -> str | None:
-    """The texts of the documents that a retriever found, or a reranker kept."""
-    for name in _DOCUMENTS:
-        documents = grouped(span.attributes, name)
-        if isinstance(documents, list):
-            return "\n\n".join(map(_document, documents))
-    return None
-
-
-def _document(value: object) -> str:
-    inner = fields_of(value).get("document")
-    fields = fields_of(inner if isinstance(inner, Mapping) else value)
-    return text_in(fields, "content", "document.content") or dump_text(value)
-
-
-_LISTS: Final = names("messages input contents args prompts output choices generations")
-_DEEPEST: Final = 4
-
-_OBSERVATION: Final = re.compile(r"(?:Call id: (?P<id>\S+)\n)?Observation:\n?")
-_CALLING: Final = "Calling tools:\n"
-_ENUM: Final = "MessageRole."
-_CALLED: Final = "Called Tool: '"
-_TOOL_MESSAGE: Final = re.compile(
-    r"content=(?P<content>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\").*?"
-    r"tool_call_id='(?P<id>[^']*)'",
-    re.DOTALL,
-)
-
-
-def messages_in(value: object, role: str = "user") -> list[Message]:
-    """The messages that a value holds, under any of the names that libraries give the list.
-
-    A value without messages is one message of ``role``: its text, or its JSON.
-    """
-    text = dump_text(value)
-    if value is None or not text.strip():
-        return []
-    return listed_messages(value) or [{"role": role, "content": text}]
-
-
-def listed_messages(value: object) -> list[Message]:
-    """The messages in a value; none where it holds none."""
-    return _found(json_in(value), 0)
-
-
-def _found(value: object, depth: int) -> list[Message]:
-    if depth > _DEEPEST:
-        return []
-    if isinstance(value, Mapping):
-        if is_message(value):
-            return [value]
-        inner = value.get("message")
-        if isinstance(inner, Mapping):
-            return _found(inner, depth + 1)
-        held = (_found(value[name], depth + 1) for name in _LISTS if name in value)
-        return next(filter(None, held), [])
-    found: list[Message] = []
-    for item in items_of(value):
-        if isinstance(item, list) and len(item) == 2 and all(isinstance(one, str) for one in item):
-            found.append({"role": item[0], "content": item[1]})
-        else:
-            found.extend(_found(item, depth + 1))
-    return found
-
-
-def _openinference_message(item: Fields) -> Message:
-    """A message as OpenInference flattens it: ``message.role``, ``message.tool_calls`` …"""
-    fields = _nested(item, "message")
-    message: dict[str, object] = {"role": as_text(fields.get("role")) or "assistant"}
-    for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
-        if fields.get(name) is not None:
-            message[name] = fields[name]
-    contents, calls = fields.get("contents"), fields.get("tool_calls")
-    if message.get("content") in (None, "") and isinstance(contents, list):
-        message["content"] = [_content_part(part) for part in contents]
-    if isinstance(calls, list):
-        message["tool_calls"] = [
-            _nested(call, "tool_call") if isinstance(call, Mapping) else call for call in calls
-        ]
-    elif called := as_text(fields.get("function_call_name")):
-        arguments = fields.get("function_call_arguments_json")
-        message["tool_calls"] = [{"function": {"name": called, "arguments": arguments}}]
-    message.setdefault("content", "")
-    return message
-
-
-def _content_part(part: object) -> object:
-    if not isinstance(part, Mapping):
-        return part
-    content = _nested(part, "message_content")
-    if isinstance(content.get("text"), str):
-        kind = content.get("type")
-        return {"type": kind if isinstance(kind, str) else "text", "text": content["text"]}
-    return {"type": "image"} if "image" in content else content
-
-
-def _nested(value: Fields, within: str | None = None) -> Fields:
-    """An object with its dotted names taken apart; the one ``within`` it where there is such."""
-    if any("." in str(name) for name in value):
-        nested = unflattened({str(name): inner for name, inner in value.items()})
-        value = nested if isinstance(nested, Mapping) else value
-    inner = None if within is None else value.get(within)
-    return _nested(inner) if isinstance(inner, Mapping) else value
-
-
-def fuller(told: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
-    """The messages as told, or as they stand in the raw value where that says more.
-
-    Some instrumentation leaves out tool calls, or their arguments.
-    """
-    if not told:
-        return list(raw)
-    if len(told) != len(raw):
-        return list(raw) if raw and not any(map(_says_all, told)) else list(told)
-    return [one if _says_all(one) else other for one, other in zip(told, raw, strict=True)]
-
-
-def _says_all(message: Message) -> bool:
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list):
-        return bool(message.get("content"))
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)]
-    return all("arguments" in fields_of(one) for one in functions)
-
-
-def retold_by_smolagents(messages: Sequence[Message]) -> list[Message]:
-    """The messages with calls and observations that smolagents tells as text made such again."""
-    found: list[Message] = []
-    for message in messages:
-        said = str(message.get("role", ""))
-        role = said.removeprefix(_ENUM).lower().replace("_", "-")
-        if role not in ("tool-call", "tool-response"):
-            found.append({**message, "role": role} if said.startswith(_ENUM) else message)
-            continue
-        text = content_text(message.get("content"))
-        if role == "tool-response":
-            found.append(_observation(text))
-            continue
-        if found and content_text(found[-1].get("content")).startswith(_CALLED):
-            found.pop()
-        calls = literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
-        if isinstance(calls, list):
-            found.append({"role": "assistant", "content": "", "tool_calls": calls})
-        else:
-            found.append({"role": "assistant", "content": text})
-    return found
-
-
-def _observation(text: str) -> Message:
-    match = _OBSERVATION.match(text)
-    result: dict[str, object] = {"role": "tool", "content": text[match.end() :] if match else text}
-    if match and match["id"]:
-        result["tool_call_id"] = match["id"]
-    return result
-
-
-def tool_message(text: str) -> tuple[str, str] | None:
-    """Content and call id of a LangChain tool message that was saved as Python writes it."""
-    match = _TOOL_MESSAGE.match(text) if text.startswith("content=") else None
-    if match is None:
-        return None
-    content = literal(match["content"])
-    return (content if isinstance(content, str) else match["content"], match["id"])

@@ -1,11 +1,11 @@
-"""Where the spans and log records of OpenTelemetry stand in a file, in each layout."""
+"""The layouts of files with spans and log records of OpenTelemetry."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.traces.io.decoding import as_utf8
@@ -16,10 +16,10 @@ from mast_tui.traces.readers.document_traces import records_by_line
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names
 from mast_tui.traces.readers.otel.spans import (
     BIG_INT,
+    Attributes,
     attributes_of,
     is_of_phoenix,
     looks_like_span,
-    service_of,
 )
 
 _MARKS: Final = tuple(
@@ -38,7 +38,6 @@ _SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
 _LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
-_SPAN_LISTS: Final = ("spans", "data")
 _LOOKED_AT: Final = 20
 _MOST_BREAKS: Final = 50
 
@@ -51,17 +50,17 @@ _BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A span, or a log record, as it stands in the file, with what stands around it."""
+    """A span or a log record of the file, with the attributes of its resource and its scope."""
 
     value: object
     place: str
-    service: str | None = None
+    resource: Attributes = field(default_factory=dict)
     scope: str | None = None
     is_log: bool = False
 
 
 def layout_of(source: Source) -> str | None:
-    """``otlp``, ``otel-spans`` or ``phoenix``; None for a file that holds no such thing."""
+    """Return ``otlp``, ``otel-spans`` or ``phoenix``; None for a file of another format."""
     head = as_utf8(source.head)
     if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
         return None
@@ -74,7 +73,7 @@ def layout_of(source: Source) -> str | None:
 
 
 def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
-    """Every span and log record of the file in the order of the file."""
+    """Yield every span and log record in the order of the file."""
     for prefix, value in _values(source, problems):
         yield from _in_value(value, prefix, problems)
 
@@ -93,7 +92,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
 
 
 def _is_concatenated(source: Source) -> bool:
-    """Whether indented objects follow each other with nothing between them."""
+    """Tell whether indented objects follow each other with nothing between them."""
     return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
 
 
@@ -115,31 +114,33 @@ def _keep_big_ids(text: str) -> str:
 
 
 def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
-    """JSON values one after the other, over any number of lines, with the line each begins on.
+    """Yield JSON values that follow each other, each with the line that it begins on.
 
     What stands between them is passed over up to the next line that begins with a bracket.
     """
     text = as_utf8(source.data).decode("utf-8", "replace")
     decoder = json.JSONDecoder()
-    place, line, breaks = 0, 1, 0
+    position = 0
+    line = 1
+    breaks = 0
     while True:
-        begin = place
+        begin = position
         while begin < len(text) and text[begin] in " \t\r\n,":
             begin += 1
-        line += text.count("\n", place, begin)
+        line += text.count("\n", position, begin)
         if begin == len(text):
             return
-        place = begin
+        position = begin
         reason = "not JSON"
         if text[begin] in "{[":
             try:
-                _value, place = decoder.raw_decode(text, begin)
-                yield line, load_json(_keep_big_ids(text[begin:place]))
+                _value, position = decoder.raw_decode(text, begin)
+                yield line, load_json(_keep_big_ids(text[begin:position]))
             except RecursionError:
                 reason = "nested too deeply"
             except (InvalidJSON, ValueError) as error:
                 reason = f"not JSON: {error}"
-        if place == begin:
+        if position == begin:
             breaks += 1
             following = text.find("\n{", begin)
             ends = following < 0 or breaks == _MOST_BREAKS
@@ -147,8 +148,8 @@ def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int
             problems.append(Problem(f"line {line}", f"{reason}; {going_on}"))
             if ends:
                 return
-            place = following
-        line += text.count("\n", begin, place)
+            position = following
+        line += text.count("\n", begin, position)
 
 
 def _layout(value: object) -> str | None:
@@ -161,7 +162,8 @@ def _layout(value: object) -> str | None:
             return "phoenix"
     elif isinstance(value, list) and value and _is_otlp(value[0]):
         return "otlp"
-    spans = [one for one in _span_list(value)[:_LOOKED_AT] if looks_like_span(one)]
+    lists = _span_lists(value).values()
+    spans = [item for spans in lists for item in spans[:_LOOKED_AT] if looks_like_span(item)]
     if not spans:
         return None
     return "phoenix" if any(map(is_of_phoenix, spans)) else "otel-spans"
@@ -172,47 +174,52 @@ def _is_otlp(value: object) -> bool:
     if any(isinstance(fields.get(name), list) for name in _RESOURCE_SPANS[:2]):
         return True
     resources = _listed(fields, _RESOURCE_SPANS)
-    return bool(resources) and all(_listed(fields_of(one), _SCOPE_SPANS) for one in resources)
+    return bool(resources) and all(_listed(fields_of(item), _SCOPE_SPANS) for item in resources)
 
 
-def _span_list(value: object) -> list[object]:
-    """The spans in a list, in an object around one, in a table by columns, or the span itself."""
+def _span_lists(value: object) -> dict[str, list[object]]:
+    """Return lists of spans under their pointers: of a list, an object, a table, or one span.
+
+    An object has its spans under ``spans`` or ``data``, or groups of them under names.
+    """
     if isinstance(value, list):
-        return value
+        return {"": value}
     if not isinstance(value, Mapping):
-        return []
+        return {}
     columns = value.get("context.span_id")
     if isinstance(columns, Mapping):
-        return [
+        rows: list[object] = [
             {name: column.get(row) for name, column in value.items() if isinstance(column, Mapping)}
             for row in columns
         ]
-    for name in _SPAN_LISTS:
-        if isinstance(value.get(name), list) and "info" not in value:
-            found: list[object] = value[name]
-            return found
-    return [value]
+        return {"": rows}
+    if "info" in value:  # a trace of MLflow's
+        return {"": [value]}
+    lists: dict[str, list[object]] = {
+        f"/{name}": inner
+        for name, inner in value.items()
+        if isinstance(inner, list) and any(map(looks_like_span, inner[:_LOOKED_AT]))
+    }
+    return lists or {"": [value]}
 
 
 def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[Raw]:
     separator = " " if prefix else ""
     if isinstance(value, list) and any(map(_is_otlp, value[:_LOOKED_AT])):
-        for number, one in enumerate(value):
-            yield from _in_value(one, f"{prefix}{separator}/{number}", problems)
+        for number, item in enumerate(value):
+            yield from _in_value(item, f"{prefix}{separator}/{number}", problems)
         return
     if isinstance(value, Mapping) and _layout(value) == "otlp":
         yield from _otlp(value, prefix if prefix.startswith("/") else prefix + separator)
         return
-    spans = _span_list(value)
-    alone = len(spans) == 1 and spans[0] is value
-    named = [f"/{name}" for name in _SPAN_LISTS if name in fields_of(value)]
-    within = f"{prefix}{separator}{''.join(named[:1])}"
-    for number, one in enumerate(spans):
-        place = (prefix or "/") if alone else f"{within}/{number}"
-        if looks_like_span(one) or (isinstance(one, Mapping) and len(spans) > 1):
-            yield Raw(one, place)
-        elif _OTHER_SIGNALS.isdisjoint(fields_of(one)):
-            problems.append(Problem(place, "no span, left out"))
+    for pointer, spans in _span_lists(value).items():
+        alone = len(spans) == 1 and spans[0] is value
+        for number, item in enumerate(spans):
+            place = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
+            if looks_like_span(item) or (isinstance(item, Mapping) and len(spans) > 1):
+                yield Raw(item, place)
+            elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
+                problems.append(Problem(place, "no span, left out"))
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
@@ -222,21 +229,20 @@ def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
     ):
         for at_resource, resource in _each(value, resources, prefix):
             described = fields_of(resource.get("resource"))
-            service = service_of(attributes_of(described.get("attributes")))
+            attributes = attributes_of(described.get("attributes"))
             for at_scope, scoped in _each(resource, scopes, at_resource):
-                found = (scoped.get(name) for name in _SCOPES)
-                scope = next((one for one in found if isinstance(one, Mapping)), {})
-                name = next((one for one in items if isinstance(scoped.get(one), list)), None)
-                for number, item in enumerate(items_of(scoped.get(name or ""))):
+                scope = next(filter(None, (fields_of(scoped.get(name)) for name in _SCOPES)), {})
+                name = next((name for name in items if isinstance(scoped.get(name), list)), "")
+                for number, item in enumerate(items_of(scoped.get(name))):
                     place = f"{at_scope}/{name}/{number}"
-                    yield Raw(item, place, service, as_text(scope.get("name")), is_log)
+                    yield Raw(item, place, attributes, as_text(scope.get("name")), is_log)
 
 
 def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:
     for name in names:
-        for number, one in enumerate(items_of(value.get(name))):
-            if isinstance(one, Mapping):
-                yield f"{prefix}/{name}/{number}", one
+        for number, item in enumerate(items_of(value.get(name))):
+            if isinstance(item, Mapping):
+                yield f"{prefix}/{name}/{number}", item
 
 
 def _listed(value: Fields, names: tuple[str, ...]) -> list[object]:

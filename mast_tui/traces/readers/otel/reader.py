@@ -12,17 +12,12 @@ from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMe
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
-from mast_tui.traces.readers.otel.conventions import (
-    genai_row,
-    is_genai,
-    is_openinference,
-    openinference_row,
-)
+from mast_tui.traces.readers.otel.conventions import row_of
 from mast_tui.traces.readers.otel.documents import Raw, layout_of, raw_spans
 from mast_tui.traces.readers.otel.spans import (
     Attributes,
-    Event,
     OtelSpan,
+    SpanEvent,
     event_of,
     moment,
     span_id,
@@ -30,7 +25,7 @@ from mast_tui.traces.readers.otel.spans import (
     trace_id,
 )
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _SYSTEMS: Final = (
@@ -61,13 +56,22 @@ _VERDICTS: Final = ("eval.", "annotations")
 """How Phoenix's columns begin that hold what was said of a span afterwards."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LogRecord:
+    """A log record, and the id of the span within which it was written."""
+
+    raw: Raw
+    span_id: str | None
+    event: SpanEvent
+
+
 @dataclass(slots=True)
 class _Run:
-    """What a file holds of one trace."""
+    """The spans and log records of one trace, and the JSON objects that they were read from."""
 
     trace_id: str | None
     spans: list[OtelSpan] = field(default_factory=list)
-    logs: list[tuple[Raw, str | None, Event]] = field(default_factory=list)
+    logs: list[_LogRecord] = field(default_factory=list)
     contents: list[Fields] = field(default_factory=list)
 
 
@@ -82,11 +86,11 @@ class OtelReader:
     key_scheme: ClassVar[int] = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or the first lines of it, hold spans or log records."""
+        """Tell whether the file, or its first lines, hold spans or log records."""
         return layout_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
-        """One trace per trace id; spans without one are a trace together."""
+        """Return a trace for each trace id; spans without one are a trace together."""
         problems: list[Problem] = []
         runs = _runs(raw_spans(source, problems), problems)
         traces = [
@@ -97,67 +101,53 @@ class OtelReader:
 
     def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
         content = source.data if record is None else canonical_bytes(run.contents)
-        rows = rows_of(run.spans) + _log_rows(run)
+        rows = rows_of(run.spans) + [_log_row(log) for log in run.logs]
         service = next((span.service for span in run.spans if span.service), None)
-        steps = observed_steps(rows, service=service)
+        problems: list[Problem] = []
+        steps = observed_steps(rows, service=service, problems=problems)
         meta = TraceMeta(
             task=task_of(steps=steps.steps),
             system=system_of(run.spans),
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(run),
+            version=next((span.version for span in run.spans if span.version), None),
         )
         return trace_of_steps(
-            self, source.path, content, steps, meta=meta, record=record, native=run.trace_id
+            self,
+            source.path,
+            content,
+            steps,
+            meta=meta,
+            record=record,
+            native=run.trace_id,
+            problems=problems,
         )
 
 
 READER: Final = OtelReader()
 
 
-def rows_of(spans: Sequence[OtelSpan]) -> list[Row]:
-    """The rows of the spans of one trace.
+def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
+    """Return the rows of the spans of one trace.
 
     Where none of them is of a known convention, each says what its attributes say.
     """
-    rows: list[Row] = []
-    known = False
-    for span in spans:
-        row_id = span.id or span.place
-        if is_openinference(span):
-            row = openinference_row(span, row_id)
-            rows.append(_completed(row, span) if is_genai(span) else row)
-        elif is_genai(span):
-            rows.append(genai_row(span, row_id))
-        else:
-            rows.append(span.row(row_id, RowKind.OTHER))
-            continue
-        known = True
-    if known:
-        return rows
-    return [replace(row, output=_described(span)) for row, span in zip(rows, spans, strict=True)]
+    read = [row_of(span, span.id or span.place) for span in spans]
+    if any(row is not None for row in read):
+        return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
+    return [replace(_unknown(span), output=_described(span)) for span in spans]
 
 
-def _completed(row: Row, span: OtelSpan) -> Row:
-    """A model's row with what the span tells by the other convention only."""
-    if row.kind is not RowKind.MODEL:
-        return row
-    other = genai_row(span, row.id)
-    return replace(
-        row,
-        asked=row.asked or other.asked,
-        answered=row.answered or other.answered,
-        tokens=row.tokens or other.tokens,
-        model=row.model or other.model,
-        agent=row.agent or other.agent,
-    )
+def _unknown(span: OtelSpan) -> SpanRow:
+    return span.row(span.id or span.place, RowKind.OTHER)
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """The framework that the instrumentation's names give away, else the service's name."""
+    """Return the framework that the names of the instrumentation tell, else the service's name."""
     for span in spans:
-        own = (name for name in span.attributes if name.startswith(_OWN_NAMES))
-        for said in (span.scope, span.service, *own):
-            lowered = (said or "").lower()
+        attributes = (name for name in span.attributes if name.startswith(_OWN_NAMES))
+        for label in (span.scope, span.service, *attributes):
+            lowered = (label or "").lower()
             for mark, system in _SYSTEMS:
                 if mark in lowered:
                     return system
@@ -165,16 +155,16 @@ def system_of(spans: Sequence[OtelSpan]) -> str | None:
 
 
 def _answer_key(run: _Run) -> AnswerKey:
-    """What evaluations after the run said of it, by their names."""
+    """Return what evaluations after the run say of it, by their names."""
     draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
             if event.name == _EVALUATION:
-                said = dict(event.attributes)
-                name = as_text(said.pop("gen_ai.evaluation.name", None)) or "evaluation"
-                why = said.pop("gen_ai.evaluation.explanation", None)
-                draft.add("explanations", f"{name} explanation", why)
-                draft.add("scores", name, _lines(said))
+                verdict = dict(event.attributes)
+                name = as_text(verdict.pop("gen_ai.evaluation.name", None)) or "evaluation"
+                explanation = verdict.pop("gen_ai.evaluation.explanation", None)
+                draft.add("explanations", f"{name} explanation", explanation)
+                draft.add("scores", name, _lines(verdict))
     for content in run.contents:
         for name, value in content.items():
             if name.startswith(_VERDICTS):
@@ -183,7 +173,7 @@ def _answer_key(run: _Run) -> AnswerKey:
 
 
 def _described(span: OtelSpan) -> str:
-    """A span's attributes and its events, one a line."""
+    """Return a span's attributes and its events, one a line."""
     events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
     lines = [_lines(span.attributes), *events]
     return "\n".join(line.strip() for line in lines if line)
@@ -193,10 +183,10 @@ def _lines(attributes: Attributes) -> str:
     return "\n".join(f"{name}: {dump_text(value)}" for name, value in attributes.items())
 
 
-def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
+def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
     runs: dict[str | None, _Run] = {}
-    known: dict[tuple[str | None, str], OtelSpan] = {}
-    for raw in found:
+    spans: dict[tuple[str | None, str], OtelSpan] = {}
+    for raw in raws:
         if not isinstance(raw.value, Mapping):
             problems.append(Problem(raw.place, "not a span but a bare value, left out"))
             continue
@@ -204,51 +194,57 @@ def _runs(found: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
             trace = trace_id(raw.value.get("traceId", raw.value.get("trace_id")))
             run = runs.setdefault(trace, _Run(trace))
             owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
-            run.logs.append((raw, owner, event_of(raw.value)))
+            run.logs.append(_LogRecord(raw, owner, event_of(raw.value)))
         else:
-            span = span_of(raw.value, raw.place, service=raw.service, scope=raw.scope)
+            span = span_of(raw.value, raw.place, resource=raw.resource, scope=raw.scope)
             run = runs.setdefault(span.trace, _Run(span.trace))
             if span.id is None:
                 problems.append(Problem(raw.place, "a span without an id"))
             else:
-                known.setdefault((span.trace, span.id), span)
+                spans.setdefault((span.trace, span.id), span)
             run.spans.append(span)
         run.contents.append(raw.value)
     for run in runs.values():
-        run.logs = [log for log in run.logs if not _folded(log, run, known)]
+        run.logs = [log for log in run.logs if not _is_event_of_span(log, run, spans)]
     return list(runs.values())
 
 
-def _folded(
-    log: tuple[Raw, str | None, Event], run: _Run, known: dict[tuple[str | None, str], OtelSpan]
+def _is_event_of_span(
+    log: _LogRecord, run: _Run, spans: dict[tuple[str | None, str], OtelSpan]
 ) -> bool:
-    """Give a record of the ``gen_ai`` conventions to its span; a span not there is made up."""
-    raw, owner, event = log
-    if owner is None or not event.name.startswith("gen_ai."):
+    """Add a record of the ``gen_ai`` conventions to its span, which is made if it is absent."""
+    if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False
-    span = known.get((run.trace_id, owner))
-    if span is None and event.name == _EVALUATION:
+    span = spans.get((run.trace_id, log.span_id))
+    if span is None and log.event.name == _EVALUATION:
         span = run.spans[0] if run.spans else None
     if span is None:
-        named = {"spanId": owner, "name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}
-        span = span_of(named, raw.place, service=raw.service, scope=raw.scope)
+        attributes = {"gen_ai.operation.name": "chat"}
+        value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
+        raw = log.raw
+        span = span_of(value, raw.place, resource=raw.resource, scope=raw.scope)
         span.start = _time(raw)
-        known[run.trace_id, owner] = span
+        spans[run.trace_id, log.span_id] = span
         run.spans.append(span)
-    span.events.append(event)
+    span.events.append(log.event)
     return True
 
 
-def _log_rows(run: _Run) -> list[Row]:
-    rows = []
-    for raw, owner, event in run.logs:
-        severity = text_in(fields_of(raw.value), "severityText", "severity_text")
-        said = dict(event.attributes)
-        texts = filter(None, (dump_text(said.pop("content", None)), _lines(said)))
-        name, output = event.name or severity or "log", "\n".join(texts) or event.name
-        row = Row(raw.place, owner, RowKind.OTHER, name, raw.place, start=_time(raw))
-        rows.append(replace(row, output=output, speaks=True))
-    return rows
+def _log_row(log: _LogRecord) -> SpanRow:
+    severity = text_in(fields_of(log.raw.value), "severityText", "severity_text")
+    attributes = dict(log.event.attributes)
+    content = dump_text(attributes.pop("content", None))
+    name = log.event.name or severity or "log"
+    return SpanRow(
+        id=log.raw.place,
+        parent=log.span_id,
+        kind=RowKind.OTHER,
+        name=name,
+        place=log.raw.place,
+        start=_time(log.raw),
+        output="\n".join(filter(None, (content, _lines(attributes)))) or log.event.name,
+        speaks=True,
+    )
 
 
 def _time(raw: Raw) -> float | None:

@@ -1,7 +1,4 @@
-"""One OpenTelemetry span, whichever exporter wrote it.
-
-OpenTelemetry's values: typed ones, ids and times in all their spellings, dotted names.
-"""
+"""One OpenTelemetry span of any exporter: its ids, times, typed values and dotted names."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     value_in,
 )
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.times import unix_seconds
 
 _KINDS: Final = name_set(
@@ -43,13 +40,14 @@ _ATTRIBUTES: Final = ("attributes", "span_attributes")
 _COLUMN: Final = "attributes."
 _CONTENT: Final = "gen_ai.event.content"
 _UNKNOWN_SERVICE: Final = "unknown_service"
-_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_OK: Final = SpanStatus.OK
+_ERROR: Final = SpanStatus.ERROR
 _STATUS: Final = {"1": _OK, "OK": _OK, "2": _ERROR, "ERROR": _ERROR}
 
 
 @dataclass(slots=True)
-class Event:
-    """Something that happened within a span."""
+class SpanEvent:
+    """An event of a span, or a log record."""
 
     name: str
     attributes: Attributes
@@ -69,58 +67,64 @@ class OtelSpan:
     status: SpanStatus
     message: str | None
     attributes: Attributes
-    events: list[Event] = field(default_factory=list)
+    events: list[SpanEvent] = field(default_factory=list)
     service: str | None = None
+    version: str | None = None
     scope: str | None = None
 
     def text(self, *names: str) -> str | None:
-        """The first of these attributes that is a text."""
+        """Return the first of the attributes that is a text."""
         return text_in(self.attributes, *names)
 
     def value(self, *names: str) -> object:
-        """The first of these attributes that is there."""
+        """Return the first of the attributes that is present."""
         return first_in(self.attributes, *names)
 
-    def row(self, row_id: str, kind: RowKind) -> Row:
-        """The row of a span of this kind, with what every span tells."""
-        result = (self.start, self.end, self.status, self.error)
-        return Row(row_id, self.parent, kind, self.name, self.place, *result)
+    def row(self, row_id: str, kind: RowKind) -> SpanRow:
+        """Return a row with what every span tells.
+
+        Args:
+            row_id: The id of the row.
+            kind: What was called.
+        """
+        outcome = (self.start, self.end, self.status, self.error)
+        return SpanRow(row_id, self.parent, kind, self.name, self.place, *outcome)
 
     @property
     def error(self) -> str | None:
-        """What went wrong: the exception, else the status message, else the error's type."""
+        """The exception, else the message of the status, else the type of the error."""
         if self.status is SpanStatus.OK:
             return None
         for event in self.events:
             if event.name == "exception":
                 kind = as_text(event.attributes.get("exception.type"))
-                said = as_text(event.attributes.get("exception.message"))
-                if kind or said:
-                    return ": ".join(part for part in (kind, said) if part)
+                message = as_text(event.attributes.get("exception.message"))
+                if kind or message:
+                    return ": ".join(filter(None, (kind, message)))
         if self.status is SpanStatus.ERROR and self.message:
             return self.message
         return self.text("error.type", "exception.message", "error.message")
 
 
 def looks_like_span(value: object) -> bool:
-    """Whether a JSON value is a span of an SDK or of Phoenix, in a list or by itself."""
+    """Tell whether a JSON value is a span of an SDK or of Phoenix."""
     if not isinstance(value, Mapping):
         return False
-    own = fields_of(value.get("attributes"))
-    if "child_spans" in value or any(str(name).startswith("mlflow.") for name in own):
+    attributes = fields_of(value.get("attributes"))
+    if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
-    context = _context(value)
-    known = any(name in context for name in _SPAN) or "context.span_id" in value
-    if not known:
-        known = any(name in value for name in _SPAN) and any(name in value for name in _TRACE)
-    described = any(name in value for name in _ATTRIBUTES) or any(
-        isinstance(name, str) and name.startswith(_COLUMN) for name in value
-    )
-    return known and described and any(name in value for name in _START)
+    has_ids = _has(_context(value), _SPAN) or "context.span_id" in value
+    has_ids = has_ids or (_has(value, _SPAN) and _has(value, _TRACE))
+    has_columns = any(isinstance(name, str) and name.startswith(_COLUMN) for name in value)
+    return has_ids and _has(value, _START) and (has_columns or _has(value, _ATTRIBUTES))
+
+
+def _has(value: Fields, names: tuple[str, ...]) -> bool:
+    return any(name in value for name in names)
 
 
 def is_of_phoenix(value: object) -> bool:
-    """Whether a span has Phoenix's own fields beside those that every SDK writes."""
+    """Tell whether a span has Phoenix's own fields beside those that every SDK writes."""
     if not isinstance(value, Mapping):
         return False
     kind = value.get("span_kind")
@@ -130,11 +134,15 @@ def is_of_phoenix(value: object) -> bool:
 
 
 def span_of(
-    value: Fields, place: str, *, service: str | None = None, scope: str | None = None
+    value: Fields, place: str, *, resource: Attributes | None = None, scope: str | None = None
 ) -> OtelSpan:
-    """The span in a JSON object; what of it is missing or of another type is left open.
+    """Return the span in a JSON object; what of it is missing or of another type is left open.
 
-    ``service`` and ``scope`` count where the object itself does not tell them.
+    Args:
+        value: The object.
+        place: Where it is in the file.
+        resource: The attributes of its resource where those are around it.
+        scope: The name of its scope, likewise.
     """
     context = _context(value)
     both = {**context, **value}
@@ -143,10 +151,11 @@ def span_of(
         attributes.setdefault("openinference.span.kind", kind.upper())
     start = moment(_first(both, _START))
     end = moment(_first(both, _END))
-    lasted = duration(value.get("duration"))
-    if end is None and start is not None and lasted is not None:
-        end = start + lasted
+    seconds = duration(value.get("duration"))
+    if end is None and start is not None and seconds is not None:
+        end = start + seconds
     status, message = _status(value)
+    resources = _resources(value, attributes, resource)
     events = json_in(value.get("events"))
     return OtelSpan(
         trace_id(_first(both, _TRACE)),
@@ -159,14 +168,15 @@ def span_of(
         status,
         message,
         attributes,
-        [event_of(one) for one in items_of(events) if isinstance(one, Mapping)],
-        _service(value, attributes) or service,
+        [event_of(event) for event in items_of(events) if isinstance(event, Mapping)],
+        next(filter(None, map(service_of, resources)), None) or as_text(value.get("service_name")),
+        next(filter(None, (text_in(resource, "service.version") for resource in resources)), None),
         _scope(value) or scope,
     )
 
 
-def event_of(value: Fields) -> Event:
-    """An event of a span, or a log record that is one."""
+def event_of(value: Fields) -> SpanEvent:
+    """Return the event that a JSON object of a span's events is, or a log record."""
     attributes = dotted(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
     body = any_value(value.get("body"))
@@ -174,24 +184,24 @@ def event_of(value: Fields) -> Event:
         body = attributes.pop(_CONTENT, None)
     body = value_in(body)
     if isinstance(body, Mapping):
-        attributes = {**attributes, **{str(key): any_value(one) for key, one in body.items()}}
+        attributes = {**attributes, **{str(key): any_value(item) for key, item in body.items()}}
     elif body is not None:
         attributes.setdefault("content", body)
-    return Event(name or as_text(attributes.get("event.name")) or "", attributes)
+    return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
 def service_of(attributes: Attributes) -> str | None:
-    """The name of the service, where it is more than the SDK's stopgap."""
+    """Return the name of the service, unless it is the SDK's default."""
     name = as_text(attributes.get("service.name"))
     return None if name is None or name.startswith(_UNKNOWN_SERVICE) else name
 
 
 def _attributes(value: Fields) -> dict[str, object]:
-    found = attributes_of(_first(value, _ATTRIBUTES))
+    attributes = attributes_of(_first(value, _ATTRIBUTES))
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
-            found[name.removeprefix(_COLUMN)] = column
-    return dotted(found)
+            attributes[name.removeprefix(_COLUMN)] = column
+    return dotted(attributes)
 
 
 def _context(value: Fields) -> Fields:
@@ -212,25 +222,30 @@ def _status(value: Fields) -> tuple[SpanStatus, str | None]:
     message = _first(fields_of(status), ("message", "description"))
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
-    said = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
-    return _STATUS.get(said, SpanStatus.UNKNOWN), as_text(message)
+    word = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
+    return _STATUS.get(word, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _service(value: Fields, attributes: Attributes) -> str | None:
+def _resources(
+    value: Fields, attributes: Attributes, around: Attributes | None
+) -> tuple[Attributes, ...]:
+    """Return the attributes that may name the service: the span's, its resource's, those around."""
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
-    beside = attributes_of(value.get("resource_attributes"))
-    named = filter(None, map(service_of, (attributes, resource, beside)))
-    return next(named, None) or as_text(value.get("service_name"))
+    flat = attributes_of(value.get("resource_attributes"))
+    return attributes, resource, flat, around or {}
 
 
 def _scope(value: Fields) -> str | None:
     scopes = ("instrumentation_scope", "instrumentationScope", "scope", "instrumentation_info")
-    told = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
-    return next(filter(None, told), None) or as_text(value.get("scope_name"))
+    scope_names = (as_text(fields_of(value.get(name)).get("name")) for name in scopes)
+    return next(filter(None, scope_names), None) or as_text(value.get("scope_name"))
 
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:
-    return next((value[name] for name in names if value.get(name) not in (None, "")), None)
+    for name in names:
+        if (found := value.get(name)) is not None and found != "":
+            return found
+    return None
 
 
 Attributes = Fields
@@ -251,7 +266,7 @@ _WHOLE: Final = name_set("""
 
 
 def any_value(value: object, depth: int = 0) -> object:
-    """The JSON value that an OTLP ``AnyValue`` stands for; anything else is itself."""
+    """Return the JSON value of an OTLP ``AnyValue``; any other value as it is."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return None if value == {} else value
     ((kind, inner),) = value.items()
@@ -273,7 +288,7 @@ def any_value(value: object, depth: int = 0) -> object:
 
 
 def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
-    """Attributes by name, from OTLP's list of keys and values or from an object."""
+    """Return attributes by name, from OTLP's list of keys and values or from an object."""
     value = json_in(value)
     if isinstance(value, Mapping):
         return {str(name): any_value(inner, depth) for name, inner in value.items()}
@@ -285,7 +300,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
 
 
 def dotted(attributes: Attributes) -> dict[str, object]:
-    """Nested attributes under dotted names; lists, and objects that are values, stay whole."""
+    """Return nested attributes under dotted names; lists, and objects in ``_WHOLE``, stay whole."""
     return dict(_dotted(attributes, "", 0))
 
 
@@ -299,24 +314,25 @@ def _dotted(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, 
 
 
 def grouped(attributes: Attributes, name: str) -> object:
-    """What stands under a dotted name: its own value, or what the names below it make up.
+    """Return the value under a dotted name, or the object or list that the names below it make.
 
-    ``a.0.b``, ``a.1.b`` become a list of objects; a JSON text becomes the value in it.
+    ``a.0.b`` and ``a.1.b`` make a list of objects; a JSON text becomes its value.
+
+    Args:
+        attributes: Attributes by their dotted names.
+        name: A dotted name.
     """
-    own = attributes.get(name)
-    if own is not None:
-        return value_in(own)
+    value = attributes.get(name)
+    if value is not None:
+        return value_in(value)
     prefix = f"{name}."
-    below = {
-        path[len(prefix) :]: inner
-        for path, inner in attributes.items()
-        if path[: len(prefix)] == prefix
-    }
+    start = len(prefix)
+    below = {path[start:]: inner for path, inner in attributes.items() if path.startswith(prefix)}
     return unflattened(below) if below else None
 
 
 def unflattened(values: Attributes) -> object:
-    """Dotted names as nested objects; where all names of a level are numbers, as a list."""
+    """Return dotted names as nested objects, and as a list where all names are numbers."""
     root: dict[str, object] = {}
     for path, value in values.items():
         steps = path.split(".", _DEEPEST)
@@ -335,7 +351,7 @@ def unflattened(values: Attributes) -> object:
 
 
 class _Node(dict[str, object]):
-    """A level of dotted names; an object that is a value is none."""
+    """A level of dotted names, as opposed to an object that is a value."""
 
 
 def _settled(node: dict[str, object]) -> object:
@@ -348,12 +364,12 @@ def _settled(node: dict[str, object]) -> object:
 
 
 def span_id(value: object) -> str | None:
-    """An id as lowercase hex of 16 digits; None where there is none, or only zeros."""
+    """Return an id as lowercase hex of 16 digits; None where it is absent or all zeros."""
     return _identifier(value, 16)
 
 
 def trace_id(value: object) -> str | None:
-    """An id as lowercase hex of 32 digits; None where there is none, or only zeros."""
+    """Return an id as lowercase hex of 32 digits; None where it is absent or all zeros."""
     return _identifier(value, 32)
 
 
@@ -374,7 +390,7 @@ def _identifier(value: object, digits: int) -> str | None:
 
 
 def _from_base64(text: str, digits: int) -> str | None:
-    """The hex digits of an id in base64, as protobuf's own JSON has it."""
+    """Return the hex digits of an id in base64, as protobuf's own JSON has it."""
     if len(text) != -(-digits // 6) * 4:
         return None
     try:
@@ -385,22 +401,23 @@ def _from_base64(text: str, digits: int) -> str | None:
 
 
 BIG_INT: Final = "int:"
-"""What goes before the digits of an id that is too big for a JSON parser."""
+"""The mark before the digits of an id that is too big for a JSON parser."""
 
 
 def moment(value: object) -> float | None:
-    """Unix seconds of ISO text, a number, digits, or seconds and nanoseconds in a list."""
+    """Return Unix seconds of ISO text, a number, digits, or seconds and nanoseconds in a list."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))
     if isinstance(value, list) and len(value) == 2:
-        seconds, nanoseconds = as_number(value[0]), as_number(value[1])
+        seconds = as_number(value[0])
+        nanoseconds = as_number(value[1])
         if seconds is not None and nanoseconds is not None:
             return unix_seconds(seconds + nanoseconds / 1e9)
     return unix_seconds(value)
 
 
 def duration(value: object) -> float | None:
-    """Seconds of an ISO 8601 duration such as ``PT1M2.5S``, or of a number of seconds."""
+    """Return the seconds of an ISO 8601 duration such as ``PT1M2.5S``, or of a number."""
     if not isinstance(value, str):
         return as_number(value)
     match = _DURATION.fullmatch(value.strip()[:_LONGEST_ID])

@@ -34,14 +34,14 @@ class TrailReader:
     key_scheme: ClassVar[int] = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or the first of its lines, is a trace with spans in each other."""
+        """Tell whether the file, or one of its first lines, is a trace with nested spans."""
         if not any(mark in source.head for mark in _MARKS):
             return False
         records = (record.value for record in islice(records_in(source, []), _LOOKED_AT))
         return any(map(_is_trace, source.json_lines or records))
 
     def read(self, source: Source) -> FileReport:
-        """One trace per record; elements that are none are listed as problems."""
+        """Return a trace for each record; other elements are problems."""
         problems: list[Problem] = []
         traces = []
         for record in records_in(source, problems):
@@ -52,10 +52,11 @@ class TrailReader:
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, record: Record) -> Trace:
-        value, problems = fields_of(record.value), list[Problem]()
+        value = fields_of(record.value)
+        problems: list[Problem] = []
         spans = list(_spans(value.get("spans"), f"{record.prefix}/spans", problems))
         rows = rows_of(spans)
-        steps = observed_steps(rows, every_row=True)
+        steps = observed_steps(rows, every_row=True, problems=problems)
         meta = TraceMeta(
             task=task_of(value.get("task"), steps=steps.steps),
             system=system_of(spans),
@@ -86,23 +87,23 @@ def _is_trace(value: object) -> bool:
     )
 
 
-def _spans(value: object, place: str, problems: list[Problem]) -> Iterator[OtelSpan]:
-    """The spans of a tree, parents first; a child belongs to the span that it stands in."""
-    waiting: list[tuple[object, str, str | None]] = [(value, place, None)]
+def _spans(spans: object, place: str, problems: list[Problem]) -> Iterator[OtelSpan]:
+    """Yield the spans of a tree, parents first; a span's parent is the one that holds it."""
+    waiting: list[tuple[object, str, str | None]] = [(spans, place, None)]
     while waiting:
         spans, within, parent = waiting.pop()
         if not isinstance(spans, list):
             if spans is not None:
                 problems.append(Problem(within, "not a list of spans, left out"))
             continue
-        for number, one in enumerate(spans):
-            at = f"{within}/{number}"
-            if not isinstance(one, Mapping):
-                problems.append(Problem(at, "not a span but a bare value, left out"))
+        for number, value in enumerate(spans):
+            pointer = f"{within}/{number}"
+            if not isinstance(value, Mapping):
+                problems.append(Problem(pointer, "not a span but a bare value, left out"))
                 continue
-            span = span_of(one, at)
+            span = span_of(value, pointer)
             span.parent = parent or span.parent
             if span.id is None:
-                problems.append(Problem(at, "a span without an id"))
+                problems.append(Problem(pointer, "a span without an id"))
             yield span
-            waiting.append((one.get("child_spans"), f"{at}/child_spans", span.id or at))
+            waiting.append((value.get("child_spans"), f"{pointer}/child_spans", span.id or pointer))

@@ -1,27 +1,27 @@
-"""What of the history that every model call repeats has been shown before."""
+"""The history that every model call repeats: which of its messages were shown before."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
-from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.chat.messages import Call, MessageMapper, OpenCalls
+from mast_tui.traces.readers.chat.messages import Call, OpenCalls
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
 """From this length on the same text is taken for the same message, wherever it stands."""
 
-_HERE: Final = "\0"
-"""The key under which a message is taken apart; no call id begins so."""
+_NO_CONTENT: Final = -1
 
 _REPLIES: Final = 8
-"""Among how many answers to one and the same history a retold one is looked for."""
+"""The number of answers to one history among which a repeated one is searched for."""
 
 
 @dataclass(slots=True)
@@ -34,26 +34,28 @@ class ShownCall(Call):
     """The key of its result, where that was shown too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One span of a message, not yet in its place: ``step.key`` lies within the message.
+class MessagePart(NamedTuple):
+    """One piece of a message, which becomes a span where it is new.
 
-    ``content`` stands for what it says: equal for texts that differ in whitespace only, and for
-    calls of the same tool with the same arguments. ``call_id`` is the id of a call or a result.
+    Attributes:
+        piece: The piece.
+        start: When it was said, in Unix seconds, where the message tells.
+        content: The number of its content: equal for texts that differ in white space only, and
+            for calls of the same tool with the same arguments.
     """
 
-    step: Step
+    piece: Piece
+    start: float | None
     content: int
-    call_id: str | None
 
 
 def plain(text: str) -> str:
-    """The text without differences that copying a message makes: runs of whitespace."""
+    """Return a text without the differences that copying makes: runs of whitespace."""
     return " ".join(text.split())
 
 
 def canonical(arguments: object) -> bytes:
-    """The same bytes for the same arguments, whether they come as a value or as JSON text."""
+    """Return the same bytes for the same arguments, as a value or as JSON text."""
     value = arguments
     if isinstance(arguments, str):
         try:
@@ -71,9 +73,10 @@ class Calls:
         self._asked: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
         self._named: dict[str, deque[ShownCall]] = defaultdict(deque)
         self._performed: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        self._before_model: dict[str, ShownCall] = {}
 
     def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """A model's call was shown, which a tool's row may answer."""
+        """Record that a model's call was shown, which a tool's row may answer."""
         if call_id is not None:
             self.by_id[call_id] = call
         if call.name is not None:
@@ -81,36 +84,40 @@ class Calls:
             self._named[call.name].append(call)
 
     def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """A tool's row was shown for which no model's call had been."""
+        """Record that a tool's row was shown without a model's call before it."""
         if call_id is not None:
-            self.by_id[call_id] = call
+            self.by_id[call_id] = self._before_model[call_id] = call
         elif call.name is not None:
             self._performed[call.name, canonical(arguments)].append(call)
 
     def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """The call that a tool's row carried out: by id, else the oldest open one like it."""
+        """Return the call that a tool's row carried out: by id, else the oldest like it."""
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
-        wanted = canonical(arguments)
-        call = _oldest_open(self._asked.get((name, wanted)))
+        same_arguments = canonical(arguments)
+        call = _oldest_open(self._asked.get((name, same_arguments)))
         if call is None:
             candidate = _oldest_open(self._named.get(name))
-            if candidate is not None and (candidate.bare or not wanted):
+            if candidate is not None and (candidate.bare or not same_arguments):
                 call = candidate
         if call is not None and call_id is not None:
             self.by_id[call_id] = call
         return call
 
-    def retold(self, part: Part) -> ShownCall | None:
-        """The shown call that a call in a history repeats, though no model was seen asking it."""
-        if part.call_id is not None and part.call_id in self.by_id:
-            return self.by_id[part.call_id]
-        waiting = self._performed.get((part.step.name or "", canonical(part.step.text)))
+    def performed_before(self, call_id: str | None) -> ShownCall | None:
+        """Return the call that a tool's row showed before the model's answer that asks for it."""
+        return None if call_id is None else self._before_model.pop(call_id, None)
+
+    def retold(self, part: MessagePart) -> ShownCall | None:
+        """Return the shown call that a call in a history repeats, if its tool's row showed it."""
+        if part.piece.call_id is not None and part.piece.call_id in self.by_id:
+            return self.by_id[part.piece.call_id]
+        waiting = self._performed.get((part.piece.name or "", canonical(part.piece.text)))
         if not waiting:
             return None
         call = waiting.popleft()
-        if part.call_id is not None:
-            self.by_id[part.call_id] = call
+        if part.piece.call_id is not None:
+            self.by_id[part.piece.call_id] = call
         return call
 
 
@@ -126,181 +133,228 @@ class Parts:
     """Messages as spans; a message that many calls repeat is taken apart once."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Part, ...]] = {}
+        self._taken_apart: dict[bytes, tuple[MessagePart, ...]] = {}
         self._contents: dict[bytes, int] = {}
 
-    def of(self, message: Message) -> tuple[Part, ...]:
-        """The message's spans."""
+    def of(self, message: Message) -> tuple[MessagePart, ...]:
+        """Return the spans of a message."""
         digest = _digest(canonical_bytes(message))
-        parts = self._known.get(digest)
+        parts = self._taken_apart.get(digest)
         if parts is None:
-            parts = self._known[digest] = tuple(self._take_apart(message))
+            parts = self._taken_apart[digest] = tuple(self._take_apart(message))
         return parts
 
     def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """The number that stands for what is said."""
+        """Return the number of a content."""
         if kind is SpanKind.TOOL_CALL:
-            said = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
+            data = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
         else:
-            said = plain(text).encode("utf-8", "replace")
+            data = plain(text).encode("utf-8", "replace")
             if kind is SpanKind.TOOL_RESULT:
-                said = b"result\0" + said
-        return self._contents.setdefault(_digest(said), len(self._contents))
+                data = b"result\0" + data
+        return self._contents.setdefault(_digest(data), len(self._contents))
 
-    def _take_apart(self, message: Message) -> Iterator[Part]:
-        steps = StepList()
-        MessageMapper(steps).add(message, _HERE)
-        for step in steps.steps:
-            content = self.content(step.kind, step.text, step.name)
-            if step.key.startswith(_HERE):
-                pointer = step.key.removeprefix(_HERE)
-                yield Part(replace(step, key=pointer), content, None)
-            else:
-                yield Part(step, content, step.key.rpartition(":")[0] or step.key)
+    def _take_apart(self, message: Message) -> Iterator[MessagePart]:
+        turn = turn_of(message)
+        for piece in turn.pieces:
+            start = turn.start if piece.start is None else piece.start
+            content = self.content(piece.kind, piece.text, piece.name)
+            yield MessagePart(piece, start, content)
 
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-class History:
-    """All conversations of a run as one tree, so that what a call repeats is known again.
+class NewPart(NamedTuple):
+    """A part of a history that was not shown before.
 
-    A call's history is followed down the tree as far as it is known; what comes after the end of
-    an earlier call is new. Where a history leaves a known one in its middle (it was shortened, or
-    begins with what another agent said), only long texts, and texts beside the same neighbour,
+    Attributes:
+        number: Its number among the parts of the history.
+        node: Its node in the tree; -1 for reasoning and prompts, which have none.
+        call: The call that it answers.
+    """
+
+    number: int
+    node: int
+    call: ShownCall | None
+
+
+class RepeatedHistory:
+    """All conversations of a run as one tree, which tells what a call repeats.
+
+    The history of a call is followed down the tree as far as it is known; what comes after the end
+    of an earlier call is new. Where a history leaves a known one in its middle (it was shortened,
+    or begins with what another agent said), only long texts, and texts beside the same neighbour,
     count as known. A system prompt counts as known to the agent that it was shown for.
+
+    Attributes:
+        shown: The contents of all spans so far.
     """
 
     def __init__(self, calls: Calls) -> None:
         self.shown: set[int] = set()
-        """What any span so far has said."""
-        self.end = 0
-        """Where in the tree the history ends that was gone through last."""
-        self._last = -1
         self._calls = calls
+        self._end_node = 0
+        self._end_content = _NO_CONTENT
         self._system: set[tuple[str, int]] = set()
         self._next: dict[tuple[int, int], int] = {}
         self._ends: set[int] = set()
         self._neighbours: set[tuple[int, int]] = set()
-        self._replies: dict[int, deque[tuple[Part, int]]] = {}
+        self._replies: dict[int, deque[tuple[MessagePart, int]]] = {}
         self._call_at: dict[int, ShownCall] = {}
 
-    def ask(self, parts: Sequence[Part], agent: str) -> Iterator[tuple[int, int, ShownCall | None]]:
-        """Go through the history of a call by ``agent``, and stop at what is new in it.
+    def ask(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
+        """Yield what is new in the history of a call.
 
-        Of that the number in ``parts``, the place in the tree and the call that it answers come.
-        What is shown for a call must be told to ``show_call`` before the next part is asked for.
+        A call that is shown must be reported to ``show_call`` before the next part is asked for.
+
+        Args:
+            parts: The whole history.
+            agent: The agent whose call it is.
         """
-        node, before = 0, -1
-        fell = astray = False
+        node = 0
+        previous = _NO_CONTENT
+        left_known_path = False
+        left_in_middle = False
         recent: OpenCalls[ShownCall] = OpenCalls()
         for number, part in enumerate(parts):
             if not _is_turn(part):
                 if self._is_new_aside(part, agent):
-                    yield number, -1, None
+                    yield NewPart(number, -1, None)
                 continue
             call = self._answered(part, recent)
-            known = self._next.get((node, part.content))
-            if known is None and not fell:
-                known = self._told_before(node, part)
-            if known is None and not fell:
-                fell, astray = True, node not in self._ends
-            if known is None:
-                known = self._grow(node, part)
-                shown_here = not astray or not self._was_shown(part, before, parts, number)
-                if self._is_new(part, known, call) and shown_here:
-                    yield number, known, call
-            if part.step.kind is SpanKind.TOOL_CALL and known in self._call_at:
-                recent.add(self._call_at[known])
-            self._neighbours.add((before, part.content))
-            node, before = known, part.content
-        self._ends.add(node)
-        self.end, self._last = node, before
+            child = self._next.get((node, part.content))
+            if child is None and not left_known_path:
+                child = self._node_of_reply(node, part)
+            if child is None and not left_known_path:
+                left_known_path = True
+                left_in_middle = node not in self._ends
+            if child is None:
+                child = self._grow(node, part)
+                repeated = left_in_middle and self._was_shown(part, previous, parts, number)
+                if self._is_new(part, child, call) and not repeated:
+                    yield NewPart(number, child, call)
+            if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_at:
+                recent.add(self._call_at[child])
+            self._neighbours.add((previous, part.content))
+            node = child
+            previous = part.content
+        self._end_at(node, previous)
 
-    def answer(self, parts: Sequence[Part]) -> list[int]:
-        """Remember the answer to the history gone through last; the places of its parts."""
-        node, before = self.end, self._last
-        places = []
+    def answer(self, parts: Sequence[MessagePart]) -> list[int]:
+        """Record the answer to the last history; return the nodes of its parts."""
+        node = self._end_node
+        previous = self._end_content
+        nodes = []
         for part in parts:
             if _is_turn(part):
                 child = self._grow(node, part)
                 self._replies.setdefault(node, deque(maxlen=_REPLIES)).append((part, child))
-                self._neighbours.add((before, part.content))
-                node, before = child, part.content
-            places.append(node)
+                self._neighbours.add((previous, part.content))
+                node = child
+                previous = part.content
+            nodes.append(node)
         self._ends.add(node)
-        return places
+        return nodes
+
+    def show_instructions(self, agent: str, content: int) -> bool:
+        """Count a system prompt as shown.
+
+        Args:
+            agent: The agent whose prompt it is.
+            content: The number of its content.
+
+        Returns:
+            True if it is new to the agent.
+        """
+        is_new = (agent, content) not in self._system
+        self._system.add((agent, content))
+        return is_new
 
     def show_call(self, node: int, call: ShownCall) -> None:
-        """The call at this place was shown as ``call``."""
+        """Record that the call at a node was shown.
+
+        Args:
+            node: The node.
+            call: The call with the key of its span.
+        """
         self._call_at[node] = call
 
-    def _grow(self, node: int, part: Part) -> int:
+    def _end_at(self, node: int, content: int) -> None:
+        self._ends.add(node)
+        self._end_node = node
+        self._end_content = content
+
+    def _grow(self, node: int, part: MessagePart) -> int:
         return self._next.setdefault((node, part.content), len(self._next) + 1)
 
-    def _is_new_aside(self, part: Part, agent: str) -> bool:
-        if part.step.role is Role.SYSTEM:
-            known = (agent, part.content) in self._system
-            self._system.add((agent, part.content))
-            return not known and bool(part.step.text.strip())
-        return part.step.kind is SpanKind.REASONING and part.content not in self.shown
+    def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
+        if part.piece.role is Role.SYSTEM:
+            is_new = self.show_instructions(agent, part.content)
+            return is_new and bool(part.piece.text.strip())
+        return part.piece.kind is SpanKind.REASONING and part.content not in self.shown
 
-    def _answered(self, part: Part, recent: OpenCalls[ShownCall]) -> ShownCall | None:
-        """The call that a result answers: by id, else the first before it that has its name."""
-        if part.step.kind is not SpanKind.TOOL_RESULT:
+    def _answered(self, part: MessagePart, recent: OpenCalls[ShownCall]) -> ShownCall | None:
+        """Return the call that a result answers: by id, else the first before it of its name."""
+        if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        call = self._calls.by_id.get(part.call_id or "")
-        if call is None and part.call_id is None:
-            call = recent.oldest(part.step.name)
+        call = self._calls.by_id.get(part.piece.call_id or "")
+        if call is None and part.piece.call_id is None:
+            call = recent.oldest(part.piece.name)
         if call is not None:
             recent.close(call)
         return call
 
-    def _told_before(self, node: int, part: Part) -> int | None:
-        """The place of an answer that the history repeats in other words, or None."""
-        for reply, place in reversed(self._replies.get(node, ())):
+    def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
+        """Return the node of an answer that the history repeats in other words, or None."""
+        for reply, reply_node in reversed(self._replies.get(node, ())):
             if _alike(reply, part):
-                self._next[node, part.content] = place
-                return place
+                self._next[node, part.content] = reply_node
+                return reply_node
         return None
 
-    def _is_new(self, part: Part, node: int, call: ShownCall | None) -> bool:
-        if part.step.kind is SpanKind.TOOL_RESULT:
-            return call is None or call.result is None
-        if part.step.kind is SpanKind.TOOL_CALL:
-            retold = self._calls.retold(part)
-            if retold is not None:
-                self._call_at[node] = retold
-            return retold is None
+    def _is_new(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
+        if part.piece.kind is SpanKind.TOOL_RESULT:
+            if call is not None:
+                return call.result is None
+            return part.content not in self.shown or len(part.piece.text) < _TELLING_CHARS
+        if part.piece.kind is SpanKind.TOOL_CALL:
+            repeated = self._calls.retold(part)
+            if repeated is not None:
+                self._call_at[node] = repeated
+            return repeated is None
         return True
 
-    def _was_shown(self, part: Part, before: int, parts: Sequence[Part], number: int) -> bool:
+    def _was_shown(
+        self, part: MessagePart, previous: int, parts: Sequence[MessagePart], number: int
+    ) -> bool:
         if part.content not in self.shown:
             return False
-        if part.step.kind is SpanKind.TOOL_CALL or len(part.step.text) >= _TELLING_CHARS:
+        if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _TELLING_CHARS:
             return True
-        if (before, part.content) in self._neighbours:
+        if (previous, part.content) in self._neighbours:
             return True
-        after = next((one.content for one in parts[number + 1 : number + 2]), -1)
-        return (part.content, after) in self._neighbours
+        following = parts[number + 1].content if number + 1 < len(parts) else _NO_CONTENT
+        return (part.content, following) in self._neighbours
 
 
-def _is_turn(part: Part) -> bool:
-    """Whether a part takes its turn in the conversation; reasoning and prompts come and go."""
-    if part.step.role is Role.SYSTEM or part.step.kind is SpanKind.REASONING:
+def _is_turn(part: MessagePart) -> bool:
+    """Tell whether a part is a turn of the conversation, which reasoning and prompts are not."""
+    if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
-    return part.step.kind is not SpanKind.MESSAGE or bool(part.step.text.strip())
+    return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
 
 
-def _alike(reply: Part, part: Part) -> bool:
-    if reply.step.kind is not part.step.kind:
+def _alike(reply: MessagePart, part: MessagePart) -> bool:
+    if reply.piece.kind is not part.piece.kind:
         return False
-    if reply.step.kind is SpanKind.TOOL_CALL:
-        if reply.call_id is not None and part.call_id is not None:
-            return reply.call_id == part.call_id
-        return reply.step.name == part.step.name
-    if part.step.role is Role.USER:
+    if reply.piece.kind is SpanKind.TOOL_CALL:
+        if reply.piece.call_id is not None and part.piece.call_id is not None:
+            return reply.piece.call_id == part.piece.call_id
+        return reply.piece.name == part.piece.name
+    if part.piece.role is Role.USER:
         return False
-    said, retold = plain(reply.step.text), plain(part.step.text)
-    return retold in said or said in retold
+    original = plain(reply.piece.text)
+    repeated = plain(part.piece.text)
+    return repeated in original or original in repeated

@@ -1,4 +1,4 @@
-"""What every tracing tool records of a run: a tree of timed calls, each with what went in and out.
+"""The tree of timed calls that tracing tools record of a run, each with its input and output.
 
 A vendor's reader turns its records into rows of this one shape; ``observed_steps`` makes spans of
 them.
@@ -20,7 +20,7 @@ Message = Fields
 
 
 class RowKind(StrEnum):
-    """What was called."""
+    """The kind of thing that was called."""
 
     MODEL = "model"
     TOOL = "tool"
@@ -30,7 +30,7 @@ class RowKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpanRow:
     """One timed call of a run.
 
     ``id`` is the tool's own name for it and ``parent`` the id of the row within which it ran;
@@ -39,7 +39,8 @@ class Row:
     history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
     as JSON values or texts, and so has a model's row whose messages are not told apart.
     ``call_id`` of a tool's row is the id under which a model asked for it. ``start`` and ``end``
-    are Unix seconds; ``error`` is what went wrong, as text. ``speaks`` says of an ``OTHER`` row
+    are Unix seconds; ``error`` is what went wrong, as text. ``instructions`` is the system prompt
+    that an agent's or another row has beside its messages. ``speaks`` says of an ``OTHER`` row
     that what came out of it is worth reading by itself: a retriever's documents, the verdict of a
     guardrail or an evaluator; it has no meaning for other kinds.
     """
@@ -61,6 +62,7 @@ class Row:
     input: object = None
     output: object = None
     call_id: str | None = None
+    instructions: str | None = None
     speaks: bool = False
 
 
@@ -72,7 +74,7 @@ class RowTree:
     parents that go round in a circle.
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[SpanRow]) -> None:
         self.rows, self.sizes = _in_order(rows)
         self._models: list[int] = []
         self._failures: list[int] = []
@@ -85,13 +87,13 @@ class RowTree:
             if row.error is not None:
                 self._errors[row.error].append(number)
 
-    def first_model(self, number: int) -> Row | None:
-        """The first row of a model with content under the row with this number, or None."""
+    def first_model(self, number: int) -> SpanRow | None:
+        """Return the first row of a model with content under the row with this number, or None."""
         found = self._first_under(number, self._models)
         return None if found is None else self.rows[found]
 
     def fails_by_itself(self, number: int) -> bool:
-        """Whether the row failed, and no row under it tells that already."""
+        """Tell whether a row failed without a row under it that tells so."""
         row = self.rows[number]
         if row.error is not None:
             return self._first_under(number, self._errors[row.error]) is None
@@ -99,20 +101,20 @@ class RowTree:
         return failed and self._first_under(number, self._failures) is None
 
     def _first_under(self, number: int, places: Sequence[int]) -> int | None:
-        """The first of the sorted ``places`` that lies under a row."""
+        """Return the first of the sorted numbers that is under a row."""
         found = bisect_right(places, number)
         if found == len(places) or places[found] > number + self.sizes[number]:
             return None
         return places[found]
 
 
-def tells(row: Row) -> bool:
-    """Whether a model's row has anything of what was asked or answered."""
+def tells(row: SpanRow) -> bool:
+    """Tell whether a model's row has anything of what was asked or answered."""
     return bool(row.asked or row.answered) or row.input is not None or row.output is not None
 
 
-def _in_order(rows: Sequence[Row]) -> tuple[list[Row], list[int]]:
-    """The rows, each before those under it, and how many are under each."""
+def _in_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[int]]:
+    """Return the rows, each before those under it, and how many are under each."""
     known: dict[str, int] = {}
     for number, row in enumerate(rows):
         known.setdefault(row.id, number)
@@ -145,7 +147,7 @@ def _in_order(rows: Sequence[Row]) -> tuple[list[Row], list[int]]:
     return [rows[number] for number in order], [sizes[number] for number in order]
 
 
-def _by_start(numbers: Iterable[int], rows: Sequence[Row]) -> list[int]:
+def _by_start(numbers: Iterable[int], rows: Sequence[SpanRow]) -> list[int]:
     timed: list[tuple[float, int]] = []
     last = float("-inf")
     for number in numbers:

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.json_fields import json_in, names
+from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.values import said_text
+from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
-    History,
-    Part,
+    MessagePart,
     Parts,
+    RepeatedHistory,
     ShownCall,
     canonical,
 )
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind, RowTree, tells
+from mast_tui.traces.readers.span_tree.messages import last_answer
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, tells
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
+_MOST_STEPS: Final = 200
+_MOST_TEXTS: Final = 20
 _NAMELESS: Final = frozenset({"assistant", "agent", "ai", "model"})
 
 
 def observed_steps(
-    rows: Sequence[Row], *, service: str | None = None, every_row: bool = False
+    rows: Sequence[SpanRow],
+    *,
+    service: str | None = None,
+    every_row: bool = False,
+    problems: list[Problem] | None = None,
 ) -> StepList:
     """Make the spans of one run from its rows, which may come in any order.
 
     Rows are read as a tree: parents before children, children by start time, then as they stand
     in ``rows``. ``service`` is who acts where neither a row nor an agent's row above it tells.
+    What is wrong with a message is added to ``problems``.
 
     - A model's row shows of ``asked`` what the run has not shown before, then ``answered``. Its
       ``input`` and ``output`` take the place of messages that are missing. Tokens and an error
@@ -45,8 +56,9 @@ def observed_steps(
       where nothing under it tells them.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
-    result of a tool without a call id), ``<row id>/call``, ``<row id>/input``, ``<row
-    id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and ``<row id>/answered/0`` with
+    result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
+    ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
+    ``<row id>/answered/0`` with
     ``MessageMapper``'s pointer behind it; calls and results with a call id are ``<call id>:call``
     and ``<call id>:result``. Places are those of the rows.
 
@@ -54,7 +66,11 @@ def observed_steps(
     are not used in keys, the last span of a model's answer has the bare id, and a row that would
     be left out is a ``log`` span with its name.
     """
-    return _Timeline(RowTree(rows), service, every_row).read()
+    timeline = _Timeline(RowTree(rows), service, every_row)
+    steps = timeline.read()
+    if problems is not None:
+        problems += timeline.problems
+    return steps
 
 
 @dataclass(slots=True)
@@ -62,21 +78,21 @@ class _Frame:
     """A row under which the reading stands.
 
     ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
-    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``shown`` says
-    whether the row itself has a span.
+    the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
+    says whether the row itself has a span, ``first_step`` how many steps there were before it.
     """
 
-    row: Row
+    row: SpanRow
     number: int
     last: int
-    before: int
+    first_step: int
     agent: str
     within: str | None = None
     acting: str | None = None
     tool: _Frame | None = None
     in_model: bool = False
     hidden: bool = False
-    shown: bool = False
+    has_span: bool = False
     call: ShownCall | None = None
     output: object = None
 
@@ -85,13 +101,15 @@ class _Timeline:
     """The spans of a run so far, and the rows under which the reading stands."""
 
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
+        self.problems: list[Problem] = []
         self._tree = tree
         self._every_row = every_row
         self._service = as_text(service)
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
-        self._history = History(self._calls)
+        self._history = RepeatedHistory(self._calls)
+        self._early_results: dict[str, str] = {}
         self._frames: list[_Frame] = []
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
 
@@ -114,7 +132,7 @@ class _Timeline:
             self._leave()
         return self._steps
 
-    def _frame(self, row: Row, number: int, last: int) -> _Frame:
+    def _frame(self, row: SpanRow, number: int, last: int) -> _Frame:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
@@ -124,7 +142,9 @@ class _Timeline:
         frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
-            frame.within, frame.tool, frame.in_model = above.within, above.tool, above.in_model
+            frame.within = above.within
+            frame.tool = above.tool
+            frame.in_model = above.in_model
         return frame
 
     def _leave(self) -> None:
@@ -146,13 +166,14 @@ class _Timeline:
             self._mark(frame)
             return
         lines = [f"agent {frame.agent} begins"]
-        told_here = self._untold_input(frame)
-        if told_here is not None and self._frames:
-            lines.append(told_here)
+        untold = self._untold_input(frame)
+        if untold is not None and self._frames:
+            lines.append(untold)
         frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
-        frame.shown = True
-        if told_here is not None and not self._frames:
-            self._message(frame, "input", told_here, Role.USER)
+        frame.has_span = True
+        self._instructions(frame)
+        if untold is not None and not self._frames:
+            self._message(frame, "input", untold, Role.USER)
 
     def _enter_other(self, frame: _Frame) -> None:
         row = frame.row
@@ -163,9 +184,12 @@ class _Timeline:
                 self._log(frame, row.id, _record(row))
         else:
             self._mark(frame)
-            told_here = None if self._frames else self._untold_input(frame)
-            if told_here is not None:
-                self._message(frame, "input", told_here, Role.USER)
+            if self._frames:
+                return
+            self._instructions(frame)
+            untold = self._untold_input(frame)
+            if untold is not None:
+                self._message(frame, "input", untold, Role.USER)
 
     def _leave_other(self, frame: _Frame) -> None:
         if self._only_others:
@@ -181,11 +205,29 @@ class _Timeline:
     def _own_error(self, frame: _Frame) -> None:
         row = frame.row
         if self._tree.fails_by_itself(frame.number):
-            key = f"{row.id}/error" if frame.shown else row.id
+            key = f"{row.id}/error" if frame.has_span else row.id
             self._log(frame, key, row.error or f"{row.name} failed")
 
+    def _instructions(self, frame: _Frame) -> None:
+        """Show the system prompt of a row, unless the first model under it tells it."""
+        row = frame.row
+        if row.instructions is None:
+            return
+        content = self._parts.content(SpanKind.MESSAGE, row.instructions)
+        model = self._tree.first_model(frame.number)
+        if model is not None and any(
+            part.content == content
+            for message in asked_of(model)
+            for part in self._parts.of(message)
+        ):
+            return
+        if self._history.show_instructions(frame.agent, content):
+            more = More(place=row.place, parent=frame.within, start=row.start)
+            key = f"{row.id}/instructions"
+            self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
+
     def _untold_input(self, frame: _Frame) -> str | None:
-        """What went into a row, where it is a text and the first model under it does not tell."""
+        """Return a row's input, if it is a text that the first model under it does not tell."""
         row = frame.row
         if row.input is None:
             return None
@@ -193,24 +235,42 @@ class _Timeline:
         text = plain_text(row.input)
         if model is None or not asked_of(model):
             return text or as_text(dump_text(row.input))
-        if text is None or self._was_said(text):
+        if text is None or self._was_shown(text):
             return None
         parts = [part for message in asked_of(model) for part in self._parts.of(message)]
-        return None if holds(text, (part.step.text for part in parts)) else text
+        return None if holds(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
-        """What came out of a row, where nothing under it tells that."""
+        """Show what came out of a row, where nothing under it tells that."""
         row = frame.row
-        if row.output is None:
+        text = None if row.output is None else self._untold_output(frame)
+        if text is None or self._was_shown(text):
             return
-        text = plain_text(row.output)
-        if text is None and self._tree.first_model(frame.number) is None:
-            text = as_text(dump_text(row.output))
-        if text is None or self._was_said(text):
-            return
-        under = self._steps.steps[max(frame.before, len(self._steps) - _LAST_STEPS) :]
+        under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
         if not holds(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
+
+    def _untold_output(self, frame: _Frame) -> str | None:
+        """Return a row's output as text: its only or last message, or all of it where that is new.
+
+        An object beside calls of a model is all of it only for a root: others hold a graph's state.
+        """
+        output = frame.row.output
+        if (text := plain_text(output)) is not None:
+            return text
+        if self._tree.first_model(frame.number) is None:
+            return as_text(dump_text(output))
+        if self._frames:
+            return None
+        if messages := last_answer(output):
+            parts = [part for message in messages for part in self._parts.of(message)]
+            said = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
+            return as_text("\n".join(said))
+        texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
+        shown = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
+        if not texts or all(holds(text, shown) for text in texts):
+            return None
+        return as_text(dump_text(output))
 
     def _enter_model(self, frame: _Frame) -> None:
         """Show what is new in the call, unless a row under it tells it."""
@@ -237,78 +297,100 @@ class _Timeline:
             self._answer(frame)
 
     def _ask(self, frame: _Frame) -> None:
-        found = self._parts_of(frame.row, "asked", asked_of(frame.row))
-        for number, node, call in self._history.ask([part for _, part in found], frame.agent):
-            self._show(frame, *found[number], node, call=call)
+        keyed = self._parts_of(frame.row, "asked", asked_of(frame.row))
+        for new in self._history.ask([part for _key, part in keyed], frame.agent):
+            self._show(frame, *keyed[new.number], new.node, call=new.call)
 
     def _answer(self, frame: _Frame) -> None:
         row = frame.row
-        found = self._parts_of(row, "answered", answered_of(row))
-        if found and self._every_row:
-            found[-1] = row.id, found[-1][1]
-        places = self._history.answer([part for _, part in found])
+        keyed = self._parts_of(row, "answered", answered_of(row))
+        if keyed and self._every_row:
+            keyed[-1] = row.id, keyed[-1][1]
+        nodes = self._history.answer([part for _, part in keyed])
         last = None
-        for (key, part), node in zip(found, places, strict=True):
-            last = self._show(frame, key, part, node, answered=True)
+        for (key, part), node in zip(keyed, nodes, strict=True):
+            call = None
+            if part.piece.kind is SpanKind.TOOL_CALL and not self._every_row:
+                call = self._calls.performed_before(part.piece.call_id)
+            if call is None:
+                last = self._show(frame, key, part, node, answered=True)
+            else:  # its tool began, or was exported, before the answer that asks for it
+                last = call.key
+                self._history.show_call(node, call)
         if last is None or row.error is not None:
             text = row.error or "the answer was not recorded"
             last = self._log(frame, row.id if last is None else f"{row.id}/error", text)
         self._steps.amend(last, tokens=row.tokens)
 
-    def _parts_of(self, row: Row, side: str, messages: Sequence[Message]) -> list[tuple[str, Part]]:
-        """The parts of messages, each with its key: by a call's id where that counts."""
-        found = []
+    def _parts_of(
+        self, row: SpanRow, side: str, messages: Sequence[Message]
+    ) -> list[tuple[str, MessagePart]]:
+        """Return the parts of messages, each with its key."""
+        keyed = []
         for number, message in enumerate(messages):
             for part in self._parts.of(message):
-                key = f"{row.id}/{side}/{number}{part.step.key}"
-                if part.call_id is not None and self._every_row:
-                    key = f"{row.id}/{side}/{number}/{part.call_id}"
-                elif part.call_id is not None:
-                    kind = "call" if part.step.kind is SpanKind.TOOL_CALL else "result"
-                    key = f"{part.call_id}:{kind}"
-                found.append((key, part))
-        return found
+                key = f"{row.id}/{side}/{number}{part.piece.at}"
+                if part.piece.call_id is not None and self._every_row:
+                    key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
+                elif part.piece.call_id is not None:
+                    kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
+                    key = f"{part.piece.call_id}:{kind}"
+                keyed.append((key, part))
+        return keyed
 
     def _show(
         self,
         frame: _Frame,
         key: str,
-        part: Part,
+        part: MessagePart,
         node: int,
         *,
         answered: bool = False,
         call: ShownCall | None = None,
     ) -> str:
         """Add the span of a part of a message; returns its key."""
-        row, step = frame.row, part.step
-        agent, parent, status = step.agent, frame.within, step.status
-        if answered or (step.role is Role.AGENT and agent in _NAMELESS):
+        row = frame.row
+        piece = part.piece
+        agent = piece.agent
+        parent = frame.within
+        status = piece.status
+        if answered or (piece.role is Role.AGENT and agent in _NAMELESS):
             agent = frame.agent
         if answered and status is SpanStatus.UNKNOWN:
             status = row.status
-        if step.kind is SpanKind.TOOL_RESULT and call is not None:
-            agent, parent = call.agent, call.key
+        if piece.kind is SpanKind.TOOL_RESULT and call is not None:
+            agent = call.agent
+            parent = call.key
         more = More(
             place=row.place,
-            name=step.name or (call.name if call else None),
+            name=piece.name or (call.name if call else None),
             parent=parent,
-            start=row.start if step.start is None else step.start,
+            start=row.start if part.start is None else part.start,
             end=row.end if answered else None,
             status=status,
         )
-        shown = self._steps.add(key, step.kind, step.role, agent, step.text, **more)
+        key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
         self._history.shown.add(part.content)
-        if step.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(shown, agent, step.name, bare=not canonical(step.text))
-            self._calls.asked(made, part.call_id, step.text)
+        if piece.problem is not None:
+            self.problems.append(Problem(row.place, piece.problem))
+        if piece.kind is SpanKind.TOOL_CALL:
+            made = ShownCall(key, agent, piece.name, bare=not canonical(piece.text))
+            self._calls.asked(made, piece.call_id, piece.text)
             self._history.show_call(node, made)
-        elif step.kind is SpanKind.TOOL_RESULT and call is not None:
-            call.result = shown
-        return shown
+            early = self._early_results.pop(piece.call_id or "", None)
+            if early is not None:
+                self._steps.put_behind_call(early, key)
+                made.result = early
+        elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
+            call.result = key
+        elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
+            self._early_results[piece.call_id] = key
+        return key
 
     def _enter_tool(self, frame: _Frame) -> None:
-        """Find the call that the row carried out, or show it."""
-        row, outer = frame.row, frame.tool
+        """Find the call that a row carried out, or show it."""
+        row = frame.row
+        outer = frame.tool
         if outer is not None and _same_call(outer.row, row):
             frame.hidden = True
             outer.output = row.output if outer.output is None else outer.output
@@ -321,7 +403,7 @@ class _Timeline:
             content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
             key = self._key_of_tool(row, "call", f"{row.id}/call")
             more = More(place=row.place, name=row.name, parent=frame.within)
-            more["start"], more["end"] = row.start, row.end
+            more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
             call = ShownCall(key, frame.agent, row.name, bare=not canonical(text))
             self._calls.performed(call, row.call_id, text)
@@ -330,11 +412,13 @@ class _Timeline:
             # The model's answer was recorded without them.
             self._steps.amend(call.key, text=text)
             call.bare = False
-        frame.call, frame.within = call, call.key
+        frame.call = call
+        frame.within = call.key
 
     def _leave_tool(self, frame: _Frame) -> None:
         """Show the result."""
-        row, call = frame.row, frame.call
+        row = frame.row
+        call = frame.call
         if call is None:
             return
         text = "" if frame.output is None else output_text(frame.output)
@@ -352,25 +436,25 @@ class _Timeline:
             return
         self._history.shown.add(content)
         more = More(place=row.place, name=row.name, parent=call.key)
-        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        more |= More(start=row.start, end=row.end, status=_status(row))
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
 
-    def _key_of_tool(self, row: Row, part: str, without: str) -> str:
+    def _key_of_tool(self, row: SpanRow, part: str, without: str) -> str:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
-    def _was_said(self, text: str) -> bool:
-        """Whether a message with this text was shown."""
+    def _was_shown(self, text: str) -> bool:
+        """Tell whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
     def _mark(self, frame: _Frame) -> None:
-        """A span with no more than its name for a row that has nothing to say."""
+        """Add a span with its name for a row without a text, where every row needs a span."""
         if self._every_row:
             frame.within = self._log(frame, frame.row.id, frame.row.name)
-            frame.shown = True
+            frame.has_span = True
 
     def _message(self, frame: _Frame, part: str, text: str, role: Role) -> None:
-        """A message that is a row's whole input or output."""
+        """Add a message that is a row's whole input or output."""
         row = frame.row
         self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
         agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
@@ -379,43 +463,43 @@ class _Timeline:
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
-        """A log span of a row; returns its key."""
+        """Add a log span of a row; return its key."""
         row = frame.row
         more = More(place=row.place, name=row.name or None, parent=frame.within)
-        more["start"], more["end"], more["status"] = row.start, row.end, _status(row)
+        more |= More(start=row.start, end=row.end, status=_status(row))
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
 
-def _record(row: Row) -> str:
-    """What a row that stands for itself says: what went in, what came out, what went wrong."""
-    told = (
+def _record(row: SpanRow) -> str:
+    """Return a row's input, output and error as text."""
+    texts = (
         plain_text(row.input) or dump_text(row.input),
         plain_text(row.output) or dump_text(row.output),
         row.error or "",
     )
-    return "\n\n".join(text for text in told if text.strip()) or row.name
+    return "\n\n".join(text for text in texts if text.strip()) or row.name
 
 
-def _status(row: Row) -> SpanStatus:
+def _status(row: SpanRow) -> SpanStatus:
     return row.status if row.error is None else SpanStatus.ERROR
 
 
-def _same_call(outer: Row, row: Row) -> bool:
-    """Whether a tool's row within another is the same execution, recorded by another library."""
+def _same_call(outer: SpanRow, row: SpanRow) -> bool:
+    """Tell whether a tool's row within another is the same execution, traced by another library."""
     if outer.name != row.name:
         return False
     return row.input is None or canonical(outer.input) == canonical(row.input)
 
 
-def asked_of(row: Row) -> tuple[Message, ...]:
-    """What a model was asked: its messages, else its input as one."""
+def asked_of(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages that a model was asked, else its input as one."""
     if row.asked or row.input is None:
         return row.asked
     return ({"role": "user", "content": _content(row.input)},)
 
 
-def answered_of(row: Row) -> tuple[Message, ...]:
-    """What a model answered: its messages, else its output as one."""
+def answered_of(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages that a model answered, else its output as one."""
     if row.answered or row.output is None:
         return row.answered
     return ({"role": "assistant", "content": _content(row.output)},)
@@ -426,11 +510,13 @@ def _content(value: object) -> str:
 
 
 _SAYING: Final = names("output input answer result response content text question query task")
+_MCP_HEAD: Final = 40
+_MCP_RESULT: Final = frozenset({"content", "isError", "is_error"})
 _LOOKED_INTO: Final = 16 * 1024
 
 
 def plain_text(value: object) -> str | None:
-    """The text that an input or output is, or that it holds in its only or its telling field.
+    """Return the text that an input or output is, or that it has in its only or its main field.
 
     None for anything with more structure than that, and for what is blank.
     """
@@ -449,25 +535,44 @@ def plain_text(value: object) -> str | None:
     return None
 
 
+def texts_within(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value, deeper ones later."""
+    waiting = deque([value])
+    while waiting:
+        value = waiting.popleft()
+        if isinstance(value, str):
+            if text := as_text(value):
+                yield text
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
 def output_text(value: object) -> str:
-    """The text of a tool's output: its text parts where it is a list of parts, else all of it."""
+    """Return a tool's output as text: the texts of a list of parts, else all of it."""
+    looks_wrapped = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
+    wrapped = fields_of(json_in(value)) if looks_wrapped else {}
+    if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
+        value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return content_text(value)
+        return said_text(value)
     return dump_text(value)
 
 
 def holds(text: str, texts: Iterable[str]) -> bool:
-    """Whether one of the texts is ``text``, or has it somewhat after its beginning.
+    """Tell whether one of the texts is ``text``, or has it near its beginning.
 
     Of a long one only so much is looked at that the cost stays within that of reading ``text``.
     """
-    wanted = text.strip()
-    return any(one.find(wanted, 0, len(wanted) + _LOOKED_INTO) >= 0 for one in texts)
+    needle = text.strip()
+    return any(other.find(needle, 0, len(needle) + _LOOKED_INTO) >= 0 for other in texts)
 
 
 def _is_part(value: object) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and value.get("type") == "text"
-        and isinstance(value.get("text"), str)
-    )
+    """Tell whether a value is a text part, or a part of a result as Bedrock writes it."""
+    if not isinstance(value, Mapping):
+        return False
+    if value.get("type") == "text" or value.keys() == {"text"}:
+        return isinstance(value.get("text"), str)
+    return value.keys() == {"json"}

@@ -1,6 +1,6 @@
-"""Runs exported from LangSmith, Langfuse, MLflow, Weave and Braintrust.
+"""Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust and OpenAI's Agents SDK.
 
-All five keep timed calls in a tree; ``tables`` says where each keeps what.
+All keep timed calls in a tree; ``tables`` says where each keeps what.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import text_in, value_in
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.span_tree.rows import Row, RowKind
+from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 from mast_tui.traces.readers.vendors.records import (
-    Found,
     TraceRecords,
+    VendorRecord,
     text_at,
     traces_in,
     value_at,
@@ -33,25 +33,25 @@ _ASKS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
 class VendorExportReader:
-    """Reads the exports of five tracing vendors; keys begin with the vendor's ids."""
+    """Reads the exports of tracing vendors; keys begin with the vendor's ids."""
 
     name: Final = "vendor-export"
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the first records of the file are those of one of the vendors."""
+        """Tell whether the first records of the file are those of one of the vendors."""
         return vendor_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
-        """One trace for every trace id in the file."""
+        """Return a trace for each trace id in the file."""
         vendor = vendor_of(source)
         if vendor is None:
             return FileReport(source.path, skipped="no records of a known vendor")
         problems: list[Problem] = []
-        found = traces_in(source, vendor, problems)
+        runs = traces_in(source, vendor, problems)
         traces = [
-            self._trace(source, vendor, records, number if len(found) > 1 else None)
-            for number, records in enumerate(found)
+            self._trace(source, vendor, records, number if len(runs) > 1 else None)
+            for number, records in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, vendor.name)
 
@@ -59,28 +59,37 @@ class VendorExportReader:
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
         judged = _judged(vendor, records)
-        ran = [found for found in records.found.values() if found.id not in judged]
+        ran = [record for record in records.by_id.values() if record.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
-        steps = observed_steps(rows)
+        problems: list[Problem] = []
+        steps = observed_steps(rows, problems=problems)
         meta = TraceMeta(
             task=_task(rows, steps.steps),
             system=text_at(records.head, vendor.trace_name) or _root(rows).name,
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, judged),
+            version=_version(vendor, records),
         )
-        told = [records.head, *(found.record for found in records.found.values())]
-        content = source.data if number is None else canonical_bytes(told)
+        values = [records.head, *(record.value for record in records.by_id.values())]
+        content = source.data if number is None else canonical_bytes(values)
         return trace_of_steps(
-            self, source.path, content, steps, meta=meta, record=number, native=records.id
+            self,
+            source.path,
+            content,
+            steps,
+            meta=meta,
+            record=number,
+            native=records.id,
+            problems=problems,
         )
 
 
 READER: Final = VendorExportReader()
 
 
-def _trace_row(records: TraceRecords) -> Row:
-    """What a trace tells of itself where its records were left out of the export."""
-    return Row(
+def _trace_row(records: TraceRecords) -> SpanRow:
+    """Return the row of a trace whose records were left out of the export."""
+    return SpanRow(
         id=records.id or records.place,
         parent=None,
         kind=RowKind.OTHER,
@@ -91,45 +100,53 @@ def _trace_row(records: TraceRecords) -> Row:
     )
 
 
-def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, Found]:
-    """The calls that scored the run, and those made within them, by their ids."""
+def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
+    """Return the calls that scored the run, and those within them, by their ids."""
     if not vendor.judged:
         return {}
-    judged: dict[str, Found] = {}
-    waiting = [found for found in records.found.values() if is_judgement(vendor, found)]
-    children: dict[str, list[Found]] = {}
-    for found in records.found.values():
-        if found.parent is not None:
-            children.setdefault(found.parent, []).append(found)
+    judged: dict[str, VendorRecord] = {}
+    waiting = [record for record in records.by_id.values() if is_judgement(vendor, record)]
+    children: dict[str, list[VendorRecord]] = {}
+    for record in records.by_id.values():
+        if record.parent is not None:
+            children.setdefault(record.parent, []).append(record)
     while waiting:
-        found = waiting.pop()
-        if found.id not in judged:
-            judged[found.id] = found
-            waiting.extend(children.get(found.id, ()))
+        record = waiting.pop()
+        if record.id not in judged:
+            judged[record.id] = record
+            waiting.extend(children.get(record.id, ()))
     return judged
 
 
-def _answer_key(vendor: Vendor, records: TraceRecords, judged: Mapping[str, Found]) -> AnswerKey:
-    """Scores and expected answers, as the file tells them of the trace and of its calls."""
+def _answer_key(
+    vendor: Vendor, records: TraceRecords, judged: Mapping[str, VendorRecord]
+) -> AnswerKey:
+    """Return the scores and expected answers of the trace and of its calls."""
     draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
-        for holder in (records.head, *(found.record for found in records.found.values())):
+        for holder in (records.head, *(record.value for record in records.by_id.values())):
             draft.take(name, value_at(holder, (path,)))
-    for found in judged.values():
-        if is_judgement(vendor, found):
-            name = text_at(found.record, vendor.fields.name) or "score"
-            draft.scored(name, value_at(found.record, vendor.fields.output))
+    for record in judged.values():
+        if is_judgement(vendor, record):
+            name = text_at(record.value, vendor.fields.name) or "score"
+            draft.scored(name, value_at(record.value, vendor.fields.output))
     return draft.key()
 
 
-def _root(rows: Sequence[Row]) -> Row:
-    known = {row.id for row in rows}
-    return next((row for row in rows if row.parent not in known), rows[0])
+def _version(vendor: Vendor, records: TraceRecords) -> str | None:
+    """Return the version of the system that the trace or the first record that knows it tells."""
+    holders = (records.head, *(record.value for record in records.by_id.values()))
+    return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 
 
-def _task(rows: Sequence[Row], steps: Sequence[Step]) -> str | None:
-    """The question that the root was asked, else the first message of a user."""
+def _root(rows: Sequence[SpanRow]) -> SpanRow:
+    ids = {row.id for row in rows}
+    return next((row for row in rows if row.parent not in ids), rows[0])
+
+
+def _task(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
+    """Return the question that the root was asked, else the first message of a user."""
     asked = value_in(_root(rows).input)
     if isinstance(asked, Mapping):
         asked = text_in(asked, *_ASKS)

@@ -16,15 +16,17 @@ from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
+NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
+"""Values that tell no more than an absent field."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VendorRecord:
     """A record, its id (or its place, where it has none), that of its parent, and its place."""
 
     id: str
     parent: str | None
-    record: Fields
+    value: Fields
     place: str
 
 
@@ -36,24 +38,29 @@ class TraceRecords:
     """
 
     id: str | None
-    found: dict[str, Found] = field(default_factory=dict)
+    by_id: dict[str, VendorRecord] = field(default_factory=dict)
     head: Fields = field(default_factory=dict)
     place: str = ""
 
-    def add(self, found: Found) -> None:
-        """Take a record; of two with one id the second adds what the first does not tell."""
-        known = self.found.get(found.id)
-        if known is None:
-            self.found[found.id] = found
+    def add(self, record: VendorRecord) -> None:
+        """Add a record; of two with one id the second adds what the first does not tell."""
+        first = self.by_id.get(record.id)
+        if first is None:
+            self.by_id[record.id] = record
             return
-        told = {name: value for name, value in known.record.items() if value is not None}
-        self.found[found.id] = Found(
-            known.id, known.parent or found.parent, {**found.record, **told}, known.place
-        )
+        facts = {name: value for name, value in first.value.items() if value not in NOTHING}
+        merged = {**record.value, **facts}
+        parent = first.parent or record.parent
+        self.by_id[record.id] = VendorRecord(first.id, parent, merged, first.place)
 
 
 def value_at(record: object, paths: Paths) -> object:
-    """The first value that is not None under one of the paths; JSON texts are seen through."""
+    """Return the first value that is not None under the paths, which lead into JSON texts too.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if value is not _ABSENT and value is not None:
@@ -61,8 +68,24 @@ def value_at(record: object, paths: Paths) -> object:
     return None
 
 
+def values_at(record: object, paths: Paths) -> list[object]:
+    """Return the values that are not None under the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
+    values = (_step_through(record, path) for path in paths)
+    return [value for value in values if value is not _ABSENT and value is not None]
+
+
 def text_at(record: object, paths: Paths) -> str | None:
-    """The first text, or number as text, under one of the paths."""
+    """Return the first text, or number as text, under one of the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -87,7 +110,7 @@ def _step_through(record: object, path: str) -> object:
 
 
 def vendor_of(source: Source) -> Vendor | None:
-    """The vendor whose export this file is, told from its first records; None for any other."""
+    """Return the vendor whose records the first ones of the file are; None for another file."""
     lines = source.json_lines
     if lines:
         return next((v for v in VENDORS if any(_fits(v, value) for value in lines)), None)
@@ -102,7 +125,7 @@ def vendor_of(source: Source) -> Vendor | None:
 
 
 def _fits(vendor: Vendor, value: object) -> bool:
-    """Whether one of the first entries in ``value`` is of this vendor."""
+    """Tell whether one of the first entries in ``value`` is of this vendor."""
     looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
     return any(_is_record(vendor, entry) or _is_trace(vendor, entry) for _place, entry in looked_at)
 
@@ -125,27 +148,28 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
 
 
 def _head(vendor: Vendor, value: object) -> Fields:
-    """What a trace tells of itself; empty where ``value`` is no object."""
+    """Return the object with a trace's own facts; an empty one where ``value`` is no object."""
     fields = fields_of(value)
     head = value_at(fields, vendor.head)
     return head if isinstance(head, Mapping) else fields
 
 
 def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, object]]:
-    """The traces and records in a JSON value, with their JSON pointers."""
+    """Yield the traces and records in a JSON value, with their JSON pointers."""
     if isinstance(value, list):
         for number, item in enumerate(value):
             yield f"{place}/{number}", item
         return
-    lists = (name for name in vendor.containers if isinstance(fields_of(value).get(name), list))
-    if (name := next(lists, "")) and not _is_record(vendor, value) and not _is_trace(vendor, value):
-        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
-    else:
+    lists = [name for name in vendor.containers if isinstance(fields_of(value).get(name), list)]
+    if not lists or _is_record(vendor, value) or _is_trace(vendor, value):
         yield place or "/", value
+        return
+    for name in lists:
+        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
-    """The traces of an export in the order of their first records."""
+    """Return the traces of an export in the order of their first records."""
     gathering = _Gathering(vendor, problems)
     by_line = records_by_line(source, problems) if source.json_lines else None
     for record in by_line or [Record(source.json)]:
@@ -155,13 +179,13 @@ def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[T
 
 
 class _Gathering:
-    """What has been found so far."""
+    """The traces and records of an export so far."""
 
     def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
         self._vendor = vendor
         self._problems = problems
         self._heads: dict[str, tuple[Fields, str]] = {}
-        self._found: list[tuple[Found, str | None]] = []
+        self._records: list[tuple[VendorRecord, str | None]] = []
 
     def take(self, entry: object, place: str) -> None:
         """Add a trace with its records, or a record by itself."""
@@ -169,7 +193,7 @@ class _Gathering:
             self._refuse(place)
         elif _is_trace(self._vendor, entry):
             self._take_trace(entry, place)
-        elif self._vendor.bare and text_at(entry, self._vendor.fields.id):
+        elif self._vendor.bare and (text_at(entry, self._vendor.fields.id) or _order(entry)):
             self._take_record(entry, place, None)
         else:
             self._refuse(place)
@@ -197,10 +221,10 @@ class _Gathering:
         while waiting:
             record, place, trace, parent = waiting.pop()
             order = _order(record)
-            own = text_at(record, fields.id) or place
+            own = text_at(record, fields.id) or (order[-1] if order else place)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
-            self._found.append((Found(own, above, record, place), trace))
+            self._records.append((VendorRecord(own, above, record, place), trace))
             nested = value_in(record.get(children)) if children else None
             if not isinstance(nested, list):
                 continue
@@ -212,21 +236,21 @@ class _Gathering:
                     self._refuse(where)
 
     def done(self) -> list[TraceRecords]:
-        """Every trace; a record that names none belongs to that of its parent."""
+        """Return every trace; a record that names none belongs to that of its parent."""
         traces: dict[str, TraceRecords] = {}
         for trace, (head, place) in self._heads.items():
             traces[trace] = TraceRecords(None if trace == place else trace, head=head, place=place)
-        told = {found.id: name for found, name in self._found if name is not None}
-        parents = {found.id: found.parent for found, _trace in self._found}
-        for found, own_trace in self._found:
-            name = own_trace or _root(found.id, parents, told)
-            native = None if name == found.place else name
-            traces.setdefault(name, TraceRecords(native, place=found.place)).add(found)
+        trace_of = {record.id: name for record, name in self._records if name is not None}
+        parents = {record.id: record.parent for record, _trace in self._records}
+        for record, own_trace in self._records:
+            name = own_trace or _root(record.id, parents, trace_of)
+            native = None if name == record.place else name
+            traces.setdefault(name, TraceRecords(native, place=record.place)).add(record)
         return list(traces.values())
 
 
 def _under(place: str, pointer: str) -> str:
-    """The place of what lies at ``pointer`` in the value at ``place``."""
+    """Return the place of the value at ``pointer`` in the value at ``place``."""
     if pointer == "/":
         return place
     if place.startswith("line ") and "/" not in place:
@@ -234,24 +258,24 @@ def _under(place: str, pointer: str) -> str:
     return pointer if place == "/" else f"{place}{pointer}"
 
 
-def _root(own: str, parents: Mapping[str, str | None], told: dict[str, str]) -> str:
-    """The trace of a record that names none, noted in ``told`` for all on the way up."""
+def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str, str]) -> str:
+    """Return the trace of a record that names none, and note it for all on the way up."""
     way: list[str] = []
     seen: set[str] = set()
-    current = own
-    while current not in told and current not in seen:
+    current = record_id
+    while current not in trace_of and current not in seen:
         way.append(current)
         seen.add(current)
         above = parents.get(current)
         if above is None or above not in parents:
             break
         current = above
-    trace = told.get(current, current)
-    told.update(dict.fromkeys(way, trace))
+    trace = trace_of.get(current, current)
+    trace_of.update(dict.fromkeys(way, trace))
     return trace
 
 
 def _order(record: Fields) -> list[str]:
-    """The ids from the root down to a run, as its ``dotted_order`` tells them."""
+    """Return the ids from the root down to a run, as its ``dotted_order`` tells them."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [own for part in parts if (own := part.partition("Z")[2])]

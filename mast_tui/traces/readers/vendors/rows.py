@@ -17,19 +17,32 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.io.python_literals import literal
-from mast_tui.traces.model import Role, SpanStatus
-from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
-from mast_tui.traces.readers.json_fields import (
-    Fields,
-    fields_of,
-    items_of,
-    json_in,
-    short_name,
-    text_in,
-    value_in,
+from mast_tui.traces.model import SpanStatus
+from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
+from mast_tui.traces.readers.otel.conventions import row_of_attributes
+from mast_tui.traces.readers.span_tree.history import canonical
+from mast_tui.traces.readers.span_tree.messages import (
+    ToolOutput,
+    answer_messages,
+    has_answer,
+    instructions_in,
+    is_system,
+    request_messages,
+    request_text,
+    system_text,
+    tool_calls,
+    tool_output,
+    without_lost_messages,
+    worse_status,
 )
-from mast_tui.traces.readers.span_tree.rows import Message, Row, RowKind
-from mast_tui.traces.readers.vendors.records import Found, text_at, value_at
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
+from mast_tui.traces.readers.vendors.records import (
+    NOTHING,
+    VendorRecord,
+    text_at,
+    value_at,
+    values_at,
+)
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
@@ -38,66 +51,108 @@ _STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
+_TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: )(?=\S)")
+_DOTTED_PREFIX: Final = "tool."
 _STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
 """An escape that Python never writes itself, and warns of where it reads one."""
 _LITERAL_CHARS: Final = 16 * 1024
 _LITERAL_BRACKETS: Final = 200
 
 
-def rows_of(vendor: Vendor, found: Iterable[Found]) -> list[Row]:
-    """The rows of one trace, in the order of its records."""
-    rows = [_row(vendor, one) for one in found]
+def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
+    """Return the rows of one trace, in the order of its records."""
+    records = list(records)
+    rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
         rows = _guessed(rows)
-    return _called(rows)
+    if vendor.thought:
+        rows = _with_thoughts(rows, [text_at(record.value, vendor.thought) for record in records])
+    return _called(_joined_events(_without_plain_copies(rows)))
 
 
-def is_judgement(vendor: Vendor, found: Found) -> bool:
-    """Whether a record is of a call that scored the run."""
-    return _kind(vendor, _decoded(vendor, found.record)) in vendor.judged
+def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
+    """Tell whether a record is of a call that scored the run."""
+    return _kind(vendor, _decoded(vendor, record.value)) in vendor.judged
 
 
-def _row(vendor: Vendor, found: Found) -> Row:
+def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     fields = vendor.fields
-    record = _decoded(vendor, found.record)
-    told = _kind(vendor, record)
-    kind = vendor.kinds.get(told, RowKind.OTHER)
-    status, error = _result(vendor, record)
+    decoded = _decoded(vendor, record.value)
+    type_name = _kind(vendor, decoded)
+    kind = vendor.kinds.get(type_name, RowKind.OTHER)
+    status, error = _result(vendor, decoded)
     # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
-    raw = record if vendor.encoded else found.record
-    row = Row(
-        id=found.id,
-        parent=found.parent,
+    raw = decoded if vendor.encoded else record.value
+    output = value_at(raw, fields.output)
+    if type_name in vendor.speaks and output is None:
+        output = _facts(value_at(decoded, vendor.facts)) or None
+    row = SpanRow(
+        id=record.id,
+        parent=record.parent,
         kind=kind,
-        name=_name(text_at(record, fields.name) or kind.value),
-        place=found.place,
-        start=_time(value_at(record, fields.start)),
-        end=_time(value_at(record, fields.end)),
+        name=_name(text_at(decoded, fields.name) or kind.value),
+        place=record.place,
+        start=_time(value_at(decoded, fields.start)),
+        end=_time(value_at(decoded, fields.end)),
         status=status,
         error=error,
-        agent=_agent(value_at(record, fields.metadata), kind),
+        agent=_agent(value_at(decoded, fields.metadata), kind),
         input=value_at(raw, fields.input),
-        output=value_at(raw, fields.output),
-        call_id=text_at(record, fields.call_id),
-        speaks=told in vendor.speaks,
+        output=output,
+        call_id=text_at(decoded, fields.call_id),
+        speaks=type_name in vendor.speaks,
     )
-    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(record, fields.output))):
-        taken_in, given_out = fields.tokens, _given_out(fields.tokens)
-        tokens = tokens_of(value_at(record, taken_in), value_at(record, given_out))
-        row = replace(row, model=text_at(record, fields.model), tokens=tokens)
+    beside = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
+    if beside is not None:
+        row = _with_attributes(row, beside)
+        kind = row.kind
+    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(decoded, fields.output))):
+        output_paths = _output_paths(fields.tokens)
+        tokens = tokens_of(value_at(decoded, fields.tokens), value_at(decoded, output_paths))
+        row = replace(row, model=text_at(decoded, fields.model), tokens=tokens)
     if kind is RowKind.TOOL:
         return _as_tool(row)
-    return _as_model(row) if kind is RowKind.MODEL else row
+    if kind is RowKind.MODEL:
+        return _as_model(row, beside)
+    instructions = None if beside is None else beside.instructions
+    output = _literal(row.output) if isinstance(row.output, str) else row.output
+    return replace(row, output=output, instructions=instructions or system_text(row.input))
+
+
+def _facts(value: object) -> str:
+    """Return the fields of what a record tells by itself, one a line."""
+    facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
+    return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
+
+
+def _with_attributes(row: SpanRow, beside: SpanRow) -> SpanRow:
+    """Return a row with what the attributes tell that its vendor took it from.
+
+    Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
+    """
+    if row.kind is RowKind.OTHER and beside.kind is RowKind.TOOL:
+        row = replace(row, kind=RowKind.TOOL)
+    if row.kind is RowKind.AGENT:
+        return replace(row, agent=row.agent or beside.agent)
+    if row.kind is not RowKind.TOOL or beside.kind is not RowKind.TOOL:
+        return row
+    return replace(
+        row,
+        name=beside.name or row.name,
+        input=beside.input if row.input is None else row.input,
+        output=beside.output if value_in(row.output) in NOTHING else row.output,
+        call_id=row.call_id or beside.call_id,
+    )
 
 
 @cache
-def _given_out(tokens: Paths) -> Paths:
-    """The paths to what a model gave out, beside those to what it took in."""
+def _output_paths(tokens: Paths) -> Paths:
+    """Return the paths to the output tokens, beside those to the input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
 def _decoded(vendor: Vendor, record: Fields) -> Fields:
-    """The record with the JSON texts among its fields read, once for all paths."""
+    """Return a record with the JSON texts among its fields parsed, once for all paths."""
     read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
     if vendor.encoded and isinstance(attributes, Mapping):
@@ -131,13 +186,15 @@ def _time(value: object) -> float | None:
 
 
 def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """How a call ended, where the vendor tells, and what went wrong."""
+    """Return the status of a call and its error."""
     said = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if said:
         status = _STATUS.get(said.lower().removeprefix("status_code_"), status)
-    told = value_at(record, vendor.fields.error)
-    error = dump_text(told).strip() or None if told not in ({}, [], False) else None
+    told = values_at(record, vendor.fields.error)
+    texts = [_error_text(value).strip() for value in told if value not in ({}, [], False)]
+    whole = [text for text in texts if not any(text in other and text != other for other in texts)]
+    error = "\n".join(dict.fromkeys(filter(None, whole))) or None
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.status_decides:
@@ -145,8 +202,16 @@ def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     return SpanStatus.ERROR, error
 
 
+def _error_text(value: object) -> str:
+    """Return an error as text; OpenAI's Agents SDK keeps facts in ``data`` beside its message."""
+    fields = fields_of(value)
+    if not fields or not fields.keys() <= {"message", "data"}:
+        return dump_text(value)
+    return f"{dump_text(fields.get('message'))}\n{_facts(fields.get('data'))}"
+
+
 def _agent(metadata: object, kind: RowKind) -> str | None:
-    """Who acted, by what frameworks note beside a call."""
+    """Return the agent that a framework's metadata of a call name."""
     if not isinstance(metadata, Mapping):
         return None
     if name := text_in(metadata, *_AGENT_FIELDS):
@@ -160,19 +225,31 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
     return _name(node) if node else None
 
 
-def _as_model(row: Row) -> Row:
-    """A model's row with the messages that it was given, and those that it answered."""
-    asked = _messages(row.input, _ASKED, "user")
-    answered = _messages(_without_choices(row.output), _ANSWERED, "assistant")
-    return replace(
-        row,
-        asked=asked or _one(row.input, "user"),
-        answered=answered or _one(row.output, "assistant"),
-    )
+def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
+    """Return a model's row with the messages that it was given, and those that it answered.
+
+    Args:
+        row: The row with its input and output.
+        beside: The row that the attributes tell, for messages that the input does not tell apart.
+    """
+    request, answer = without_lost_messages(row.input, row.output)
+    row = replace(row, input=request, output=answer)
+    asked = request_messages(row.input)
+    answered = answer_messages(row.output)
+    standing = instructions_in(row.output)  # as OpenAI's responses repeat them
+    system: list[Message] = [{"role": "system", "content": standing}] if standing else []
+    if beside is not None:
+        asked = asked or beside.asked
+        answered = answered or beside.answered
+        system = system or [message for message in beside.asked if is_system(message)]
+    asked = asked or request_text(row.input)
+    if system and not any(map(is_system, asked)):
+        asked = (*system, *asked)
+    return replace(row, asked=asked, answered=answered)
 
 
-def _as_tool(row: Row) -> Row:
-    """A tool's row with what was asked and answered taken out of its wrapping."""
+def _as_tool(row: SpanRow) -> SpanRow:
+    """Return a tool's row without what is wrapped around its arguments and its result."""
     asked = value_in(row.input)
     if isinstance(asked, Mapping):
         asked = {
@@ -186,24 +263,19 @@ def _as_tool(row: Row) -> Row:
             row = replace(row, input=asked)
     elif isinstance(asked, str):
         row = replace(row, input=_literal(asked))
-    answer = value_in(row.output)
-    if (message := tool_message(answer)) is not None:
-        status = SpanStatus.ERROR if message.get("status") == "error" else row.status
-        return replace(
-            row,
-            output=content_text(message.get("content")),
-            call_id=row.call_id or as_text(message.get("tool_call_id")),
-            status=status,
-        )
-    if isinstance(answer, Mapping) and len(answer) == 1 and "output" in answer:
-        return replace(row, output=answer["output"])
+    told = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        return replace(row, output=None)  # a table's way to say that there is none
-    return row
+        told = ToolOutput(None)  # a table's way to say that there is none
+    return replace(
+        row,
+        output=told.output,
+        call_id=row.call_id or told.call_id,
+        status=worse_status(row.status, told.status),
+    )
 
 
 def _literal(text: str) -> object:
-    """The arguments in a text such as ``{'city': 'Rome'}``, as LangChain writes them; else it.
+    """Return the arguments in a text such as ``{'city': 'Rome'}`` of LangChain's, else the text.
 
     A model's call has them as JSON, and is known again by them.
     """
@@ -224,8 +296,8 @@ def _literal(text: str) -> object:
     return canonical if isinstance(canonical, Mapping) else text
 
 
-def _guessed(rows: list[Row]) -> list[Row]:
-    """The rows with calls of a model told by their answers, where nothing else tells them.
+def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with models' calls recognised by their answers, where nothing else tells.
 
     Of calls within each other, as a client that calls another has them, the innermost counts.
     """
@@ -250,132 +322,131 @@ def _guessed(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _called(rows: list[Row]) -> list[Row]:
-    """The rows with those told as tools that have the name of a tool which a model asked for.
+def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows without what a client's row tells as text of the model's row around it.
 
-    So it is where a tool was traced as a plain function; not where another row is the tool's.
+    An integration of a framework tells messages apart where that of its client writes one text.
     """
-    asked_for = {name for row in rows for message in row.answered for name in _tool_names(message)}
-    asked_for -= {row.name for row in rows if row.kind is RowKind.TOOL}
-    parents = {row.parent for row in rows}
-    return [
-        _as_tool(replace(row, kind=RowKind.TOOL))
-        if row.kind is RowKind.OTHER and row.name in asked_for and row.id not in parents
-        else row
+    apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
+    copies = {
+        row.parent: row
         for row in rows
-    ]
+        if row.kind is RowKind.MODEL and row.parent in apart and _is_plain(row)
+    }
+    result = []
+    for row in rows:
+        if row.parent is not None and copies.get(row.parent) is row:
+            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
+            row = replace(nothing, start=row.start, end=row.end)
+        elif row.id in copies:
+            row = replace(row, tokens=copies[row.id].tokens or row.tokens)
+        result.append(row)
+    return result
 
 
-def _tool_names(message: Fields) -> Iterable[str]:
-    calls = (*items_of(message.get("tool_calls")), *items_of(message.get("content")), message)
-    for call in map(fields_of, calls):
-        function = call.get("function")
-        name = as_text((function if isinstance(function, Mapping) else call).get("name"))
-        if name is not None and "role" not in call:
-            yield name
+def _is_plain(row: SpanRow) -> bool:
+    return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
 
 
-_MOST_WRAPPERS: Final = 5
-_ASKED: Final = ("messages", "input", "inputs", "prompts", "prompt", "contents", "request", "text")
-_ANSWERED: Final = ("message", "messages", "output", "outputs", "response", "text", "content")
-_SYSTEM: Final = ("system", "instructions", "system_prompt")
-_PAIRS: Final = {"human": "user", "ai": "assistant"} | {
-    role: role for role in ("user", "assistant", "system")
-}
-"""The roles in messages that are written as pairs of role and text."""
+def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
+    """Return the rows with those as answers of a model that tell a thought which no request tells.
+
+    BeeAI traces an event for each part of an answer, all with the thought so far.
+    """
+    if not any(thoughts):
+        return rows
+    requests = [dump_text(row.asked) for row in rows if row.asked]
+    told: set[str] = set()
+    result: list[SpanRow] = []
+    for row, thought in zip(rows, thoughts, strict=True):
+        if thought is not None and row.kind is RowKind.OTHER and thought not in told:
+            told.add(thought)
+            quoted = dump_text(thought).strip('"')
+            if not any(quoted in request for request in requests):
+                answer = {"role": "assistant", "content": "", "reasoning": thought}
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answered=(answer,))
+        result.append(row)
+    return result
 
 
-def tool_message(value: object) -> Message | None:
-    """The fields of the tool's message that ``value`` is, or that wraps it; None for others."""
-    for _ in range(_MOST_WRAPPERS):
-        if isinstance(value, Mapping) and len(value) == 1 and "output" in value:
-            value = value["output"]
-        elif isinstance(value, list) and len(value) == 1:
-            value = value[0]
-        else:
-            break
-    if not isinstance(value, Mapping) or not is_message(value):
-        return None
-    unwrapped = unwrap_langchain(value)
-    if unwrapped is not None:
-        return unwrapped[1] if unwrapped[0].role is Role.TOOL else None
-    return value if value.get("role") == "tool" else None
+def _called(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with tools under the names and with the arguments that models asked for.
+
+    A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
+    a plain function.
+    """
+    calls = [call for row in rows for message in row.answered for call in tool_calls(message)]
+    asked_for = {name for name, _arguments in calls}
+    wrapped = {(name, canonical(arguments)) for name, arguments in calls}
+    traced = {row.name for row in rows if row.kind is RowKind.TOOL}
+    parents = {row.parent for row in rows}
+    result = []
+    for row in rows:
+        name = row.name
+        if name not in asked_for:
+            name = _TOOL_PREFIX.sub("", name)
+        if (bare := name.removeprefix(_DOTTED_PREFIX)) in asked_for:
+            name = bare
+        if row.kind is RowKind.TOOL:
+            row = replace(row, name=name)
+        elif row.kind is RowKind.OTHER and name in asked_for - traced and row.id not in parents:
+            row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
+        inner = _only_input(row) if row.kind is RowKind.TOOL else None
+        if inner is not None and (name, canonical(inner)) in wrapped:
+            row = replace(row, input=inner)
+        result.append(row)
+    return result
 
 
-def has_answer(value: object) -> bool:
-    """Whether a value has the shape of what a model's client returns."""
-    if not isinstance(value, Mapping):
-        return False
-    if any(isinstance(value.get(name), list) for name in ("choices", "generations")):
-        return True
-    return value.get("object") == "response" or (
-        value.get("type") == "message" and value.get("role") == "assistant"
-    )
+def _only_input(row: SpanRow) -> Fields | None:
+    """Return the arguments in ``{"input": {…}}``, as a tracer of functions may wrap them."""
+    fields = fields_of(value_in(row.input))
+    inner = value_in(fields.get("input")) if len(fields) == 1 else None
+    return inner if isinstance(inner, Mapping) else None
 
 
-def _messages(value: object, wrappers: Sequence[str], role: str) -> tuple[Message, ...]:
-    """The messages in a list, in a list of lists, or under one of the fields ``wrappers``."""
-    system: tuple[Message, ...] = ()
-    for _ in range(_MOST_WRAPPERS):
-        value = value_in(value)
-        if isinstance(value, list):
-            if len(value) == 1 and isinstance(value[0], list) and _message(value[0], role) is None:
-                value = value[0]
-                continue
-            found = [_message(item, role) for item in value]
-            told = [message for message in found if message is not None]
-            return (*system, *told) if told and 2 * len(told) >= len(found) else ()
-        if (message := _message(value, role)) is not None:
-            return (*system, message)
-        if not isinstance(value, Mapping):
-            return ()
-        for field in _SYSTEM:
-            if not system and isinstance(value.get(field), str | list) and value[field]:
-                system = ({"role": "system", "content": value[field]},)
-        held = (inner for field in wrappers if (inner := value.get(field)))
-        value = next((inner for inner in held if isinstance(inner, str | list | Mapping)), None)
-        if isinstance(value, str) and value.strip() and json_in(value) is None:
-            return (*system, *_one(value, role))
-        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            return (*system, *({"role": role, "content": item} for item in value))
-    return ()
+_EVENT: Final = re.compile(r"(?P<call>.+)\.(?P<event>start|success|error|finish)-(?P<number>\d+)")
 
 
-def _one(value: object, role: str) -> tuple[Message, ...]:
-    """One message that says all of a value."""
-    text = dump_text(value)
-    return ({"role": role, "content": text},) if text.strip() else ()
+def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with one for each call whose start, success and finish BeeAI traces."""
+    starts: dict[tuple[str, str], int] = {}
+    result: list[SpanRow] = []
+    for row in sorted(rows, key=_start_first):
+        match = None if row.kind is RowKind.OTHER else _EVENT.fullmatch(row.name)
+        if match is None:
+            result.append(row)
+            continue
+        call = match["call"], match["number"]
+        if call not in starts:
+            starts[call] = len(result)
+            result.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
+            continue
+        first = result[starts[call]]
+        result[starts[call]] = replace(
+            first,
+            end=max(filter(None, (first.end, row.end)), default=None),
+            answered=first.answered or _whole_answer(row),
+            output=row.output if first.output is None else first.output,
+            status=row.status if first.status is SpanStatus.UNKNOWN else first.status,
+            error=first.error or row.error,
+        )
+    return result
 
 
-def _without_choices(value: object) -> object:
-    """The messages that a client wraps in ``choices`` or ``generations``, else the value."""
-    value = value_in(value)
-    wrapped = map(fields_of(value).get, ("choices", "generations"))
-    choices = next((one for one in (value, *wrapped) if isinstance(one, list)), None)
-    if choices is None:
-        return value
-    if len(choices) == 1 and isinstance(choices[0], list):
-        choices = choices[0]
-    unwrapped = []
-    for choice in choices:
-        inner = choice
-        if isinstance(choice, Mapping):
-            inner = choice.get("message") or choice.get("delta")
-            if inner is None and isinstance(choice.get("text"), str) and "role" not in choice:
-                inner = {"role": "assistant", "content": choice["text"]}
-        if inner is None:
-            return value
-        unwrapped.append(inner)
-    return unwrapped or value
+def _start_first(row: SpanRow) -> int:
+    """Return a sort key that puts the start of a call before its other events."""
+    match = _EVENT.fullmatch(row.name)
+    return 1 if match is not None and match["event"] != "start" else 0
 
 
-def _message(value: object, role: str) -> Message | None:
-    """The message that a value is; None where it is none."""
-    if isinstance(value, list) and len(value) == 2:
-        said = _PAIRS.get(as_text(value[0]) or "")
-        return {"role": said, "content": value[1]} if said else None
-    if not isinstance(value, Mapping):
-        return None
-    if value.get("type") == "message" and "role" not in value and "content" in value and role:
-        return {**value, "role": role}
-    return value if is_message(value) else None
+def _has_call(message: Message) -> bool:
+    return next(tool_calls(message), None) is not None
+
+
+def _whole_answer(row: SpanRow) -> tuple[Message, ...]:
+    """Return an answer whose pieces were traced as messages, as one."""
+    if len(row.answered) < 2 or any(map(_has_call, row.answered)):
+        return row.answered
+    text = "".join(content_text(message.get("content")) for message in row.answered)
+    return ({"role": "assistant", "content": text},)

@@ -1,4 +1,4 @@
-"""Where each tracing vendor keeps what: one table a vendor, read by one mapper.
+"""The fields of each tracing vendor: one table a vendor, read by one mapper.
 
 A path leads from a record to a value, its steps parted by ``/``: names of fields, numbers in
 lists, and ``*`` for the first value of an object. Of several paths the first that leads to a value
@@ -19,7 +19,7 @@ Paths = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """The paths to the facts of one timed call; those that stand here are what many vendors have.
+    """The paths to the facts of one timed call; the defaults are what many vendors have.
 
     ``tokens`` lead to what a model took in; what it gave out stands beside that, as ``output`` for
     ``input`` and as ``completion`` for ``prompt``.
@@ -44,19 +44,32 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """How the exports of one vendor are known and read.
+    """The marks and the fields of one vendor's exports.
 
-    ``marks`` are groups of bytes; each export holds one of each. ``needs`` tell a record: of each
-    group one path leads somewhere. Records stand alone, in lists, under one of ``containers``, or,
-    where ``children`` is set, nested in each other; ``bare`` says whether records may do without a
-    trace around them. A trace holds its records under one of ``members``, and facts of its own in
-    itself or under one of ``head``; ``trace_id`` and ``trace_name`` lead to them from there, and
-    ``head_needs`` tells a trace whose records were left out. ``kinds`` tells what a record's type,
-    in capitals, stands for; ``speaks`` are the types whose output is worth reading by itself,
-    ``judged`` those of calls that scored the run, which an annotator working blind must not see,
-    and ``hidden`` fields of the same sort. ``guesses`` is set where a type is rarely told,
-    ``encoded`` where inputs and outputs are JSON texts always, ``status_decides`` where an error's
-    text may stand beside what was no error.
+    Attributes:
+        name: The name that ``inspect`` shows.
+        marks: Groups of bytes; each document of the vendor holds one of each.
+        needs: Groups of paths; of each group one leads to a value in a record.
+        fields: The paths to the facts of one record.
+        kinds: What a record's type, in capitals, stands for.
+        containers: The fields that hold lists of records or traces.
+        children: The field that holds records nested in a record.
+        bare: Whether a record may be without a trace around it.
+        members: The paths from a trace to its records.
+        head: The paths from a trace to the object with its own facts, if that is another.
+        head_needs: As ``needs``, for a trace whose records were left out.
+        trace_id: The paths to a trace's id.
+        trace_name: The paths to a trace's name.
+        speaks: The types whose output is worth reading by itself.
+        judged: The types of calls that scored the run, which are hidden from blind annotators.
+        hidden: Fields of the same sort.
+        attributes: The paths to the attributes of the OpenTelemetry span behind a record.
+        thought: The paths to a thought that an event of an agent tells.
+        facts: The paths to what a record of a speaking type tells where it has no output.
+        version: The paths to the version of the system, from a trace or a record.
+        guesses: Whether a record's type is rarely told.
+        encoded: Whether all inputs and outputs are JSON texts.
+        status_decides: Whether the text of an error may be beside what was no error.
     """
 
     name: str
@@ -75,6 +88,10 @@ class Vendor:
     speaks: frozenset[str] = frozenset()
     judged: frozenset[str] = frozenset()
     hidden: Paths = ()
+    attributes: Paths = ()
+    thought: Paths = ()
+    facts: Paths = ()
+    version: Paths = ()
     guesses: bool = False
     encoded: bool = False
     status_decides: bool = False
@@ -88,7 +105,7 @@ LANGSMITH: Final = Vendor(
         ("dotted_order", "trace_id", "parent_run_id", "parent_run_ids", "child_runs"),
         ("inputs", "outputs", "start_time", "child_runs"),
     ),
-    containers=("runs", "data"),
+    containers=("runs", "data", "post", "patch"),
     children="child_runs",
     fields=Fields(
         id=("id", "run_id"),
@@ -152,11 +169,15 @@ LANGFUSE: Final = Vendor(
             "metadata/tool_call_id",
             "metadata/toolCallId",
             "metadata/attributes/gen_ai.tool.call.id",
+            "metadata/attributes/ai.toolCall.id",
         ),
     ),
     kinds={"GENERATION": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
     speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
     hidden=("scores",),
+    attributes=("metadata/attributes",),
+    thought=("metadata/attributes/thought",),
+    version=("version", "metadata/resourceAttributes/service.version"),
     status_decides=True,
 )
 
@@ -186,7 +207,10 @@ MLFLOW: Final = Vendor(
         end=("end_time_unix_nano", "end_time_ns", "end_time"),
         input=("attributes/mlflow.spanInputs",),
         output=("attributes/mlflow.spanOutputs",),
-        error=("status/message", "status_message", "events/0/attributes/exception.message"),
+        error=names("""
+            events/0/attributes/exception.message events/-1/attributes/exception.message
+            status/message status_message
+        """),
         status=("status/code", "status/status_code", "status_code"),
         model=(
             "attributes/mlflow.llm.model",
@@ -266,4 +290,39 @@ BRAINTRUST: Final = Vendor(
     hidden=("scores", "expected"),
 )
 
-VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST)
+OPENAI_AGENTS: Final = Vendor(
+    name="openai-agents",
+    marks=((b'"trace.span"',),),
+    needs=(("object",), ("span_data/type",), ("trace_id", "parent_id")),
+    containers=("data", "items"),
+    members=("spans",),
+    head=("trace",),
+    head_needs=(("object",), ("workflow_name",)),
+    trace_name=("workflow_name",),
+    fields=Fields(
+        id=("id", "span_id"),
+        parent=("parent_id",),
+        name=("span_data/name", "span_data/type"),
+        kind=("span_data/data/sdk_span_type", "span_data/type"),
+        start=("started_at",),
+        end=("ended_at",),
+        input=("span_data/input",),
+        output=("span_data/output", "span_data/response"),
+        model=("span_data/model", "span_data/response/model"),
+        tokens=names("""
+            span_data/usage/input_tokens span_data/usage/prompt_tokens
+            span_data/response/usage/input_tokens
+        """),
+        call_id=("span_data/call_id", "span_data/tool_call_id"),
+    ),
+    kinds={
+        "GENERATION": RowKind.MODEL,
+        "RESPONSE": RowKind.MODEL,
+        "FUNCTION": RowKind.TOOL,
+        "AGENT": RowKind.AGENT,
+    },
+    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
+    facts=("span_data",),
+)
+
+VENDORS: Final = (LANGSMITH, LANGFUSE, MLFLOW, WEAVE, BRAINTRUST, OPENAI_AGENTS)
