@@ -39,13 +39,6 @@ SPAWNING_TOOLS: Final = frozenset({"Task", "Agent"})
 SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model's name in messages that the program wrote in the model's name."""
 
-_AGENT_NAMES: Final = {
-    Role.USER: "user",
-    Role.AGENT: AGENT,
-    Role.TOOL: "tool",
-    Role.SYSTEM: "system",
-    Role.LOG: "log",
-}
 _BOOKKEEPING: Final = name_set("""
     agent-color agent-name agent-setting ai-title attribution-snapshot content-replacement
     custom-title file-history-delta file-history-snapshot last-prompt mode permission-mode
@@ -75,7 +68,7 @@ _CAVEAT: Final = (
 _TEAMMATE: Final = re.compile(
     r"""\s*<teammate-message\b[^<]{0,500}?\bteammate_id=["']([^"'<]{1,100})["']"""
 )
-_TAG: Final = re.compile(r"\s*<([a-z_-]{1,30})>")
+_PROGRAM_TEXT: Final = re.compile(rf"\s*<({'|'.join(_PROGRAM_TAGS)})>.*?</\1>", re.DOTALL)
 _INTERRUPTION: Final = "[Request interrupted by user"
 _COMMANDS: Final = ("<command-name>", "<command-message>")
 """The beginnings of a command that the user typed, such as ``/review``."""
@@ -148,7 +141,7 @@ def _piece(
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
     at = f"/{number}" if number > 1 else ""
-    agent = _AGENT_NAMES[role]
+    agent = AGENT if role is Role.AGENT else role.value
     return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
 
 
@@ -224,10 +217,9 @@ def _text_piece(text: str, number: int, side: Role | None, failed: bool) -> Piec
     sender = _TEAMMATE.match(text) if role is Role.USER else None
     if sender is None:
         return _piece(SpanKind.MESSAGE, role, text, number)
-    if sender[1] == "system":
-        return _piece(SpanKind.MESSAGE, Role.SYSTEM, text, number)
-    # Another agent of a team wrote it in the user's name.
-    return replace(_piece(SpanKind.MESSAGE, Role.AGENT, text, number), agent=sender[1])
+    # A team wrote it in the user's name: one of its agents, or the program.
+    role = Role.SYSTEM if sender[1] == "system" else Role.AGENT
+    return replace(_piece(SpanKind.MESSAGE, role, text, number), agent=sender[1])
 
 
 def _block_piece(
@@ -290,12 +282,8 @@ def _role_of_user_text(text: str) -> Role:
     if text.lstrip().startswith(_CAVEAT):
         return Role.SYSTEM
     end = 0
-    while (tag := _TAG.match(text, end)) is not None and tag[1] in _PROGRAM_TAGS:
-        closing = f"</{tag[1]}>"
-        begin = text.find(closing, tag.end())
-        if begin < 0:
-            return Role.USER
-        end = begin + len(closing)
+    while (tagged := _PROGRAM_TEXT.match(text, end)) is not None:
+        end = tagged.end()
     return Role.SYSTEM if end and not text[end:].strip() else Role.USER
 
 
