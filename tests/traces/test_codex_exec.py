@@ -339,6 +339,23 @@ def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert "cut off" in trace.problems[1].message
 
 
+def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
+    first = json.dumps(said_by_agent("one", "item_1"))
+    second = json.dumps(command("completed", "item_2", 0, "two"))
+    trace = trace_of(tmp_path, *BEGIN, first + second, first[:40] + second, "\0\0" + first)
+    assert [span.key for span in spans_of(trace)] == [
+        "item_1",
+        "item_2:call",
+        "item_2:result",
+        "item_2:call~2",
+        "item_2:result~2",
+        "item_1~2",
+    ]
+    texts = said(trace)
+    assert [texts[0], texts[2], texts[4], texts[5]] == ["one", "two", "two", "one"]
+    assert [problem.place for problem in trace.problems] == ["line 3", "line 4"]
+
+
 @pytest.mark.parametrize(
     "lines",
     [
