@@ -70,6 +70,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.times import unix_seconds
 
 _HEAD_RECORDS: Final = 5
+_SPEAKERS: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
 _LONGEST_ANSWER: Final = 10_000
 _SHORT_ID: Final = 8
 
@@ -214,6 +215,11 @@ def _silent_digest(_record: Fields, _payload: Fields) -> Digest:
     return ()
 
 
+# A member of an enum takes longer to look up than a name of the module.
+_CALL: Final = SpanKind.TOOL_CALL
+_RESULT: Final = SpanKind.TOOL_RESULT
+_BY_AGENT: Final = Role.AGENT
+_BY_TOOL: Final = Role.TOOL
 _THINKER: Final = (SpanKind.REASONING, Role.AGENT, None)
 
 _USUAL: Final[Mapping[tuple[str, str], Callable[[Fields, Fields], Digest]]] = {
@@ -310,23 +316,23 @@ class CodexParser:
         return step_of(kind, payload)
 
     def _take_record(self, number: int, record: Fields) -> None:
-        kind, payload = payload_of(record)
+        kind = record.get("type")
+        payload = record.get("payload")
+        if type(kind) is not str or type(payload) is not dict:
+            kind, payload = payload_of(record)
         if kind == "session_meta":
             begins = self._history.begins(record, payload, _path_of(payload))
-            if begins or self.thread is None:
+            if begins or self.thread is None or not self._history.active:
                 self._take_meta(number, record, payload)
                 return
-        if not self._history.active:
-            self._take_own(number, record, kind, payload)
+        if self._history.active:
+            place = (number, self._lines.part)
+            for (line, part), released in self._history.released(place, record):
+                self._lines.part = part
+                self._take_record(line, released)
             return
-        for (line, part), released in self._history.released((number, self._lines.part), record):
-            self._lines.part = part
-            self._take_own(line, released, *payload_of(released))
-
-    def _take_own(self, number: int, record: Fields, kind: str, payload: Fields) -> None:
-        if kind == "session_meta":
-            self._take_meta(number, record, payload)
-        elif digest := _digest_of(record, kind, payload):
+        digest = _digest_of(record, kind, payload)
+        if digest:
             _TAKE[digest[0]](self, number, *digest[1:])
 
     def _take_meta(self, number: int, record: Fields, meta: Fields) -> None:
@@ -409,7 +415,7 @@ class CodexParser:
             for counts in (self._items, self._events, self._messages):
                 counts.clear()
         if announced or self._is_new_item(marks):
-            shape = (kind, role, agent or self._speaker(role), None)
+            shape = (kind, role, agent or _SPEAKERS.get(role, self._agent), None)
             index = self._add(number, shape, key, time)
             if kind is SpanKind.MESSAGE:
                 self._note_message(marks, task)
@@ -432,9 +438,6 @@ class CodexParser:
         self._messages.add(marks)
         if task is not None and self.meta.task is None:
             self.meta = self.meta._replace(task=task)
-
-    def _speaker(self, role: Role) -> str:
-        return role.value if role in (Role.SYSTEM, Role.USER) else self._agent
 
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
@@ -505,7 +508,7 @@ class CodexParser:
 
     def _show(self, number: int, time: float | None, step: RolloutStep, marks: Marks) -> int:
         """Add the span of a message, a thought or a note."""
-        agent = step.agent or self._speaker(step.role)
+        agent = step.agent or _SPEAKERS.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
         index = self._add(number, shape, step.key, time, step.status)
         if step.kind is SpanKind.MESSAGE:
@@ -573,7 +576,7 @@ class _CallIndex:
         table = self._table
         repeats = table.repeats
         key = None if call_id is None else f"{call_id}:call"
-        shape = (SpanKind.TOOL_CALL, Role.AGENT, agent, name)
+        shape = (_CALL, _BY_AGENT, agent, name)
         index = table.add(line, line, shape, key, None, start)
         if call_id is not None and table.repeats != repeats:
             self._repeated[call_id] = index
@@ -595,7 +598,7 @@ class _CallIndex:
             self._table.set_end(call, time)
             if self._statuses and call_id is not None:
                 status = self._statuses.pop(call_id, status)
-        shape = (SpanKind.TOOL_RESULT, Role.TOOL, agent, name)
+        shape = (_RESULT, _BY_TOOL, agent, name)
         key = None if call_id is None else f"{call_id}:result"
         return self._table.add(line, line, shape, key, call, time, status)
 
@@ -604,7 +607,7 @@ class _CallIndex:
         if self._repeated and call_id in self._repeated:
             return self._repeated[call_id]
         call = self._table.find_own(f"{call_id}:call")
-        is_call = call is not None and self._table.kind_of(call) is SpanKind.TOOL_CALL
+        is_call = call is not None and self._table.kind_of(call) is _CALL
         return call if is_call else None
 
     def result_of(self, call_id: str) -> int | None:
