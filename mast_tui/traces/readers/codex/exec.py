@@ -18,18 +18,16 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
     Role,
-    Shape,
     SpanKind,
     SpanStatus,
     Tokens,
     Trace,
-    TraceMeta,
 )
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
     AGENT,
     EXEC_EVENTS,
-    DamagedLines,
+    CodexLines,
     RewordedLines,
     ToolReport,
     report_of,
@@ -185,13 +183,11 @@ class _Table(RewordedLines):
     reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
 
 
-class CodexExecParser:
+class CodexExecParser(CodexLines):
     """Makes the spans of one or several runs in a row."""
 
     def __init__(self) -> None:
-        self.table = _Table()
-        self.meta = TraceMeta(system=AGENT)
-        self._lines = DamagedLines()
+        super().__init__(_Table())
         self._text_lines: tuple[int, int] | None = None  # the first and the last
         self._open: dict[str, int] = {}
         self._held: dict[str, tuple[int, ExecItem]] = {}
@@ -211,10 +207,8 @@ class CodexExecParser:
             self._take(number, event)
         elif _EVENT_BEGINNING.match(line):
             self._end_text()
-            events = self._lines.records(number, line, cut_off, self.table.problems)
-            for self._lines.part, event in enumerate(events):
-                self._take(number, event)
-            self._lines.part = 0
+            for damaged_event in self._damaged_records(number, line, cut_off):
+                self._take(number, damaged_event)
         else:
             first = number if self._text_lines is None else self._text_lines[0]
             self._text_lines = (first, number)
@@ -228,7 +222,7 @@ class CodexExecParser:
         """Return the text of the span at ``index``; of two the call's or the result's."""
         event = None if b"\n" in data else _event_on(data)
         if event is None and _EVENT_BEGINNING.match(data):
-            event = self._lines.record_of(index, data)
+            event = self._record_of(index, data)
         if event is None:
             return data.decode("utf-8", "replace")
         item = _item_of(event)
@@ -315,7 +309,7 @@ class CodexExecParser:
             status = status_of_result(output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call))
         key = f"{item.id}:result" if item.id else None
-        result = self._add(number, shape, key, call, status)
+        result = self._add(number, shape, key, None, status, call)
         for thread in item.report.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 
@@ -342,18 +336,6 @@ class CodexExecParser:
         key: str | None = None,
     ) -> None:
         self._add(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
-
-    def _add(
-        self,
-        number: int,
-        shape: Shape,
-        key: str | None,
-        parent: int | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-    ) -> int:
-        index = self.table.add(number, number, shape, key, parent, status=status)
-        self._lines.note(index)
-        return index
 
     def _spend(self, usage: object) -> None:
         """Give the turn's tokens to its last step: the counts are those of the whole thread."""

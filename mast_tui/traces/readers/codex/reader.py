@@ -25,12 +25,10 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
     Role,
-    Shape,
     SpanKind,
     SpanStatus,
     Thread,
     Trace,
-    TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import identity_of
@@ -38,7 +36,7 @@ from mast_tui.traces.readers.codex.records import (
     AGENT,
     SILENT,
     SPOKEN,
-    DamagedLines,
+    CodexLines,
     RewordedLines,
     RolloutStep,
     call_id_and_name,
@@ -236,20 +234,20 @@ _USUAL: Final[Mapping[tuple[str, str], Callable[[Fields, Fields], Digest]]] = {
 """The digests of most records, by the types of the records and of their payloads."""
 
 
-class CodexParser:
+class CodexParser(CodexLines):
     """Makes the spans of one rollout."""
 
     digest = staticmethod(digest_line)
 
     def __init__(self) -> None:
-        self.table = RewordedLines()
-        self.meta = TraceMeta(system=AGENT)
+        super().__init__(RewordedLines())
         self.thread: Thread | None = None
         self._agent = AGENT
-        self._lines = DamagedLines()
         self._history = RepeatedHistory()
         self._tokens = _TokenCounts(self.table)
-        self._calls = _CallIndex(self.table)
+        self._repeated_calls: dict[str, int] = {}  # the last call of each id that several have
+        self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result
+        self._early_threads: dict[str, list[str]] = {}  # begun before the result
         self._has_items = False
         self._waiting: dict[Place, Digest] = {}
         self._awaited: dict[bytes, list[Place]] = {}
@@ -266,11 +264,8 @@ class CodexParser:
         if type(record) is dict:
             self._take_record(number, record)
         elif line.strip():
-            records = self._lines.records(number, line, cut_off, self.table.problems)
-            for part, damaged_record in enumerate(records):
-                self._lines.part = part
+            for damaged_record in self._damaged_records(number, line, cut_off):
                 self._take_record(number, damaged_record)
-            self._lines.part = 0
 
     def take(self, number: int, digest: Digest, /) -> bool:
         """Take the digest of line ``number``; return False where the line itself is needed."""
@@ -301,7 +296,7 @@ class CodexParser:
         Raises:
             OSError: The line no longer holds the span.
         """
-        record = self._lines.record_of(index, data)
+        record = self._record_of(index, data)
         step = None if record is None else self._step_of(*payload_of(record))
         if step is None:
             raise OSError(ESTALE, "the file has changed")
@@ -326,9 +321,9 @@ class CodexParser:
                 self._take_meta(number, record, payload)
                 return
         if self._history.active:
-            place = (number, self._lines.part)
+            place = (number, self._part)
             for (line, part), released in self._history.released(place, record):
-                self._lines.part = part
+                self._part = part
                 self._take_record(line, released)
             return
         digest = _digest_of(record, kind, payload)
@@ -364,7 +359,7 @@ class CodexParser:
     ) -> None:
         """Let an event wait for the item that says the same, where none has come yet."""
         if not self._items.remove(marks):
-            place = (number, self._lines.part)
+            place = (number, self._part)
             self._waiting[place] = (stamp, kind, role, text, marks)
             for mark in marks:
                 self._awaited.setdefault(mark, []).append(place)
@@ -374,13 +369,13 @@ class CodexParser:
             self._awaited.clear()
             return
         waiting = self._waiting
-        part = self._lines.part
+        part = self._part
         self._waiting = {}
         self._awaited.clear()
-        for (number, self._lines.part), (stamp, kind, role, text, marks) in waiting.items():
+        for (number, self._part), (stamp, kind, role, text, marks) in waiting.items():
             self._show(number, unix_seconds(stamp), RolloutStep(kind, role, text), marks)
             self._events.add(marks)
-        self._lines.part = part
+        self._part = part
 
     def _was_announced(self, marks: Marks) -> bool:
         """Tell whether waiting events say what an item says; they wait no longer."""
@@ -422,18 +417,6 @@ class CodexParser:
             if role is Role.AGENT and not agent:
                 self._tokens.add_span(index, time)
 
-    def _add(
-        self,
-        number: int,
-        shape: Shape,
-        key: str | None,
-        time: float | None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-    ) -> int:
-        index = self.table.add(number, number, shape, key, None, time, status)
-        self._lines.note(index)
-        return index
-
     def _note_message(self, marks: Marks, task: str | None) -> None:
         self._messages.add(marks)
         if task is not None and self.meta.task is None:
@@ -443,9 +426,7 @@ class CodexParser:
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> None:
         self._show_waiting()
-        index = self._calls.add_call(number, time, self._agent, call_id, name)
-        self._lines.note(index)
-        self._tokens.add_span(index, time)
+        self._tokens.add_span(self._add_call(number, time, call_id, name), time)
 
     def _take_result(
         self,
@@ -455,11 +436,53 @@ class CodexParser:
         status: SpanStatus,
         output: object,
     ) -> None:
-        call = None if call_id is None else self._calls.last_call(call_id)
-        index = self._calls.add_result(number, time, self._agent, call_id, call, status)
-        self._lines.note(index)
-        if call_id is not None:
-            self._calls.close(call_id, call, index, output)
+        call = self._call_of(call_id)
+        index = self._add_result(number, time, call_id, status, call)
+        name = None if call is None else self.table.name_of(call)
+        if call_id is None or name is None or "spawn" not in name:
+            return
+        text = text_of_output(output)
+        answer = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
+        thread = text_in(answer, "agent_id", "thread_id", "new_thread_id", "agent_thread_id")
+        for spawned in (*self._early_threads.pop(call_id, ()), thread):
+            if spawned is not None:
+                self.table.spawned.setdefault(spawned, self.table.key_of(index))
+
+    def _add_call(
+        self, number: int, time: float | None, call_id: str | None, name: str | None
+    ) -> int:
+        repeats = self.table.repeats
+        key = None if call_id is None else f"{call_id}:call"
+        index = self._add(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
+        if call_id is not None and self.table.repeats != repeats:
+            self._repeated_calls[call_id] = index
+        return index
+
+    def _add_result(
+        self,
+        number: int,
+        time: float | None,
+        call_id: str | None,
+        status: SpanStatus,
+        call: int | None,
+    ) -> int:
+        name = None
+        if call is not None:
+            name = self.table.name_of(call)
+            self.table.set_end(call, time)
+            if self._early_statuses and call_id is not None:
+                status = self._early_statuses.pop(call_id, status)
+        key = None if call_id is None else f"{call_id}:result"
+        return self._add(number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call)
+
+    def _call_of(self, call_id: str | None) -> int | None:
+        """Return the index of the last call with this id."""
+        if call_id is None:
+            return None
+        if self._repeated_calls and call_id in self._repeated_calls:
+            return self._repeated_calls[call_id]
+        call = self.table.find_own(f"{call_id}:call")
+        return call if call is not None and self.table.kind_of(call) is _CALL else None
 
     def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
         marks: Marks = ()
@@ -481,16 +504,23 @@ class CodexParser:
     def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
         """Note a report on a call; show it where no other record shows the call."""
         call_id = step.call_id
-        calls = self._calls
-        has_call = call_id is not None and calls.last_call(call_id) is not None
+        has_call = self._call_of(call_id) is not None
+        result = None if call_id is None else self.table.find_own(f"{call_id}:result")
         shown = None
         if not (step.only_without_call and has_call):
             shown = self._show_report(number, time, step)
+            if step.output is not None and call_id is not None:
+                result = self.table.find_own(f"{call_id}:result")
         elif call_id is not None and step.status is not SpanStatus.UNKNOWN:
-            calls.set_status(call_id, step.status)
+            if result is None:
+                self._early_statuses[call_id] = step.status
+            else:
+                self.table.set_status(result, step.status)
         for thread in step.spawned:
-            if call_id is not None and (has_call or calls.result_of(call_id) is not None):
-                calls.add_thread(call_id, thread)
+            if result is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(result))
+            elif has_call and call_id is not None:
+                self._early_threads.setdefault(call_id, []).append(thread)
             elif shown is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(shown))
 
@@ -499,11 +529,8 @@ class CodexParser:
         if step.output is None:
             return self._show(number, time, step, ())
         start = None if time is None else time - (step.seconds or 0.0)
-        calls = self._calls
-        call = calls.add_call(number, start, self._agent, step.call_id, step.name)
-        self._lines.note(call)
-        result = calls.add_result(number, time, self._agent, step.call_id, call, step.status)
-        self._lines.note(result)
+        call = self._add_call(number, start, step.call_id, step.name)
+        self._add_result(number, time, step.call_id, step.status, call)
         return call
 
     def _show(self, number: int, time: float | None, step: RolloutStep, marks: Marks) -> int:
@@ -558,90 +585,6 @@ def _path_of(meta: Fields) -> str | None:
 
 def _origin(meta: Fields) -> Fields:
     return fields_at(meta.get("source"), "subagent", "thread_spawn")
-
-
-class _CallIndex:
-    """The calls of a rollout by their ids, most of which are in the keys of the table."""
-
-    def __init__(self, table: SpanTable) -> None:
-        self._table = table
-        self._repeated: dict[str, int] = {}  # the last call of each id that several calls have
-        self._statuses: dict[str, SpanStatus] = {}  # reported before the result
-        self._threads: dict[str, list[str]] = {}  # begun before the result
-
-    def add_call(
-        self, line: int, start: float | None, agent: str, call_id: str | None, name: str | None
-    ) -> int:
-        """Append the call on this line; return its index."""
-        table = self._table
-        repeats = table.repeats
-        key = None if call_id is None else f"{call_id}:call"
-        shape = (_CALL, _BY_AGENT, agent, name)
-        index = table.add(line, line, shape, key, None, start)
-        if call_id is not None and table.repeats != repeats:
-            self._repeated[call_id] = index
-        return index
-
-    def add_result(
-        self,
-        line: int,
-        time: float | None,
-        agent: str,
-        call_id: str | None,
-        call: int | None,
-        status: SpanStatus,
-    ) -> int:
-        """Append the result on this line of the call at the index ``call``; return its index."""
-        name = None
-        if call is not None:
-            name = self._table.name_of(call)
-            self._table.set_end(call, time)
-            if self._statuses and call_id is not None:
-                status = self._statuses.pop(call_id, status)
-        shape = (_RESULT, _BY_TOOL, agent, name)
-        key = None if call_id is None else f"{call_id}:result"
-        return self._table.add(line, line, shape, key, call, time, status)
-
-    def last_call(self, call_id: str) -> int | None:
-        """Return the index of the last call with this id."""
-        if self._repeated and call_id in self._repeated:
-            return self._repeated[call_id]
-        call = self._table.find_own(f"{call_id}:call")
-        is_call = call is not None and self._table.kind_of(call) is _CALL
-        return call if is_call else None
-
-    def result_of(self, call_id: str) -> int | None:
-        """Return the index of the result of the call with this id, where it has come."""
-        return self._table.find_own(f"{call_id}:result")
-
-    def set_status(self, call_id: str, status: SpanStatus) -> None:
-        """Set the status of a call's result, which may not have come yet."""
-        result = self.result_of(call_id)
-        if result is None:
-            self._statuses[call_id] = status
-        else:
-            self._table.set_status(result, status)
-
-    def add_thread(self, call_id: str, thread: str) -> None:
-        """Note that a call has begun a sub-agent's thread, which ran before its result."""
-        result = self.result_of(call_id)
-        if result is None:
-            self._threads.setdefault(call_id, []).append(thread)
-        else:
-            self._table.spawned.setdefault(thread, self._table.key_of(result))
-
-    def close(self, call_id: str, call: int | None, result: int, output: object) -> None:
-        """Note the threads that ended before a result, as reports or its output name them."""
-        name = None if call is None else self._table.name_of(call)
-        if name is None or "spawn" not in name:
-            return
-        text = text_of_output(output)
-        answer = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
-        thread = text_in(answer, "agent_id", "thread_id", "new_thread_id", "agent_thread_id")
-        key = self._table.key_of(result)
-        for begun in (*self._threads.pop(call_id, ()), thread):
-            if begun is not None:
-                self._table.spawned.setdefault(begun, key)
 
 
 _BATCH_SECONDS: Final = 0.25

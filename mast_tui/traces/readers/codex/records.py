@@ -7,7 +7,7 @@ call, as turn items of rollouts, and as items of ``exec``. ``_REPORTS`` has a re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import eq
@@ -16,7 +16,7 @@ from typing import ClassVar, Final, NamedTuple
 from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, content_text, dump_text
-from mast_tui.traces.model import Problem, Role, Shape, SpanKind, SpanStatus
+from mast_tui.traces.model import Role, Shape, SpanKind, SpanStatus, TraceMeta
 from mast_tui.traces.readers.base import records_on_damaged_line
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -73,46 +73,48 @@ def _is_record(record: Fields) -> bool:
     return is_wrapped(record) or kind_of(record).startswith(EXEC_EVENTS)
 
 
-class DamagedLines:
-    """The spans of lines that hold several records, because line feeds were lost.
+class CodexLines:
+    """The spans of a parser's lines, with what is known of the run.
 
-    Such lines are rare: a span that is not listed belongs to the first record of its line.
+    A line whose line feeds were lost holds several records. Such lines are rare: a span that is
+    not in ``_parts`` belongs to the first record of its line.
     """
 
-    def __init__(self) -> None:
-        self.part = 0
-        """The number of the record on its line that is read at the moment."""
+    def __init__(self, table: RewordedLines) -> None:
+        self.table = table
+        self.meta = TraceMeta(system=AGENT)
+        self._part = 0  # the number of the record on its line that is read at the moment
         self._parts: dict[int, int] = {}
 
-    def note(self, index: int) -> None:
-        """Note that the span at ``index`` belongs to the record that is read at the moment."""
-        if self.part:
-            self._parts[index] = self.part
+    def _add(
+        self,
+        number: int,
+        shape: Shape,
+        key: str | None,
+        time: float | None = None,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        parent: int | None = None,
+    ) -> int:
+        index = self.table.add(number, number, shape, key, parent, time, status)
+        if self._part:
+            self._parts[index] = self._part
+        return index
 
-    def records(
-        self, number: int, line: bytes, cut_off: bool, problems: list[Problem]
-    ) -> Sequence[Fields]:
-        """Return the records on a line that is not a single object.
+    def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
+        """Yield the records of a line that is not a single object."""
+        problems = self.table.problems
+        records = records_on_damaged_line(line, number, cut_off, problems, _is_record)
+        for part, record in enumerate(records):
+            self._part = part
+            yield record
+        self._part = 0
 
-        Args:
-            number: The number of the line.
-            line: Its content.
-            cut_off: Whether it is a last line without its line feed.
-            problems: The list to which the damage is added.
-        """
-        return records_on_damaged_line(line, number, cut_off, problems, _is_record)
-
-    def record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of the span at ``index``, or None where its line holds none.
-
-        Args:
-            index: The index of the span.
-            data: The content of its line.
-        """
+    def _record_of(self, index: int, data: bytes) -> Fields | None:
+        """Return the record of a span, or None where its line holds none."""
         record = object_in(data)
         if record is not None:
             return record
-        records = self.records(0, data, False, [])
+        records = records_on_damaged_line(data, 0, False, [], _is_record)
         part = self._parts.get(index, 0)
         return records[part] if part < len(records) else None
 
@@ -176,119 +178,9 @@ def _status_of_word(word: object) -> SpanStatus:
     return SpanStatus.ERROR if word in ("failed", "declined", "errored") else SpanStatus.UNKNOWN
 
 
-def _command(values: Fields) -> ToolReport:
-    output = as_text(values.get("aggregated_output")) or texts_in(values, "stdout", "stderr")
-    status = status_of_code(values.get("exit_code"))
-    return ToolReport("shell", {"command": values.get("command")}, output, status)
-
-
-def _patch(values: Fields) -> ToolReport:
-    output = texts_in(values, "stdout", "stderr")
-    status = status_of_flag(values.get("success"))
-    return ToolReport("apply_patch", values.get("changes"), output, status)
-
-
-def _file_change(values: Fields) -> ToolReport:
-    output = as_text(values.get("status")) or ""
-    return ToolReport("file_change", {"changes": values.get("changes")}, output)
-
-
-def _mcp_event(values: Fields) -> ToolReport:
-    call = fields_of(values.get("invocation"))
-    result = values.get("result")
-    if isinstance(result, Mapping) and "Err" in result:
-        return _mcp({**call, "error": result["Err"]})
-    return _mcp({**call, "result": fields_of(result).get("Ok", result)})
-
-
-def _mcp(values: Fields) -> ToolReport:
-    name = texts_in(values, "server", "tool", between=".") or "mcp"
-    result = values.get("result")
-    answer = fields_of(result)
-    output = content_text(answer.get("content") if isinstance(result, Mapping) else result)
-    structured = first_in(answer, "structured_content", "structuredContent")
-    if not output:
-        output = dump_text(structured)
-    failed = answer.get("isError", answer.get("is_error"))
-    status = SpanStatus.UNKNOWN
-    if isinstance(failed, bool):
-        status = SpanStatus.ERROR if failed else SpanStatus.OK
-    return _with_error(values, ToolReport(name, values.get("arguments"), output, status))
-
-
-def _with_error(values: Fields, report: ToolReport) -> ToolReport:
-    """Return the report with the error that a record states beside the output."""
-    error = values.get("error")
-    if error is None:
-        return report
-    message = content_text(error.get("message") if isinstance(error, Mapping) else error)
-    output = "\n".join(text for text in (report.output, message) if text)
-    return report._replace(output=output, status=SpanStatus.ERROR)
-
-
-def _dynamic_tool(values: Fields) -> ToolReport:
-    name = as_text(values.get("tool")) or "tool"
-    output = content_text(values.get("content_items"))
-    status = status_of_flag(values.get("success"))
-    return _with_error(values, ToolReport(name, values.get("arguments"), output, status))
-
-
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-def _receivers(values: Fields) -> tuple[str, ...]:
-    return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
-
-
-def _collaboration_item(values: Fields) -> ToolReport:
-    name = _CAPITAL.sub("_", as_text(values.get("tool")) or "agent").lower()
-    fields = ("prompt", "receiver_thread_ids", "model")
-    arguments = {field: values[field] for field in fields if values.get(field)}
-    spawned = _receivers(values) if name == "spawn_agent" else ()
-    output = dump_text(values.get("agents_states"))
-    return ToolReport(name, arguments, output, spawned=spawned)
-
-
-def _collaboration_of_exec(values: Fields) -> ToolReport:
-    name = as_text(values.get("tool")) or "agent"
-    receivers = _receivers(values)
-    threads = {"receiver_thread_ids": list(receivers)} if receivers else {}
-    prompt = {"prompt": values["prompt"]} if values.get("prompt") else {}
-    states = {"agents_states": values.get("agents_states")}
-    if name == "spawn_agent":
-        return ToolReport(name, prompt, dump_text({**threads, **states}), spawned=receivers)
-    return ToolReport(name, {**prompt, **threads}, dump_text(states))
-
-
 _ANSWERS: Final = ("results", "result", "output")
 _NO_ARGUMENTS: Final = frozenset({"type", "id", "kind", "status", *_ANSWERS})
-
-
-def _extension(values: Fields) -> ToolReport:
-    arguments = {
-        name: value
-        for name, value in values.items()
-        if name not in _NO_ARGUMENTS and value is not None
-    }
-    output = content_text(first_in(values, *_ANSWERS))
-    return ToolReport(as_text(values.get("kind")) or "extension", arguments, output)
-
-
-_REPORTS: Final[Mapping[str, Callable[[Fields], ToolReport]]] = {
-    "exec_command_end": _command,
-    "CommandExecution": _command,
-    "command_execution": _command,
-    "patch_apply_end": _patch,
-    "FileChange": _patch,
-    "file_change": _file_change,
-    "mcp_tool_call_end": _mcp_event,
-    "McpToolCall": _mcp,
-    "mcp_tool_call": _mcp,
-    "DynamicToolCall": _dynamic_tool,
-    "CollabAgentToolCall": _collaboration_item,
-    "collab_tool_call": _collaboration_of_exec,
-    "Extension": _extension,
-}
 
 
 def report_of(kind: str, values: Fields) -> ToolReport | None:
@@ -301,13 +193,91 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
     Returns:
         The report; None for a type that reports on no call.
     """
-    make = _REPORTS.get(kind)
-    if make is None:
-        return None
-    report = make(values)
+    tool = as_text(values.get("tool"))
+    streams = texts_in(values, "stdout", "stderr")
+    success = status_of_flag(values.get("success"))
+    arguments = values.get("arguments")
+    match kind:
+        case "exec_command_end" | "CommandExecution" | "command_execution":
+            output = as_text(values.get("aggregated_output")) or streams
+            status = status_of_code(values.get("exit_code"))
+            report = ToolReport("shell", {"command": values.get("command")}, output, status)
+        case "patch_apply_end" | "FileChange":
+            report = ToolReport("apply_patch", values.get("changes"), streams, success)
+        case "file_change":
+            output = as_text(values.get("status")) or ""
+            report = ToolReport("file_change", {"changes": values.get("changes")}, output)
+        case "mcp_tool_call_end":
+            report = _mcp_report(fields_of(values.get("invocation")), values.get("result"))
+        case "McpToolCall" | "mcp_tool_call":
+            report = _with_error(_mcp_report(values, values.get("result")), values.get("error"))
+        case "DynamicToolCall":
+            output = content_text(values.get("content_items"))
+            report = ToolReport(tool or "tool", arguments, output, success)
+            report = _with_error(report, values.get("error"))
+        case "CollabAgentToolCall":
+            name = _CAPITAL.sub("_", tool or "agent").lower()
+            fields = ("prompt", "receiver_thread_ids", "model")
+            named = {field: values[field] for field in fields if values.get(field)}
+            spawned = _receivers(values) if name == "spawn_agent" else ()
+            output = dump_text(values.get("agents_states"))
+            report = ToolReport(name, named, output, spawned=spawned)
+        case "collab_tool_call":
+            report = _collaboration_report(tool or "agent", values)
+        case "Extension":
+            named = {
+                name: value
+                for name, value in values.items()
+                if name not in _NO_ARGUMENTS and value is not None
+            }
+            output = content_text(first_in(values, *_ANSWERS))
+            report = ToolReport(as_text(values.get("kind")) or "extension", named, output)
+        case _:
+            return None
     if report.status is SpanStatus.UNKNOWN:
         return report._replace(status=_status_of_word(values.get("status")))
     return report
+
+
+def _mcp_report(call: Fields, result: object) -> ToolReport:
+    """Return the report on a tool of an MCP server; events wrap its answer once more."""
+    if isinstance(result, Mapping) and "Err" in result:
+        return _with_error(_mcp_report(call, None), result["Err"])
+    if isinstance(result, Mapping):
+        result = result.get("Ok", result)
+    answer = fields_of(result)
+    output = content_text(answer.get("content") if answer else result)
+    if not output:
+        output = dump_text(first_in(answer, "structured_content", "structuredContent"))
+    failed = answer.get("isError", answer.get("is_error"))
+    status = SpanStatus.UNKNOWN
+    if isinstance(failed, bool):
+        status = SpanStatus.ERROR if failed else SpanStatus.OK
+    name = texts_in(call, "server", "tool", between=".") or "mcp"
+    return ToolReport(name, call.get("arguments"), output, status)
+
+
+def _with_error(report: ToolReport, error: object) -> ToolReport:
+    """Return the report with the error that a record states beside the output."""
+    if error is None:
+        return report
+    message = content_text(error.get("message") if isinstance(error, Mapping) else error)
+    output = "\n".join(text for text in (report.output, message) if text)
+    return report._replace(output=output, status=SpanStatus.ERROR)
+
+
+def _receivers(values: Fields) -> tuple[str, ...]:
+    return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
+
+
+def _collaboration_report(name: str, values: Fields) -> ToolReport:
+    receivers = _receivers(values)
+    threads = {"receiver_thread_ids": list(receivers)} if receivers else {}
+    prompt = {"prompt": values["prompt"]} if values.get("prompt") else {}
+    states = {"agents_states": values.get("agents_states")}
+    if name == "spawn_agent":
+        return ToolReport(name, prompt, dump_text({**threads, **states}), spawned=receivers)
+    return ToolReport(name, {**prompt, **threads}, dump_text(states))
 
 
 def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
