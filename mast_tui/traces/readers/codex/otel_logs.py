@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Unpack
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import (
     as_count,
     as_number,
@@ -24,8 +25,10 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, TraceMeta
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens, TraceMeta
 from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import Piece, Turn
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
@@ -67,19 +70,38 @@ class CodexOtelLogsReader:
         is_only_one = len(conversations) == 1  # then what could not be read is its own
         traces = []
         for number, (thread, members) in enumerate(conversations.items()):
-            steps = _Steps(members)
+            prompts = (_prompt(event) for event in members if event.name == "codex.user_prompt")
+            models = (event.text("model") for event in members)
+            meta = TraceMeta(
+                task=next(filter(None, map(task_of_text, prompts)), None),
+                system=AGENT,
+                model=next(filter(None, models), None),
+            )
             trace = trace_of_steps(
                 self,
                 source.path,
                 b"\n".join(canonical_bytes(event.values) for event in members),
-                steps.steps,
-                meta=TraceMeta(task=steps.task, system=AGENT, model=steps.model),
+                _steps_of(members),
+                meta=meta,
                 record=None if is_only_one else number,
                 native=thread,
                 problems=problems if is_only_one else (),
             )
             traces.append(trace)
         return report_of(self, source, traces, () if is_only_one else problems)
+
+
+def _steps_of(events: Sequence[LogEvent]) -> StepList:
+    steps = StepList()
+    mapper = MessageMapper(steps)
+    results = (event for event in events if event.name == "codex.tool_result")
+    shown_calls = {event.text("call_id") for event in results}
+    for event in events:
+        is_answer = event.name == "codex.agent_response"
+        key = event.text("item.id") if is_answer else None
+        turn = Turn(tuple(_pieces(event, shown_calls)), event.time, _tokens(event))
+        mapper.add_turn(turn, key or event.place, event.place)
+    return steps
 
 
 READER: Final = CodexOtelLogsReader()
@@ -203,116 +225,81 @@ _COUNTS: Final[Mapping[str, str]] = {
 """The counts of a model call's tokens, as they are shown."""
 
 
-class _Steps:
-    """The steps of one conversation, with its task and its model."""
+def _log(event: LogEvent, text: str, *, failed: bool = False, name: str | None = None) -> Piece:
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    name = name or event.name or None
+    return Piece(SpanKind.LOG, Role.LOG, AGENT, text, name=name, status=status)
 
-    def __init__(self, events: Sequence[LogEvent]) -> None:
-        self.steps = StepList()
-        self.task: str | None = None
-        self.model = next(filter(None, (event.text("model") for event in events)), None)
-        results = (event for event in events if event.name == "codex.tool_result")
-        self._shown_calls = {event.text("call_id") for event in results}
-        for event in events:
-            self._add_event(event)
 
-    def _add_event(self, event: LogEvent) -> None:
-        match event.name:
-            case "codex.user_prompt":
-                self._add_prompt(event)
-            case "codex.agent_response":
-                text = content_text(event.values.get("response"))
-                self._add(event, SpanKind.MESSAGE, Role.AGENT, text, key=event.text("item.id"))
-            case "codex.tool_decision":
-                self._add_decision(event)
-            case "codex.tool_result":
-                self._add_result(event)
-            case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
-                self._add_usage(event)
-            case name:
-                if _has_failed(event):
-                    self._log(event, _text_of(event), status=SpanStatus.ERROR)
-                elif name not in _TRAFFIC:
-                    self._log(event, _text_of(event))
+def _pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
+    """Yield what an event shows; ``shown_calls`` have a result, or were shown before."""
+    match event.name:
+        case "codex.user_prompt":
+            yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt(event))
+        case "codex.agent_response":
+            text = content_text(event.values.get("response"))
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text)
+        case "codex.tool_decision":
+            yield from _decision_pieces(event, shown_calls)
+        case "codex.tool_result":
+            yield from _result_pieces(event)
+        case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
+            counts = ((as_count(event.values.get(name)), title) for name, title in _COUNTS.items())
+            text = ", ".join(f"{count:,} {title}" for count, title in counts if count is not None)
+            if _tokens(event) is None:
+                yield _log(event, _text_of(event))
+            else:
+                yield _log(event, f"model call: {text}", name="model call")
+        case name:
+            failed = _has_failed(event)
+            if failed or name not in _TRAFFIC:
+                yield _log(event, _text_of(event), failed=failed)
 
-    def _add_usage(self, event: LogEvent) -> None:
-        tokens = tokens_of(*map(event.values.get, _CALL_COUNTS))
-        if tokens is None:
-            self._log(event, _text_of(event))
-            return
-        counts = ((as_count(event.values.get(name)), title) for name, title in _COUNTS.items())
-        text = ", ".join(f"{count:,} {title}" for count, title in counts if count is not None)
-        self._log(event, f"model call: {text}", name="model call", tokens=tokens)
 
-    def _add_prompt(self, event: LogEvent) -> None:
-        text = content_text(event.values.get("prompt"))
-        if not text.strip():
-            length = as_count(event.values.get("prompt_length"))
-            text = f"[a prompt of {length} characters that was not recorded]"
-        if self.task is None:
-            self.task = task_of_text(text)
-        self._add(event, SpanKind.MESSAGE, Role.USER, text, agent="user")
+def _tokens(event: LogEvent) -> Tokens | None:
+    if event.name != "codex.sse_event":
+        return None
+    return tokens_of(*map(event.values.get, _CALL_COUNTS))
 
-    def _add_decision(self, event: LogEvent) -> None:
-        """Show a decision on a call, and the call where no result shows it."""
-        call = event.text("call_id")
-        name = event.text("tool_name") or "tool"
-        if call is not None and call not in self._shown_calls:
-            self._shown_calls.add(call)
-            self._add(event, SpanKind.TOOL_CALL, Role.AGENT, "", key=f"{call}:call", name=name)
-        decision = event.text("decision") or "decided"
-        source = event.text("source")
-        is_automatic = (source or "").lower() == "config"
-        if not (is_automatic and decision.lower().startswith("approved")):
-            suffix = f" ({source})" if source else ""
-            self._log(event, f"{name}: {decision}{suffix}")
 
-    def _add_result(self, event: LogEvent) -> None:
-        values = event.values
-        call = event.text("call_id")
-        name = event.text("tool_name") or "tool"
-        milliseconds = as_number(values.get("duration_ms"))
-        if milliseconds is None:  # Codex writes it as text.
-            milliseconds = as_count(values.get("duration_ms"))
-        start = None if event.time is None else event.time - max(milliseconds or 0, 0) / 1e3
-        parent = self._add(
-            event,
-            SpanKind.TOOL_CALL,
-            Role.AGENT,
-            dump_text(values.get("arguments")),
-            key=f"{call}:call" if call else None,
-            name=name,
-            start=start,
-            end=event.time,
-        )
-        self._add(
-            event,
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            content_text(values.get("output")),
-            key=f"{call}:result" if call else None,
-            name=name,
-            parent=parent,
-            status=status_of_flag(values.get("success")),
-        )
+def _prompt(event: LogEvent) -> str:
+    text = content_text(event.values.get("prompt"))
+    if text.strip():
+        return text
+    length = as_count(event.values.get("prompt_length"))
+    return f"[a prompt of {length} characters that was not recorded]"
 
-    def _log(self, event: LogEvent, text: str, **more: Unpack[More]) -> None:
-        more.setdefault("name", event.name or None)
-        self._add(event, SpanKind.LOG, Role.LOG, text, **more)
 
-    def _add(
-        self,
-        event: LogEvent,
-        kind: SpanKind,
-        role: Role,
-        text: str,
-        *,
-        agent: str = AGENT,
-        key: str | None = None,
-        **more: Unpack[More],
-    ) -> str:
-        more.setdefault("start", event.time)
-        more["place"] = event.place
-        return self.steps.add(key or event.place, kind, role, agent, text, **more)
+def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
+    """Yield the call, where no result shows it, and who decided on it."""
+    call_id = event.text("call_id")
+    name = event.text("tool_name") or "tool"
+    if call_id is not None and call_id not in shown_calls:
+        shown_calls.add(call_id)
+        yield Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, "", name=name, call_id=call_id)
+    decision = event.text("decision") or "decided"
+    source = event.text("source")
+    is_automatic = (source or "").lower() == "config"
+    if not (is_automatic and decision.lower().startswith("approved")):
+        suffix = f" ({source})" if source else ""
+        yield _log(event, f"{name}: {decision}{suffix}")
+
+
+def _result_pieces(event: LogEvent) -> Iterator[Piece]:
+    values = event.values
+    call_id = event.text("call_id")
+    name = event.text("tool_name") or "tool"
+    duration = values.get("duration_ms")
+    milliseconds = as_number(duration)
+    if milliseconds is None:  # Codex writes it as text.
+        milliseconds = as_count(duration)
+    start = None if event.time is None else event.time - max(milliseconds or 0, 0) / 1e3
+    arguments = dump_text(values.get("arguments"))
+    call = Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, arguments, name=name, call_id=call_id)
+    yield replace(call, start=start)
+    output = content_text(values.get("output"))
+    result = Piece(SpanKind.TOOL_RESULT, Role.TOOL, AGENT, output, name=name, call_id=call_id)
+    yield replace(result, status=status_of_flag(values.get("success")))
 
 
 def _has_failed(event: LogEvent) -> bool:
