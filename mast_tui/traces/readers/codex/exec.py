@@ -358,5 +358,5 @@ def _is_call(item: ExecItem) -> bool:
     return item.kind == "web_search" or item.report.output is not None
 
 
-def _difference(total: int | None, before: int | None) -> int | None:
-    return None if total is None else total - (before or 0)
+def _difference(total: int | None, previous: int | None) -> int | None:
+    return None if total is None else total - (previous or 0)

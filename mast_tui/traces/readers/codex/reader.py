@@ -54,7 +54,7 @@ from mast_tui.traces.readers.codex.records import (
 from mast_tui.traces.readers.codex.repeats import (
     MarkCounts,
     Marks,
-    Place,
+    Position,
     RepeatedHistory,
     marks_of,
 )
@@ -249,8 +249,8 @@ class CodexParser(CodexLines):
         self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result
         self._early_threads: dict[str, list[str]] = {}  # begun before the result
         self._has_items = False
-        self._waiting: dict[Place, Digest] = {}
-        self._awaited: dict[bytes, list[Place]] = {}
+        self._waiting: dict[Position, Digest] = {}
+        self._awaited: dict[bytes, list[Position]] = {}
         self._items = MarkCounts()
         self._events = MarkCounts()
         self._messages = MarkCounts()
@@ -321,8 +321,8 @@ class CodexParser(CodexLines):
                 self._take_meta(number, record, payload)
                 return
         if self._history.active:
-            place = (number, self._part)
-            for (line, part), released in self._history.released(place, record):
+            position = (number, self._part)
+            for (line, part), released in self._history.released(position, record):
                 self._part = part
                 self._take_record(line, released)
             return
@@ -359,10 +359,10 @@ class CodexParser(CodexLines):
     ) -> None:
         """Let an event wait for the item that says the same, where none has come yet."""
         if not self._items.remove(marks):
-            place = (number, self._part)
-            self._waiting[place] = (stamp, kind, role, text, marks)
+            position = (number, self._part)
+            self._waiting[position] = (stamp, kind, role, text, marks)
             for mark in marks:
-                self._awaited.setdefault(mark, []).append(place)
+                self._awaited.setdefault(mark, []).append(position)
 
     def _show_waiting(self) -> None:
         if not self._waiting:
@@ -382,8 +382,8 @@ class CodexParser(CodexLines):
         count = len(self._waiting)
         if count:
             for mark in marks:
-                for place in self._awaited.pop(mark, ()):
-                    self._waiting.pop(place, None)
+                for position in self._awaited.pop(mark, ()):
+                    self._waiting.pop(position, None)
         return len(self._waiting) < count
 
     def _is_new_item(self, marks: Marks) -> bool:
@@ -506,9 +506,9 @@ class CodexParser(CodexLines):
         call_id = step.call_id
         has_call = self._call_of(call_id) is not None
         result = None if call_id is None else self.table.find_own(f"{call_id}:result")
-        shown = None
+        reported = None
         if not (step.only_without_call and has_call):
-            shown = self._show_report(number, time, step)
+            reported = self._show_report(number, time, step)
             if step.output is not None and call_id is not None:
                 result = self.table.find_own(f"{call_id}:result")
         elif call_id is not None and step.status is not SpanStatus.UNKNOWN:
@@ -521,8 +521,8 @@ class CodexParser(CodexLines):
                 self.table.spawned.setdefault(thread, self.table.key_of(result))
             elif has_call and call_id is not None:
                 self._early_threads.setdefault(call_id, []).append(thread)
-            elif shown is not None:
-                self.table.spawned.setdefault(thread, self.table.key_of(shown))
+            elif reported is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(reported))
 
     def _show_report(self, number: int, time: float | None, step: RolloutStep) -> int:
         """Show a call and its result by the report on both, or the step that is reported."""

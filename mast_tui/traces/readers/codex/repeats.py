@@ -21,7 +21,7 @@ from mast_tui.traces.readers.codex.records import is_from_harness, payload_of
 from mast_tui.traces.readers.json_fields import Fields
 from mast_tui.traces.times import unix_seconds
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """The line of a record, and its number on that line."""
 
 Marks = tuple[bytes, ...]
@@ -52,7 +52,7 @@ def _mark(kind: SpanKind, text: str) -> bytes:
 
 
 class MarkCounts:
-    """How often texts were mentioned lately.
+    """Counts of the texts that were mentioned lately.
 
     The last few thousand are enough: an event and its item are close together, and some agents
     work for days at one prompt.
@@ -112,13 +112,13 @@ class RepeatedHistory:
     def __init__(self) -> None:
         self.thread: str | None = None
         self.active = False
-        self._own: str | None = None
+        self._fork: str | None = None
         self._path: str | None = None
         self._first_own: int | None = None
         self._since: float | None = None
         self._last: float | None = None
         self._within = False
-        self._held: list[tuple[Place, Fields]] = []
+        self._held: list[tuple[Position, Fields]] = []
 
     def begins(self, record: Fields, meta: Fields, path: str | None) -> bool:
         """Tell whether the history of another thread begins with a ``session_meta``.
@@ -130,15 +130,15 @@ class RepeatedHistory:
         """
         thread = as_text(meta.get("id"))
         time = unix_seconds(record.get("timestamp"))
-        if self._own is None:
-            self._own = thread
+        if self._fork is None:
+            self._fork = thread
             self._since = time
             self._path = path
             self._first_own = as_count(meta.get("subagent_history_start_ordinal"))
             is_fork = as_text(meta.get("forked_from_id")) is not None
             self.active = is_fork and meta.get("history_base") is None
             return False
-        if self.thread or thread in (None, self._own) or not self._is_early(record, time):
+        if self.thread or thread in (None, self._fork) or not self._is_early(record, time):
             return False
         self.thread = thread
         self._since = time
@@ -147,11 +147,11 @@ class RepeatedHistory:
         self._within = True
         return True
 
-    def released(self, place: Place, record: Fields) -> Iterable[tuple[Place, Fields]]:
+    def released(self, position: Position, record: Fields) -> Iterable[tuple[Position, Fields]]:
         """Take the next record and return the records to show now, with their places.
 
         Args:
-            place: The place of the record.
+            position: The position of the record.
             record: The record.
         """
         time = unix_seconds(record.get("timestamp"))
@@ -163,18 +163,18 @@ class RepeatedHistory:
             self._last = self._since
         if not self._within:
             self.active = False
-            return [(place, record)]
+            return [(position, record)]
         if self._is_own(record):
             self._held = []
         elif self._is_in_burst(time):
             if _is_prompt(record):
-                self._held = [(place, record)]
+                self._held = [(position, record)]
             elif self._held:
-                self._held.append((place, record))
+                self._held.append((position, record))
             return ()
         elif _begins_turn(record):
             self._held = []
-        released = [*self._held, (place, record)]
+        released = [*self._held, (position, record)]
         self._held = []
         self._within = False
         self.active = False
