@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Role, Span, SpanStatus
+from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (

@@ -41,7 +41,6 @@ from mast_tui.traces.readers.codex.records import (
     RolloutStep,
     call_id_and_name,
     is_wrapped,
-    item_step,
     may_be_object,
     output_of,
     payload_of,
@@ -49,7 +48,6 @@ from mast_tui.traces.readers.codex.records import (
     status_of_output,
     step_of,
     text_of_output,
-    thought_of,
 )
 from mast_tui.traces.readers.codex.repeats import (
     MarkCounts,
@@ -68,6 +66,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.times import unix_seconds
 
 _HEAD_RECORDS: Final = 5
+_TEXT_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SPEAKERS: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
 _LONGEST_ANSWER: Final = 10_000
 _SHORT_ID: Final = 8
@@ -131,13 +130,18 @@ def digest_line(line: bytes) -> Digest | bytes:
 def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
     payload_type = payload.get("type")
     if type(payload_type) is str:
-        digest = _USUAL.get((kind, payload_type))
-        if digest is not None:
-            return digest(record, payload)
-        if kind == "response_item" and payload_type.endswith("_call"):
-            return _call_digest(record, payload)
-        if kind == "response_item" and payload_type.endswith("_output"):
-            return _result_digest(record, payload)
+        if kind == "response_item":
+            if payload_type.endswith("_call"):
+                return _call_digest(record, payload)
+            if payload_type.endswith("_output"):
+                return _result_digest(record, payload)
+        elif kind == "event_msg":
+            if payload_type in SPOKEN:
+                return _spoken_digest(record, payload)
+            if payload_type == "token_count":
+                return _tokens_digest(record, payload)
+            if payload_type in SILENT:
+                return ()
     if kind == "turn_context":
         return "model", as_text(payload.get("model"))
     step = step_of(kind, payload)
@@ -149,7 +153,7 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
     if step.is_event and step.agent is None:
         marks = marks_of(step.kind, step.text, step.parts)
         return "event", stamp, step.kind, step.role, step.text, marks
-    if step.kind is SpanKind.MESSAGE and not (step.is_event or step.ends_turn):
+    if step.kind in _TEXT_KINDS and not (step.is_event or step.ends_turn):
         task = task_of_text(step.text) if step.role is Role.USER else None
         marks = marks_of(step.kind, step.text, step.parts)
         speaker = (step.kind, step.role, step.agent)
@@ -157,24 +161,13 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
     return "step", unix_seconds(stamp), step
 
 
-def _item_digest(record: Fields, payload: Fields) -> Digest:
-    step = item_step(payload)
-    return () if step is None else _step_digest(record, step)
-
-
 def _spoken_digest(record: Fields, payload: Fields) -> Digest:
     kind, role, field = SPOKEN[str(payload["type"])]
     text = payload.get(field)
     if type(text) is not str or not text.strip():
         return ()
-    return (
-        "event",
-        record.get("timestamp"),
-        kind,
-        speaker_role(role, text),
-        text,
-        marks_of(kind, text),
-    )
+    role = speaker_role(role, text)
+    return "event", record.get("timestamp"), kind, role, text, marks_of(kind, text)
 
 
 def _call_digest(record: Fields, payload: Fields) -> Digest:
@@ -186,15 +179,6 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
     time = unix_seconds(record.get("timestamp"))
     answer = output if may_be_object(output) else None
     return "result", time, as_text(payload.get("call_id")), status_of_output(output), answer
-
-
-def _thought_digest(record: Fields, payload: Fields) -> Digest:
-    text, parts = thought_of(payload.get("summary"), payload.get("content"))
-    if not parts:
-        return ()
-    marks = marks_of(SpanKind.REASONING, text, parts)
-    key = as_text(payload.get("id"))
-    return "item", unix_seconds(record.get("timestamp")), _THINKER, key, marks, None
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
@@ -209,29 +193,12 @@ def _tokens_digest(record: Fields, payload: Fields) -> Digest:
     return "tokens", record.get("timestamp"), counts
 
 
-def _silent_digest(_record: Fields, _payload: Fields) -> Digest:
-    return ()
-
-
 # A member of an enum takes longer to look up than a name of the module.
+_MESSAGE: Final = SpanKind.MESSAGE
 _CALL: Final = SpanKind.TOOL_CALL
 _RESULT: Final = SpanKind.TOOL_RESULT
 _BY_AGENT: Final = Role.AGENT
 _BY_TOOL: Final = Role.TOOL
-_THINKER: Final = (SpanKind.REASONING, Role.AGENT, None)
-
-_USUAL: Final[Mapping[tuple[str, str], Callable[[Fields, Fields], Digest]]] = {
-    **{("event_msg", name): _silent_digest for name in SILENT},
-    **{("event_msg", name): _spoken_digest for name in SPOKEN},
-    ("event_msg", "token_count"): _tokens_digest,
-    ("response_item", "message"): _item_digest,
-    ("response_item", "reasoning"): _thought_digest,
-    ("response_item", "function_call"): _call_digest,
-    ("response_item", "custom_tool_call"): _call_digest,
-    ("response_item", "function_call_output"): _result_digest,
-    ("response_item", "custom_tool_call_output"): _result_digest,
-}
-"""The digests of most records, by the types of the records and of their payloads."""
 
 
 class CodexParser(CodexLines):
@@ -404,17 +371,19 @@ class CodexParser(CodexLines):
         """Show a text once: drop the events that announced it, remember it for later ones."""
         self._has_items = True
         kind, role, agent = speaker
+        by_agent = role is _BY_AGENT
         announced = self._was_announced(marks)
-        if role is Role.USER and not announced:
+        if not by_agent and role is Role.USER and not announced:
             self._show_waiting()
             for counts in (self._items, self._events, self._messages):
                 counts.clear()
         if announced or self._is_new_item(marks):
-            shape = (kind, role, agent or _SPEAKERS.get(role, self._agent), None)
+            own_agent = self._agent if by_agent else _SPEAKERS[role]
+            shape = (kind, role, agent or own_agent, None)
             index = self._add(number, shape, key, time)
-            if kind is SpanKind.MESSAGE:
+            if kind is _MESSAGE:
                 self._note_message(marks, task)
-            if role is Role.AGENT and not agent:
+            if by_agent and not agent:
                 self._tokens.add_span(index, time)
 
     def _note_message(self, marks: Marks, task: str | None) -> None:
