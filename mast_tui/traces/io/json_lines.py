@@ -30,6 +30,9 @@ _FORGOTTEN_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
 feeds before it."""
 
+TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left out"
+"""The end of a problem that names what follows a document."""
+
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
     """The first lines that are not blank, split at ``\\n`` only; the rest is not looked at."""
