@@ -12,6 +12,9 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surro
 
 LINES_LOOKED_AT: Final = 20
 
+NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
+"""The problem of a line with NUL bytes."""
+
 _MANY: Final = 3
 _SPACE: Final = 16
 _GOES_ON: Final = ("{", "[", ",", ":")

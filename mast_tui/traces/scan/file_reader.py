@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.json_lines import TEXT_AFTER_DOCUMENT, split_records
+from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
 from mast_tui.traces.io.json_values import why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.python_literals import python_literal
@@ -36,8 +36,6 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 
 _RECORDS_TRIED: Final = 20
 """How many records no reader may know before the file is given up."""
-
-_NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
@@ -69,8 +67,9 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
             report = split
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
-        damage = Problem(f"line {nul_line}", _NUL_BYTES)
-        report = report._replace(problems=(*report.problems, damage))
+        damage = Problem(f"line {nul_line}", NUL_BYTES)
+        if all(damage not in trace.problems for trace in report.traces):
+            report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
         big.offer(trace, source)
