@@ -204,7 +204,7 @@ class NewPart(NamedTuple):
     call: ShownCall | None
 
 
-class RepeatedHistory:
+class ShownHistory:
     """All conversations of a run as one tree, which tells what a call repeats.
 
     The history of a call is followed down the tree as far as it is known; what comes after the end

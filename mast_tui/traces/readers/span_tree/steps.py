@@ -17,7 +17,7 @@ from mast_tui.traces.readers.span_tree.history import (
     Calls,
     MessagePart,
     Parts,
-    RepeatedHistory,
+    ShownHistory,
     ShownCall,
     canonical,
 )
@@ -112,7 +112,7 @@ class _Timeline:
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
-        self._history = RepeatedHistory(self._calls)
+        self._history = ShownHistory(self._calls)
         self._early_results: dict[str, str] = {}
         self._frames: list[_Frame] = []
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
