@@ -164,6 +164,17 @@ def test_what_agents_write_to_each_other_is_said_by_its_author(tmp_path: Path, k
     assert said(trace)[1:] == ["All pods run.", "Good."]
 
 
+@pytest.mark.parametrize("event_first", [True, False])
+def test_a_letter_that_is_recorded_twice_is_shown_once(tmp_path: Path, event_first: bool) -> None:
+    letter = {"author": "/root/pods", "recipient": "/root", "content": "All pods run."}
+    records = [
+        record("inter_agent_communication", letter),
+        record("response_item", {"type": "agent_message", **letter}),
+    ]
+    ordered = records if event_first else reversed(records)
+    assert said(trace_of(write(tmp_path, meta(), *ordered))) == ["All pods run."]
+
+
 HISTORY = [
     message("user", "the parent's task", 0.01),
     message("assistant", "the parent's answer", 0.02),

@@ -50,10 +50,10 @@ from mast_tui.traces.readers.codex.records import (
     text_of_output,
 )
 from mast_tui.traces.readers.codex.repeats import (
+    ForkedHistory,
     MarkCounts,
     Marks,
     Position,
-    RepeatedHistory,
     marks_of,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -210,7 +210,7 @@ class CodexParser(CodexLines):
         super().__init__(RewordedLines())
         self.thread: Thread | None = None
         self._agent = AGENT
-        self._history = RepeatedHistory()
+        self._history = ForkedHistory()
         self._tokens = _TokenCounts(self.table)
         self._repeated_calls: dict[str, int] = {}  # the last call of each id that several have
         self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result

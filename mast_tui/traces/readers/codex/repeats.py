@@ -98,7 +98,7 @@ _GAP_SECONDS: Final = 0.25
 """The time between two records of a history that takes longer than that."""
 
 
-class RepeatedHistory:
+class ForkedHistory:
     """Holds back the history of the parent that a fork repeats.
 
     The history ends with the number that the file states, with the first message to this thread,
