@@ -138,8 +138,8 @@ class LineParser(Protocol):
     def finish(self) -> None:
         """Every line has been given."""
 
-    def text(self, data: bytes, kind: SpanKind, /) -> str:
-        """The text of the span of this kind that lies on the lines with this content.
+    def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
+        """The text of the span of this kind at ``index``, on the lines with this content.
 
         Of a span of many lines only the beginning may be asked for. ``OSError`` is raised where
         they hold no span: then the file has changed.
@@ -474,7 +474,7 @@ class LineSpans(IndexedSpans):
         self._finished = True
 
     def _text_of(self, index: int, data: bytes, /) -> str:
-        return self._parser.text(data, self._table.kind_of(index))
+        return self._parser.text(data, self._table.kind_of(index), index)
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
