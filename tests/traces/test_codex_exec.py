@@ -202,7 +202,7 @@ def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
     ]
     texts = said(trace)
     assert [texts[0], texts[2], texts[4], texts[5]] == ["one", "two", "two", "one"]
-    assert [problem.place for problem in trace.problems] == ["line 3", "line 4"]
+    assert [problem.place for problem in trace.problems] == ["line 3", "line 4", "line 5"]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def glued(*records: Record) -> str:
             "\0" * 300 + glued(message("assistant", "a\0b")).replace("\\u0000", "\0" * 300),
             ["ab", "last"],
             ["line 2", "line 3"],
-            None,
+            "NUL bytes, as a crash leaves them, are left out",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from mast_tui.traces.index.span_table import list_problem
-from mast_tui.traces.io.json_lines import glued_records, split_records
+from mast_tui.traces.io.json_lines import NUL_BYTES, glued_records, split_records
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import identity_by_content
@@ -58,31 +58,6 @@ def identity_of(
     return found._replace(trace_id=native, native=True) if native else found
 
 
-def record_on(
-    line: bytes, number: int, cut_off: bool, problems: list[Problem]
-) -> Mapping[str, object] | None:
-    """Read the JSON object on a line.
-
-    Args:
-        line: What stands on it.
-        number: Which line of the file it is.
-        cut_off: Whether it is a last line without its line feed.
-        problems: Where it is noted that there is none.
-
-    Returns:
-        The object; None where there is none.
-    """
-    try:
-        value = load_json(line)
-    except InvalidJSON as error:
-        list_problem(problems, number, CUT_OFF if cut_off else f"not JSON, left out: {error}")
-        return None
-    if not isinstance(value, Mapping):
-        list_problem(problems, number, "not a JSON object, left out")
-        return None
-    return value
-
-
 def records_on_damaged_line(
     line: bytes,
     number: int,
@@ -93,7 +68,7 @@ def records_on_damaged_line(
     """Read the JSON objects on a line that is not a single object.
 
     A line may hold several objects that have lost the line feeds between them, a whole one behind
-    a broken one, and NUL bytes, which are passed over.
+    a broken one, and NUL bytes, which are left out.
 
     Args:
         line: The content of the line.
@@ -105,23 +80,27 @@ def records_on_damaged_line(
     Returns:
         The objects that can be read.
     """
-    line = line.replace(b"\0", b"")
+    if b"\0" in line:
+        list_problem(problems, number, NUL_BYTES)
+        line = line.replace(b"\0", b"")
     if not line.strip():
         return ()
     glued = glued_records(line.decode("utf-8", "replace"))
     if glued:
         list_problem(problems, number, f"{len(glued)} records on one line")
         return [value for value in glued if isinstance(value, Mapping)]
-    errors: list[Problem] = []
-    record = record_on(line, number, cut_off, errors)
-    if record is not None:
-        return (record,)
+    reason = "not a JSON object, left out"
+    try:
+        value = load_json(line)
+    except InvalidJSON as error:
+        reason = CUT_OFF if cut_off else f"not JSON, left out: {error}"
+    else:
+        if isinstance(value, Mapping):
+            return (value,)
     values = [load_json(text) for text in split_records(line)]
     records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
     if records and not cut_off:
-        read = "1 record" if len(records) == 1 else f"{len(records)} records"
-        list_problem(problems, number, f"a broken record, left out; {read} beside it read")
-    else:
-        for error in errors:
-            list_problem(problems, number, error.message)
+        count = "1 record" if len(records) == 1 else f"{len(records)} records"
+        reason = f"a broken record, left out; {count} beside it read"
+    list_problem(problems, number, reason)
     return records

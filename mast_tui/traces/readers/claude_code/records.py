@@ -13,8 +13,6 @@ from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple
 
-from mast_tui.traces.index.span_table import list_problem
-from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import task_of_text
@@ -89,9 +87,7 @@ def records_on(
         ends_open: Whether it is a last line without its line feed.
         problems: The list for problems with the line.
     """
-    if b"\0" in line:
-        list_problem(problems, number, NUL_BYTES)
-    record = object_in(line)
+    record = None if b"\0" in line else object_in(line)
     if record is not None:
         return (record,)
     return records_on_damaged_line(line, number, ends_open, problems, _has_id)
