@@ -383,6 +383,112 @@ ASSISTANTS_SPANS = [
     "message assistant: Thirty.",
 ]
 
+SMOLAGENTS_OLD = [
+    {"task": LONG, "task_images": ["iVBOR"]},
+    {"facts": "The tower leans.", "plan": LONGER},
+    {
+        "step_number": 1,
+        "start_time": 1790000001.0,
+        "end_time": 1790000002.0,
+        "tool_calls": [
+            {"id": "f", "function": {"name": "find", "arguments": {}}},
+            {"id": "g", "function": {"name": "gauge", "arguments": {}}},
+        ],
+        "model_output": None,
+        "model_output_message": {"role": "assistant", "content": "I look for the gauge first."},
+        "observations": "30 m",
+        "action_output": "The gauge says thirty metres, give or take one.",
+        "error": None,
+    },
+    {
+        "step_number": 2,
+        "tool_calls": None,
+        "model_output": [{"type": "text", "text": "Thirty."}],
+        "observations": None,
+        "error": "no code in the answer",
+    },
+    7,
+]
+SMOLAGENTS_OLD_SPANS = [
+    f"message user: {LONG} [image]",
+    f"message assistant: The tower leans. {LONGER}",
+    "message assistant: I look for the gauge first.",
+    "tool_call assistant find: {}",
+    "tool_call assistant gauge: {}",
+    "tool_result assistant gauge: 30 m The gauge says thirty metres, give or take one.",
+    "message assistant: Thirty.",
+    "tool_result tool error: no code in the answer",
+    "log log: 7",
+]
+SMOLAGENTS_SAVED = {
+    "system_prompt": {"system_prompt": "You measure."},
+    "steps": SMOLAGENTS_OLD,
+    "output": "The tower is thirty metres tall, and it leans.",
+    "state": "success",
+}
+SMOLAGENTS_SAVED_SPANS = [
+    "message system: You measure.",
+    *SMOLAGENTS_OLD_SPANS,
+    "message assistant: The tower is thirty metres tall, and it leans.",
+]
+
+BROWSER_USE_OLD = [
+    {
+        "model_output": {
+            "current_state": {
+                "page_summary": LONGER,
+                "next_goal": "Open it.",
+                "reasoning_task_status": LONG,
+            },
+            "action": [{"open": {"url": "x"}, "interacted_element": None}, {"wait": {}}],
+        },
+        "result": [
+            {
+                "extracted_content": "The page opened, but half of it is missing.",
+                "long_term_memory": "Half of the page is missing, so I open it again.",
+                "error": "time is up",
+                "attachments": ["page.txt"],
+            }
+        ],
+        "state": {"title": "Tower"},
+    },
+    {"model_output": None, "result": [{"error": "the browser has gone"}], "state": {}},
+    {"model_output": "no JSON at all", "result": "nothing done", "state": None},
+]
+BROWSER_USE_OLD_SPANS = [
+    "message browser: Tower",
+    f"reasoning assistant: {LONGER} Open it. {LONG}",
+    'tool_call assistant open: { "url": "x" }',
+    "tool_call assistant wait: {}",
+    "tool_result assistant open error: The page opened, but half of it is missing. "
+    "Half of the page is missing, so I open it again. time is up [file page.txt]",
+    "tool_result tool error: the browser has gone",
+    "message assistant: no JSON at all",
+    "tool_result tool ok: nothing done",
+]
+
+CREW_OUTPUT = {
+    "raw": "Mend the sill before the gallery, and mend it soon.",
+    "tasks_output": [
+        {"description": LONG, "expected_output": "A report.", "raw": LONGER, "agent": "Mason"},
+        {"description": "Order it.", "raw": "Sill first.", "agent": "Clerk"},
+    ],
+    "token_usage": {"total_tokens": 9},
+}
+CREW_OUTPUT_SPANS = [
+    f"message user: {LONG} A report.",
+    f"message Mason: {LONGER}",
+    "message user: Order it.",
+    "message Clerk: Sill first.",
+    "message assistant: Mend the sill before the gallery, and mend it soon.",
+]
+CREWAI_FAILED = [{**CREWAI[1], "output": None, "status": "failed", "error": "no scaffold"}, None]
+CREWAI_FAILED_SPANS = [
+    f"message user: {LONG}",
+    "tool_result Mason Mason error: no scaffold",
+    "log log: ",
+]
+
 NOT_SHOWN = (
     *("policy", "user_scenario", "id", "url", "summary", "inference_input"),
     *("model_input_messages", "screenshot"),
@@ -431,6 +537,45 @@ def test_exports_become_spans(document: object, expected: list[str], tmp_path: P
     coverage = text_coverage(path, [trace], NOT_SHOWN)
     assert not coverage.lost
     assert not coverage.doubled
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        pytest.param(SMOLAGENTS_OLD, SMOLAGENTS_OLD_SPANS, id="smolagents-old"),
+        pytest.param(SMOLAGENTS_SAVED, SMOLAGENTS_SAVED_SPANS, id="smolagents-saved"),
+        pytest.param(
+            {"memory": {"steps": SMOLAGENTS_OLD}}, SMOLAGENTS_OLD_SPANS, id="smolagents-memory"
+        ),
+        pytest.param(BROWSER_USE_OLD, BROWSER_USE_OLD_SPANS, id="browser-use-old"),
+        pytest.param(
+            {"agent_id": "a", "history": {"history": BROWSER_USE_OLD}},
+            BROWSER_USE_OLD_SPANS,
+            id="browser-use-state",
+        ),
+        pytest.param(CREWAI_FAILED, CREWAI_FAILED_SPANS, id="crewai-without-start"),
+        pytest.param(CREW_OUTPUT, CREW_OUTPUT_SPANS, id="crewai-output"),
+    ],
+)
+def test_other_layouts_of_exports_become_spans(
+    document: object, expected: list[str], tmp_path: Path
+) -> None:
+    """Older and damaged layouts lose no text; a result without a call is not tied to another."""
+    path = write_json(tmp_path / "run.json", document)
+    trace = read_export(path)
+    assert span_lines(trace) == expected
+    coverage = text_coverage(path, [trace], NOT_SHOWN)
+    assert not coverage.lost
+    assert not coverage.doubled
+
+
+def test_runs_that_one_file_lists_are_a_trace_each(tmp_path: Path) -> None:
+    """Runs stand a line each, or in one list."""
+    lines = write_json_lines(tmp_path / "runs.jsonl", {"steps": SMOLAGENTS}, SMOLAGENTS_SAVED)
+    listed = write_json(tmp_path / "runs.json", [BROWSER_USE, BROWSER_USE])
+    expected = [SMOLAGENTS_SPANS, SMOLAGENTS_SAVED_SPANS]
+    assert [span_lines(trace) for trace in read_file(lines, named=False).traces] == expected
+    assert len(read_file(listed, named=False).traces) == 2
 
 
 def test_a_simulation_has_its_task_trial_reward_and_answer_key(tmp_path: Path) -> None:

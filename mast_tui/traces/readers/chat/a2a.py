@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_in
 
 _STATES: Final = {"completed": "succeeded", "failed": "failed", "rejected": "failed"}
@@ -33,14 +34,15 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
         pointer: Its JSON pointer.
     """
     messages: list[tuple[str, object]] = []
-    seen: set[object] = set()
+    seen: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
-        seen.add(fields.get("messageId"))
+        if message_id := as_text(fields.get("messageId")):
+            seen.add(message_id)
         messages.append((f"{pointer}/history/{number}", _with_plain_role(fields)))
     status = fields_of(record.get("status"))
     last = status.get("message")
-    if isinstance(last, Mapping) and last.get("messageId") not in seen:
+    if isinstance(last, Mapping) and as_text(last.get("messageId")) not in seen:
         messages.append((f"{pointer}/status/message", _with_plain_role(last)))
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
         parts = fields_of(artifact).get("parts")
