@@ -247,7 +247,7 @@ CHATGPT = {
 }
 CHATGPT_SPANS = [
     f"message user: {LONG}",
-    "reasoning assistant: Count.",
+    "reasoning assistant: s Count.",
     "tool_call assistant python: 1+1",
     "tool_result assistant python: 2",
     "message assistant: [image] Two.",
@@ -489,8 +489,137 @@ CREWAI_FAILED_SPANS = [
     "log log: ",
 ]
 
+CHATGPT_KINDS = {
+    "mapping": {
+        node["id"]: {**node, "children": children, "parent": None}
+        for node, children in (
+            (
+                chatgpt_node(
+                    "a",
+                    None,
+                    "user",
+                    {"content_type": "user_editable_context", "user_instructions": LONG},
+                ),
+                ["b"],
+            ),
+            (
+                chatgpt_node(
+                    "b",
+                    None,
+                    "user",
+                    {"content_type": "text", "parts": "How tall is it?"},
+                    metadata={"attachments": [{"name": "tower.pdf"}]},
+                ),
+                ["c"],
+            ),
+            (
+                chatgpt_node(
+                    "c",
+                    None,
+                    "assistant",
+                    {"content_type": "code", "text": "search()"},
+                    recipient="web",
+                ),
+                ["d"],
+            ),
+            (
+                chatgpt_node(
+                    "d",
+                    None,
+                    "tool",
+                    {"content_type": "tether_quote", "text": LONGER},
+                    author_name="web.run",
+                ),
+                ["e"],
+            ),
+            (
+                chatgpt_node(
+                    "e",
+                    None,
+                    "tool",
+                    {"content_type": "system_error", "name": "E", "text": "no page"},
+                    author_name="web.run",
+                ),
+                ["f"],
+            ),
+            (
+                chatgpt_node(
+                    "f",
+                    None,
+                    "assistant",
+                    {"content_type": "new_kind", "output_str": "It is thirty metres by the log."},
+                ),
+                [],
+            ),
+        )
+    }
+}
+CHATGPT_KINDS_SPANS = [
+    f"message system: {LONG}",
+    "message user: How tall is it? [file tower.pdf]",
+    "tool_call assistant web: search()",
+    f"tool_result assistant web: {LONGER}",
+    "tool_result assistant web error: no page",
+    "message assistant: It is thirty metres by the log.",
+]
+
+CLAUDE_AI_KINDS = {
+    "chat_messages": [
+        {
+            "sender": "human",
+            "text": LONG,
+            "content": [{"type": "text", "text": ""}],
+            "files": [{"file_name": "tower.png"}],
+        },
+        3,
+        {"sender": "assistant", "content": [{"type": "flag", "flag": "f"}, "Yes."]},
+        {"sender": "assistant", "content": LONGER},
+    ]
+}
+CLAUDE_AI_KINDS_SPANS = [
+    f"message user: {LONG} [file tower.png]",
+    "log log: 3",
+    'log log flag: { "type": "flag", "flag": "f" }',
+    "message assistant: Yes.",
+    f"message assistant: {LONGER}",
+]
+
+KERNEL_CAMEL = [
+    {"role": {"label": "user"}, "items": [{"$type": "TextContent", "text": LONG}]},
+    {
+        "role": {"label": "assistant"},
+        "items": [
+            {"$type": "ReasoningContent", "text": "I look."},
+            {
+                "$type": "FunctionCallContent",
+                "id": "k",
+                "functionName": "depth",
+                "pluginName": "sea",
+                "arguments": {},
+            },
+        ],
+        "metadata": {"Usage": {"InputTokenCount": 5, "OutputTokenCount": 2}},
+    },
+    {
+        "role": {"label": "tool"},
+        "items": [{"$type": "FunctionResultContent", "callId": "k", "result": "4 m"}],
+    },
+    {"Role": {"Label": "user"}, "Items": [{"$type": "ImageContent", "Uri": "x"}]},
+    {"Role": {"Label": "Assistant"}, "Content": LONGER},
+    None,
+]
+KERNEL_CAMEL_SPANS = [
+    f"message user: {LONG}",
+    "reasoning assistant: I look.",
+    "tool_call assistant sea.depth: {}",
+    "tool_result assistant sea.depth: 4 m",
+    "message user: [image]",
+    f"message assistant: {LONGER}",
+    "log log: ",
+]
+
 NOT_SHOWN = (
-    *("policy", "user_scenario", "id", "url", "summary", "inference_input"),
+    *("policy", "user_scenario", "id", "url", "inference_input"),
     *("model_input_messages", "screenshot"),
 )
 
@@ -555,6 +684,13 @@ def test_exports_become_spans(document: object, expected: list[str], tmp_path: P
         ),
         pytest.param(CREWAI_FAILED, CREWAI_FAILED_SPANS, id="crewai-without-start"),
         pytest.param(CREW_OUTPUT, CREW_OUTPUT_SPANS, id="crewai-output"),
+        pytest.param(CHATGPT_KINDS, CHATGPT_KINDS_SPANS, id="chatgpt-kinds"),
+        pytest.param({"conversations": [CHATGPT]}, CHATGPT_SPANS, id="chatgpt-wrapped"),
+        pytest.param(CLAUDE_AI_KINDS, CLAUDE_AI_KINDS_SPANS, id="claude-ai-kinds"),
+        pytest.param(KERNEL_CAMEL, KERNEL_CAMEL_SPANS, id="semantic-kernel-camel"),
+        pytest.param(
+            {"chat_history": SEMANTIC_KERNEL}, SEMANTIC_KERNEL_SPANS, id="semantic-kernel-thread"
+        ),
     ],
 )
 def test_other_layouts_of_exports_become_spans(
@@ -576,6 +712,14 @@ def test_runs_that_one_file_lists_are_a_trace_each(tmp_path: Path) -> None:
     expected = [SMOLAGENTS_SPANS, SMOLAGENTS_SAVED_SPANS]
     assert [span_lines(trace) for trace in read_file(lines, named=False).traces] == expected
     assert len(read_file(listed, named=False).traces) == 2
+
+
+def test_a_conversation_without_messages_is_a_problem(tmp_path: Path) -> None:
+    """Exports list conversations that were opened and never used: they are no traces."""
+    empty = {"uuid": "conv-0", "chat_messages": []}
+    report = read_file(write_json(tmp_path / "c.json", [empty, CLAUDE_AI]), named=False)
+    assert [problem.place for problem in report.problems] == ["/0"]
+    assert [trace.identity.trace_id for trace in report.traces] == ["conv-1"]
 
 
 def test_a_simulation_has_its_task_trial_reward_and_answer_key(tmp_path: Path) -> None:

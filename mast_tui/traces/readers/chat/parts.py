@@ -270,7 +270,7 @@ _TYPED: Final = _by_name(
         "toolResponse": _goose_response,
         "tool-invocation": _ui_tool,
         "step-start step-finish token_budget": _nothing,
-        "toolConfirmationRequest actionRequired systemNotification compaction": _note,
+        "toolConfirmationRequest actionRequired systemNotification compaction flag": _note,
     }
 )
 _KEYED: Final = _by_name(

@@ -79,10 +79,12 @@ class ExportReader:
         """Return a trace for each run."""
         problems: list[Problem] = []
         runs = self._format.runs(_document(source, problems))
-        traces = [
-            self._trace(source, run, number if len(runs) > 1 else None)
-            for number, run in enumerate(runs)
-        ]
+        traces: list[Trace] = []
+        for number, run in enumerate(runs):
+            if run.messages:
+                traces.append(self._trace(source, run, number if len(runs) > 1 else None))
+            else:
+                problems.append(Problem(run.pointer or "/", "no messages, left out"))
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
@@ -108,10 +110,16 @@ class ExportReader:
 
 
 def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document under their pointers: the document, or those it lists."""
-    if isinstance(document, list):
-        for number, value in enumerate(document):
-            yield f"/{number}", fields_of(value)
+    """Yield the objects of a document under their pointers: the document, or those it lists.
+
+    Some programs put ``conversations`` around the list.
+    """
+    wrapped = fields_of(document).get("conversations")
+    listed = wrapped if isinstance(wrapped, list) else document
+    prefix = "/conversations" if listed is wrapped else ""
+    if isinstance(listed, list):
+        for number, value in enumerate(listed):
+            yield f"{prefix}/{number}", fields_of(value)
     else:
         yield "", fields_of(document)
 
