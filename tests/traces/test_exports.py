@@ -108,7 +108,7 @@ BFCL_SPANS = [
     "tool_call assistant cd: folder='a'",
     'tool_result assistant cd: {"cwd": "/a"}',
     "message assistant: I am in the folder.",
-    "message handler_log: no call in the text",
+    "message handler_log: Error decoding the model response. no call in the text",
 ]
 
 SMOLAGENTS = [
@@ -618,6 +618,58 @@ KERNEL_CAMEL_SPANS = [
     "log log: ",
 ]
 
+BFCL_WITHOUT_ANSWER = {
+    "id": "simple_0",
+    "result": [[[{"cd": "{}"}]], ["All done in the folder, and nothing is left to be moved."]],
+    "inference_log": [
+        {"role": "inference_input", "content": {"message": [{"role": "user", "content": LONG}]}},
+        {"end_of_turn_state": [{"role": "state_info", "class_name": "Files", "content": "a"}, 5]},
+    ],
+    "traceback": "KeyError",
+}
+BFCL_WITHOUT_ANSWER_SPANS = [
+    f"message user: {LONG}",
+    "message Files: a",
+    "log log: 5",
+    "tool_call assistant cd: {}",
+    "message assistant: All done in the folder, and nothing is left to be moved.",
+    "message traceback: KeyError",
+]
+BFCL_COUNTED = {
+    "id": "simple_1",
+    "result": "[cd(folder='a')]",
+    "input_token_count": 5,
+    "output_token_count": 2,
+    "latency": 0.5,
+}
+
+THREADS = [
+    {
+        "object": "thread.run",
+        "created_at": 1790000001,
+        "failed_at": 1790000009,
+        "thread_id": "th",
+        "model": "lamp-4",
+        "instructions": LONGER,
+        "last_error": {"code": "rate", "message": "Too many requests were made."},
+    },
+    {
+        "object": "thread.run.step",
+        "created_at": 1790000001,
+        "thread_id": "th",
+        "step_details": {"tool_calls": [{"type": "function", "function": "torn"}]},
+    },
+    {"object": "thread.message", "created_at": 1790000001, "role": "assistant", "content": "Yes."},
+    {"object": "thread.message", "created_at": 1790000001, "role": "user", "content": LONG},
+]
+THREADS_SPANS = [
+    f"message user: {LONG}",
+    f"message system: {LONGER}",
+    'tool_call assistant function: { "type": "function", "function": "torn" }',
+    "message assistant: Yes.",
+    "message error: Too many requests were made.",
+]
+
 NOT_SHOWN = (
     *("policy", "user_scenario", "id", "url", "inference_input"),
     *("model_input_messages", "screenshot"),
@@ -684,6 +736,9 @@ def test_exports_become_spans(document: object, expected: list[str], tmp_path: P
         ),
         pytest.param(CREWAI_FAILED, CREWAI_FAILED_SPANS, id="crewai-without-start"),
         pytest.param(CREW_OUTPUT, CREW_OUTPUT_SPANS, id="crewai-output"),
+        pytest.param(BFCL_WITHOUT_ANSWER, BFCL_WITHOUT_ANSWER_SPANS, id="bfcl-without-answer"),
+        pytest.param(BFCL_COUNTED, ["message assistant: [cd(folder='a')]"], id="bfcl-counted"),
+        pytest.param(THREADS, THREADS_SPANS, id="openai-assistants-runs"),
         pytest.param(CHATGPT_KINDS, CHATGPT_KINDS_SPANS, id="chatgpt-kinds"),
         pytest.param({"conversations": [CHATGPT]}, CHATGPT_SPANS, id="chatgpt-wrapped"),
         pytest.param(CLAUDE_AI_KINDS, CLAUDE_AI_KINDS_SPANS, id="claude-ai-kinds"),
@@ -709,9 +764,12 @@ def test_runs_that_one_file_lists_are_a_trace_each(tmp_path: Path) -> None:
     """Runs stand a line each, or in one list."""
     lines = write_json_lines(tmp_path / "runs.jsonl", {"steps": SMOLAGENTS}, SMOLAGENTS_SAVED)
     listed = write_json(tmp_path / "runs.json", [BROWSER_USE, BROWSER_USE])
+    threads = write_json(tmp_path / "threads.json", [THREADS[0], {**THREADS[3], "thread_id": "b"}])
     expected = [SMOLAGENTS_SPANS, SMOLAGENTS_SAVED_SPANS]
     assert [span_lines(trace) for trace in read_file(lines, named=False).traces] == expected
     assert len(read_file(listed, named=False).traces) == 2
+    names = [trace.identity.trace_id for trace in read_file(threads, named=False).traces]
+    assert names == ["th", "b"]
 
 
 def test_a_conversation_without_messages_is_a_problem(tmp_path: Path) -> None:

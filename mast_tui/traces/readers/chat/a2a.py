@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_in
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_in, texts_in
 
 _STATES: Final = {"completed": "succeeded", "failed": "failed", "rejected": "failed"}
 
@@ -37,6 +37,9 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     seen: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
+        if not fields:
+            messages.append((f"{pointer}/history/{number}", message))
+            continue
         if message_id := as_text(fields.get("messageId")):
             seen.add(message_id)
         messages.append((f"{pointer}/history/{number}", _with_plain_role(fields)))
@@ -45,8 +48,11 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     if isinstance(last, Mapping) and as_text(last.get("messageId")) not in seen:
         messages.append((f"{pointer}/status/message", _with_plain_role(last)))
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
-        parts = fields_of(artifact).get("parts")
-        if isinstance(parts, list):
+        fields = fields_of(artifact)
+        heading = texts_in(fields, "name", "description")
+        parts = [{"text": heading}] if heading else []
+        parts.extend(items_of(fields.get("parts")))
+        if parts:
             delivered = {"role": "agent", "parts": parts}
             messages.append((f"{pointer}/artifacts/{number}", delivered))
     return tuple(messages)
@@ -60,4 +66,7 @@ def task_outcome(record: Fields) -> str | None:
 
 def _with_plain_role(message: Fields) -> Fields:
     role = name_in(message, "role") or "agent"
-    return {**message, "role": role.lower().removeprefix("role_")}
+    plain = {**message, "role": role.lower().removeprefix("role_")}
+    if isinstance(message.get("content"), list) and "parts" not in message:
+        plain["parts"] = plain.pop("content")  # as drafts of version 1.0 had it
+    return plain

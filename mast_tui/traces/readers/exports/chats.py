@@ -27,6 +27,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.times import unix_seconds
 
 _THREAD_MESSAGE: Final = "thread.message"
+_RUN: Final = "thread.run"
 _RUN_STEP: Final = "thread.run.step"
 _DEEPEST: Final = 3
 _KERNEL_LISTS: Final = (
@@ -377,47 +378,96 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 
 
 def _assistants_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the thread in lists of messages and run steps, as OpenAI's Assistants API has them.
+    """Return the threads in lists of messages, runs and steps, as OpenAI's Assistants API has them.
 
     The API lists the newest first, so that all are put in the order of their times.
     """
-    objects = list(_assistants_objects(document, "", 0))
-    if not objects:
+    threads: dict[str | None, list[tuple[str, Fields]]] = {}
+    for pointer, item in _assistants_objects(document, "", 0):
+        thread = text_in(item, "thread_id") or next(iter(threads), None)
+        threads.setdefault(thread, []).append((pointer, item))
+    if not any(
+        item.get("object") != _RUN for items in threads.values() for _pointer, item in items
+    ):
         return ()
-    objects.sort(key=lambda item: unix_seconds(item[1].get("created_at")) or 0.0)
-    messages = [message for pointer, item in objects for message in _assistants(pointer, item)]
-    thread = next((text_in(item, "thread_id") for _pointer, item in objects), None)
-    return [ExportedRun(document, messages, native_id=thread)]
+    return [_assistants_run(thread, items) for thread, items in threads.items()]
+
+
+def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
+    timed = [entry for pointer, item in items for entry in _assistants(pointer, item)]
+    timed.sort(key=lambda entry: entry[:2])
+    messages: list[tuple[str, Fields]] = []
+    instructions: object = None
+    for _time, _rank, pointer, message in timed:
+        if message["role"] == "system" and "name" not in message:
+            if message["content"] == instructions:
+                continue
+            instructions = message["content"]
+        messages.append((pointer, message))
+    model = next((name for _pointer, item in items if (name := text_in(item, "model"))), None)
+    return ExportedRun(
+        [item for _pointer, item in items],
+        messages,
+        native_id=thread,
+        meta=TraceMeta(model=model),
+    )
 
 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages and run steps in a value, at most three levels down."""
+    """Yield the messages, runs and steps in a value, at most three levels down.
+
+    Those of a list are yielded oldest first, so that their order counts where times are equal.
+    """
     fields = fields_of(value)
-    if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP):
+    if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP, _RUN):
         yield pointer, fields
     elif depth < _DEEPEST:
-        members = {str(number): item for number, item in enumerate(items_of(value))}
-        for name, item in (members or fields).items():
+        members = [(str(number), item) for number, item in enumerate(items_of(value))]
+        if len(members) > 1 and _created(members[0][1]) > _created(members[-1][1]):
+            members.reverse()
+        for name, item in members or fields.items():
             yield from _assistants_objects(item, f"{pointer}/{name}", depth + 1)
 
 
-def _assistants(pointer: str, item: Fields) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages of a thread's message, or of the calls of a run step."""
-    time = item.get("created_at")
+def _created(item: object) -> float:
+    return unix_seconds(fields_of(item).get("created_at")) or 0.0
+
+
+def _assistants(pointer: str, item: Fields) -> Iterator[tuple[float, int, str, dict[str, object]]]:
+    """Yield the messages of an object with their times; those of one second have ranks."""
+    created = item.get("created_at")
+    time = _created(item)
     if item.get("object") == _THREAD_MESSAGE:
-        yield pointer, item
+        role = text_in(item, "role") or "assistant"
+        yield time, 0 if role == "user" else 3, pointer, {**item, "role": role}
         return
-    calls = items_of(fields_of(item.get("step_details")).get("tool_calls"))
-    for number, call in enumerate(map(fields_of, calls)):
+    if text := text_in(item, "instructions"):
+        prompt = {"role": "system", "content": text, "timestamp": created}
+        yield time, 1, f"{pointer}/instructions", prompt
+    for call_pointer, message in _assistants_calls(pointer, item):
+        yield time, 2, call_pointer, message
+    if error := fields_of(item.get("last_error")):
+        failed = unix_seconds(item.get("failed_at")) or time
+        text = text_in(error, "message", "code")
+        message = {"role": "system", "name": "error", "content": text, "timestamp": failed or None}
+        yield failed, 4, f"{pointer}/last_error", message
+
+
+def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the calls of a run step and their outputs; the first call has the step's tokens."""
+    for number, call in enumerate(items_of(fields_of(item.get("step_details")).get("tool_calls"))):
         call_pointer = f"{pointer}/step_details/tool_calls/{number}"
         name = kind_of(call)
-        details = fields_of(call.get(name))
+        call_id = fields_of(call).get("id")
+        details = fields_of(fields_of(call).get(name))
         asked = {
-            "id": call.get("id"),
+            "id": call_id,
             "name": text_in(details, "name") or name,
-            "arguments": first_in(details, "arguments", "input"),
+            "arguments": first_in(details, "arguments", "input") if details else call,
         }
-        yield call_pointer, {"role": "assistant", "tool_calls": [asked], "timestamp": time}
+        message: dict[str, object] = {"role": "assistant", "tool_calls": [asked]}
+        usage = None if number else item.get("usage")
+        yield call_pointer, {**message, "timestamp": item.get("created_at"), "usage": usage}
         output = first_in(details, "output", "outputs", "results")
         if isinstance(output, list):
             output = "\n".join(
@@ -428,14 +478,11 @@ def _assistants(pointer: str, item: Fields) -> Iterator[tuple[str, Fields]]:
                 f"{call_pointer}/output",
                 {
                     "role": "tool",
-                    "tool_call_id": call.get("id"),
+                    "tool_call_id": call_id,
                     "content": output,
                     "timestamp": item.get("completed_at"),
                 },
             )
-    if error := fields_of(item.get("last_error")):
-        text = text_in(error, "message", "code")
-        yield f"{pointer}/last_error", {"role": "system", "name": "error", "content": text}
 
 
 OPENAI_ASSISTANTS: Final = ExportFormat(
