@@ -59,7 +59,11 @@ TAU2 = {
                         {"id": "c", "name": "wave", "arguments": {}, "requestor": "user"}
                     ],
                 },
-                {"role": "tool", "id": "c", "content": "waved", "requestor": "user"},
+                {
+                    "role": "tool",
+                    "tool_messages": [{"id": "c", "content": "waved", "requestor": "user"}],
+                },
+                None,
             ],
         }
     ],
@@ -72,6 +76,7 @@ TAU2_SPANS = [
     "tool_result assistant list ok: 1, 2",
     "tool_call user wave: {}",
     "tool_result user wave: waved",
+    "log log: ",
 ]
 
 BFCL = {
