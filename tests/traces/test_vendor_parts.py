@@ -296,6 +296,13 @@ A2A_DRAFT_SPANS = [
     "message agent: Chart The whole harbour as it was drawn in spring. [file sea.png]",
 ]
 
+BEDROCK_LOG = {
+    "operation": "Converse",
+    "modelId": "boat-2",
+    "input": {"inputBodyJson": BEDROCK_SNAKE["request"]},
+    "output": {"outputBodyJson": BEDROCK_SNAKE["response"]},
+}
+
 BARE_ANSWER = {"messages": [{"role": "user", "content": "When?"}], "response": LONG}
 BARE_ANSWER_SPANS = ["message user: When?", f"message assistant: {LONG}"]
 
@@ -305,6 +312,7 @@ BARE_ANSWER_SPANS = ["message user: When?", f"message assistant: {LONG}"]
     [
         pytest.param(BEDROCK, BEDROCK_SPANS, id="bedrock"),
         pytest.param(BEDROCK_SNAKE, BEDROCK_SNAKE_SPANS, id="bedrock-snake"),
+        pytest.param(BEDROCK_LOG, BEDROCK_SNAKE_SPANS, id="bedrock-log"),
         pytest.param(GEMINI, GEMINI_SPANS, id="gemini"),
         pytest.param(GEMINI_TEXT, [GEMINI_SPANS[0], GEMINI_SPANS[-1]], id="gemini-text"),
         pytest.param(AI_SDK_OLD, AI_SDK_OLD_SPANS, id="ai-sdk-old"),
@@ -352,6 +360,65 @@ def test_an_unknown_part_is_named_and_kept(tmp_path: Path) -> None:
         "unknown part type `hologram`",
         "unknown part type `smell`",
     ]
+
+
+A2A_STREAM = [
+    {
+        "kind": "task",
+        "id": "t",
+        "contextId": "c",
+        "status": {"state": "submitted"},
+        "history": [{"messageId": "u", "role": "user", "parts": [{"kind": "text", "text": LONG}]}],
+    },
+    {
+        "kind": "status-update",
+        "taskId": "t",
+        "status": {
+            "state": "working",
+            "message": {"role": "agent", "parts": [{"kind": "text", "text": "I draw."}]},
+        },
+    },
+    {
+        "kind": "artifact-update",
+        "taskId": "t",
+        "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "The har"}]},
+    },
+    {
+        "kind": "artifact-update",
+        "taskId": "t",
+        "append": True,
+        "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "bour."}]},
+    },
+    {"message": {"taskId": "t", "role": "ROLE_AGENT", "parts": [{"text": "Done."}]}},
+    7,
+    {"statusUpdate": {"taskId": "t", "status": {"state": "TASK_STATE_COMPLETED"}}},
+]
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "json-rpc"])
+def test_the_stream_of_a_task_is_one_trace(wrapped: bool, tmp_path: Path) -> None:
+    """Updates follow the task; a text that was sent in pieces is one message."""
+    events = [{"jsonrpc": "2.0", "result": event} for event in A2A_STREAM]
+    path = write_json_lines(tmp_path / "t.jsonl", *(events if wrapped else A2A_STREAM))
+    trace = read_one(READER, path)
+    lines = span_lines(trace)
+    assert [line for line in lines if not line.startswith("log")] == [
+        f"message user: {LONG}",
+        "message agent: I draw.",
+        "message agent: The harbour.",
+        "message agent: Done.",
+    ]
+    assert len(lines) == 5
+    assert trace.meta.outcome is Outcome.SUCCEEDED
+
+
+def test_the_tasks_of_a_stream_are_a_trace_each(tmp_path: Path) -> None:
+    """Updates go to the task that they name."""
+    update = {**A2A_STREAM[1], "taskId": "other"}
+    path = write_json(tmp_path / "tasks.json", [*A2A_STREAM, update])
+    first, second = read_file(READER, path).traces
+    assert span_lines(first)[-1] == "log log: 7"
+    assert span_lines(second) == ["message agent: I draw."]
 
 
 @pytest.mark.parametrize(

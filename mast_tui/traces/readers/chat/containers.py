@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
@@ -19,6 +19,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     kind_of,
     mostly,
+    name_in,
     names,
 )
 
@@ -112,6 +113,8 @@ def conversation_in(value: object) -> Conversation | None:
     for pointer, record in holders:
         if a2a.is_task(record) and (messages := a2a.task_messages(record, pointer)):
             return Conversation(messages, {**record, "outcome": a2a.task_outcome(record)})
+    if (logged := _bedrock_log(value)) is not None:
+        return logged
     for find in (_asked_and_answered, _answered_only):
         for pointer, record in holders:
             if (conversation := find(record, pointer, value)) is not None:
@@ -122,6 +125,19 @@ def conversation_in(value: object) -> Conversation | None:
 def is_set(document: object) -> bool:
     """Whether a JSON document is a list of conversations."""
     return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
+
+
+def _bedrock_log(record: Fields) -> Conversation | None:
+    """Return the request and the answer in a record of Bedrock's log of invocations."""
+    asked_at = "/input/inputBodyJson"
+    asked = fields_at(record, "input", "inputBodyJson")
+    container, messages = _asked(asked, asked_at)
+    if container is None:
+        return None
+    answer_at = "/output/outputBodyJson"
+    answer = _own_answer(fields_at(record, "output", "outputBodyJson"), answer_at)
+    conversation = _conversation(asked, asked_at, record, messages, answer)
+    return replace(conversation, model=conversation.model or name_in(record, "modelId"))
 
 
 def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
