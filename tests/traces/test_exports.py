@@ -625,7 +625,7 @@ KERNEL_CAMEL_SPANS = [
 
 BFCL_WITHOUT_ANSWER = {
     "id": "simple_0",
-    "result": [[[{"cd": "{}"}]], ["All done in the folder, and nothing is left to be moved."]],
+    "result": [[[{"cd": "{}"}, "Now I am in it."]], ["All done in the folder, and nothing is left to be moved."]],
     "inference_log": [
         {"role": "inference_input", "content": {"message": [{"role": "user", "content": LONG}]}},
         {"end_of_turn_state": [{"role": "state_info", "class_name": "Files", "content": "a"}, 5]},
@@ -637,6 +637,7 @@ BFCL_WITHOUT_ANSWER_SPANS = [
     "message Files: a",
     "log log: 5",
     "tool_call assistant cd: {}",
+    "message assistant: Now I am in it.",
     "message assistant: All done in the folder, and nothing is left to be moved.",
     "message traceback: KeyError",
 ]

@@ -192,12 +192,12 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, o
 
 def _bfcl_result(result: object, pointer: str) -> Iterator[tuple[str, object]]:
     """Yield the answers in a result: a text, a list of calls, or a list of such answers."""
-    listed = items_of(result)
+    listed = [result] if isinstance(result, Mapping) else items_of(result)
     if not all(isinstance(item, Mapping) for item in listed):
         for number, item in enumerate(listed):
             yield from _bfcl_result(item, f"{pointer}/{number}")
     elif result not in (None, "", []):
-        yield pointer, _bfcl_answer({"content": result}, ())
+        yield pointer, _bfcl_answer({"content": listed or result}, ())
 
 
 def _is_success(entry: Fields) -> bool:
