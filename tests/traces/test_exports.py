@@ -59,7 +59,11 @@ TAU2 = {
                         {"id": "c", "name": "wave", "arguments": {}, "requestor": "user"}
                     ],
                 },
-                {"role": "tool", "id": "c", "content": "waved", "requestor": "user"},
+                {
+                    "role": "tool",
+                    "tool_messages": [{"id": "c", "content": "waved", "requestor": "user"}],
+                },
+                None,
             ],
         }
     ],
@@ -72,6 +76,7 @@ TAU2_SPANS = [
     "tool_result assistant list ok: 1, 2",
     "tool_call user wave: {}",
     "tool_result user wave: waved",
+    "log log: ",
 ]
 
 BFCL = {
@@ -108,7 +113,7 @@ BFCL_SPANS = [
     "tool_call assistant cd: folder='a'",
     'tool_result assistant cd: {"cwd": "/a"}',
     "message assistant: I am in the folder.",
-    "message handler_log: no call in the text",
+    "message handler_log: Error decoding the model response. no call in the text",
 ]
 
 SMOLAGENTS = [
@@ -247,7 +252,7 @@ CHATGPT = {
 }
 CHATGPT_SPANS = [
     f"message user: {LONG}",
-    "reasoning assistant: Count.",
+    "reasoning assistant: s Count.",
     "tool_call assistant python: 1+1",
     "tool_result assistant python: 2",
     "message assistant: [image] Two.",
@@ -383,8 +388,296 @@ ASSISTANTS_SPANS = [
     "message assistant: Thirty.",
 ]
 
+SMOLAGENTS_OLD = [
+    {"task": LONG, "task_images": ["iVBOR"]},
+    {"facts": "The tower leans.", "plan": LONGER},
+    {
+        "step_number": 1,
+        "start_time": 1790000001.0,
+        "end_time": 1790000002.0,
+        "tool_calls": [
+            {"id": "f", "function": {"name": "find", "arguments": {}}},
+            {"id": "g", "function": {"name": "gauge", "arguments": {}}},
+        ],
+        "model_output": None,
+        "model_output_message": {"role": "assistant", "content": "I look for the gauge first."},
+        "observations": "30 m",
+        "action_output": "The gauge says thirty metres, give or take one.",
+        "error": None,
+    },
+    {
+        "step_number": 2,
+        "tool_calls": None,
+        "model_output": [{"type": "text", "text": "Thirty."}],
+        "observations": None,
+        "error": "no code in the answer",
+    },
+    7,
+]
+SMOLAGENTS_OLD_SPANS = [
+    f"message user: {LONG} [image]",
+    f"message assistant: The tower leans. {LONGER}",
+    "message assistant: I look for the gauge first.",
+    "tool_call assistant find: {}",
+    "tool_call assistant gauge: {}",
+    "tool_result assistant gauge: 30 m The gauge says thirty metres, give or take one.",
+    "message assistant: Thirty.",
+    "tool_result tool error: no code in the answer",
+    "log log: 7",
+]
+SMOLAGENTS_SAVED = {
+    "system_prompt": {"system_prompt": "You measure."},
+    "steps": SMOLAGENTS_OLD,
+    "output": "The tower is thirty metres tall, and it leans.",
+    "state": "success",
+}
+SMOLAGENTS_SAVED_SPANS = [
+    "message system: You measure.",
+    *SMOLAGENTS_OLD_SPANS,
+    "message assistant: The tower is thirty metres tall, and it leans.",
+]
+
+BROWSER_USE_OLD = [
+    {
+        "model_output": {
+            "current_state": {
+                "page_summary": LONGER,
+                "next_goal": "Open it.",
+                "reasoning_task_status": LONG,
+            },
+            "action": [{"open": {"url": "x"}, "interacted_element": None}, {"wait": {}}],
+        },
+        "result": [
+            {
+                "extracted_content": "The page opened, but half of it is missing.",
+                "long_term_memory": "Half of the page is missing, so I open it again.",
+                "error": "time is up",
+                "attachments": ["page.txt"],
+            }
+        ],
+        "state": {"title": "Tower"},
+    },
+    {"model_output": None, "result": [{"error": "the browser has gone"}], "state": {}},
+    {"model_output": "no JSON at all", "result": "nothing done", "state": None},
+]
+BROWSER_USE_OLD_SPANS = [
+    "message browser: Tower",
+    f"reasoning assistant: {LONGER} Open it. {LONG}",
+    'tool_call assistant open: { "url": "x" }',
+    "tool_call assistant wait: {}",
+    "tool_result assistant open error: The page opened, but half of it is missing. "
+    "Half of the page is missing, so I open it again. time is up [file page.txt]",
+    "tool_result tool error: the browser has gone",
+    "message assistant: no JSON at all",
+    "tool_result tool ok: nothing done",
+]
+
+CREW_OUTPUT = {
+    "raw": "Mend the sill before the gallery, and mend it soon.",
+    "tasks_output": [
+        {"description": LONG, "expected_output": "A report.", "raw": LONGER, "agent": "Mason"},
+        {"description": "Order it.", "raw": "Sill first.", "agent": "Clerk"},
+    ],
+    "token_usage": {"total_tokens": 9},
+}
+CREW_OUTPUT_SPANS = [
+    f"message user: {LONG} A report.",
+    f"message Mason: {LONGER}",
+    "message user: Order it.",
+    "message Clerk: Sill first.",
+    "message assistant: Mend the sill before the gallery, and mend it soon.",
+]
+CREWAI_FAILED = [{**CREWAI[1], "output": None, "status": "failed", "error": "no scaffold"}, None]
+CREWAI_FAILED_SPANS = [
+    f"message user: {LONG}",
+    "tool_result Mason Mason error: no scaffold",
+    "log log: ",
+]
+
+CHATGPT_KINDS = {
+    "mapping": {
+        node["id"]: {**node, "children": children, "parent": None}
+        for node, children in (
+            (
+                chatgpt_node(
+                    "a",
+                    None,
+                    "user",
+                    {"content_type": "user_editable_context", "user_instructions": LONG},
+                ),
+                ["b"],
+            ),
+            (
+                chatgpt_node(
+                    "b",
+                    None,
+                    "user",
+                    {"content_type": "text", "parts": "How tall is it?"},
+                    metadata={"attachments": [{"name": "tower.pdf"}]},
+                ),
+                ["c"],
+            ),
+            (
+                chatgpt_node(
+                    "c",
+                    None,
+                    "assistant",
+                    {"content_type": "code", "text": "search()"},
+                    recipient="web",
+                ),
+                ["d"],
+            ),
+            (
+                chatgpt_node(
+                    "d",
+                    None,
+                    "tool",
+                    {"content_type": "tether_quote", "text": LONGER},
+                    author_name="web.run",
+                ),
+                ["e"],
+            ),
+            (
+                chatgpt_node(
+                    "e",
+                    None,
+                    "tool",
+                    {"content_type": "system_error", "name": "E", "text": "no page"},
+                    author_name="web.run",
+                ),
+                ["f"],
+            ),
+            (
+                chatgpt_node(
+                    "f",
+                    None,
+                    "assistant",
+                    {"content_type": "new_kind", "output_str": "It is thirty metres by the log."},
+                ),
+                [],
+            ),
+        )
+    }
+}
+CHATGPT_KINDS_SPANS = [
+    f"message system: {LONG}",
+    "message user: How tall is it? [file tower.pdf]",
+    "tool_call assistant web: search()",
+    f"tool_result assistant web: {LONGER}",
+    "tool_result assistant web error: no page",
+    "message assistant: It is thirty metres by the log.",
+]
+
+CLAUDE_AI_KINDS = {
+    "chat_messages": [
+        {
+            "sender": "human",
+            "text": LONG,
+            "content": [{"type": "text", "text": ""}],
+            "files": [{"file_name": "tower.png"}],
+        },
+        3,
+        {"sender": "assistant", "content": [{"type": "flag", "flag": "f"}, "Yes."]},
+        {"sender": "assistant", "content": LONGER},
+    ]
+}
+CLAUDE_AI_KINDS_SPANS = [
+    f"message user: {LONG} [file tower.png]",
+    "log log: 3",
+    'log log flag: { "type": "flag", "flag": "f" }',
+    "message assistant: Yes.",
+    f"message assistant: {LONGER}",
+]
+
+KERNEL_CAMEL = [
+    {"role": {"label": "user"}, "items": [{"$type": "TextContent", "text": LONG}]},
+    {
+        "role": {"label": "assistant"},
+        "items": [
+            {"$type": "ReasoningContent", "text": "I look."},
+            {
+                "$type": "FunctionCallContent",
+                "id": "k",
+                "functionName": "depth",
+                "pluginName": "sea",
+                "arguments": {},
+            },
+        ],
+        "metadata": {"Usage": {"InputTokenCount": 5, "OutputTokenCount": 2}},
+    },
+    {
+        "role": {"label": "tool"},
+        "items": [{"$type": "FunctionResultContent", "callId": "k", "result": "4 m"}],
+    },
+    {"Role": {"Label": "user"}, "Items": [{"$type": "ImageContent", "Uri": "x"}]},
+    {"Role": {"Label": "Assistant"}, "Content": LONGER},
+    None,
+]
+KERNEL_CAMEL_SPANS = [
+    f"message user: {LONG}",
+    "reasoning assistant: I look.",
+    "tool_call assistant sea.depth: {}",
+    "tool_result assistant sea.depth: 4 m",
+    "message user: [image]",
+    f"message assistant: {LONGER}",
+    "log log: ",
+]
+
+BFCL_WITHOUT_ANSWER = {
+    "id": "simple_0",
+    "result": [[[{"cd": "{}"}, "Now I am in it."]], ["All done in the folder, and nothing is left to be moved."]],
+    "inference_log": [
+        {"role": "inference_input", "content": {"message": [{"role": "user", "content": LONG}]}},
+        {"end_of_turn_state": [{"role": "state_info", "class_name": "Files", "content": "a"}, 5]},
+    ],
+    "traceback": "KeyError",
+}
+BFCL_WITHOUT_ANSWER_SPANS = [
+    f"message user: {LONG}",
+    "message Files: a",
+    "log log: 5",
+    "tool_call assistant cd: {}",
+    "message assistant: Now I am in it.",
+    "message assistant: All done in the folder, and nothing is left to be moved.",
+    "message traceback: KeyError",
+]
+BFCL_COUNTED = {
+    "id": "simple_1",
+    "result": "[cd(folder='a')]",
+    "input_token_count": 5,
+    "output_token_count": 2,
+    "latency": 0.5,
+}
+
+THREADS = [
+    {
+        "object": "thread.run",
+        "created_at": 1790000001,
+        "failed_at": 1790000009,
+        "thread_id": "th",
+        "model": "lamp-4",
+        "instructions": LONGER,
+        "last_error": {"code": "rate", "message": "Too many requests were made."},
+    },
+    {
+        "object": "thread.run.step",
+        "created_at": 1790000001,
+        "thread_id": "th",
+        "step_details": {"tool_calls": [{"type": "function", "function": "torn"}]},
+    },
+    {"object": "thread.message", "created_at": 1790000001, "role": "assistant", "content": "Yes."},
+    {"object": "thread.message", "created_at": 1790000001, "role": "user", "content": LONG},
+]
+THREADS_SPANS = [
+    f"message user: {LONG}",
+    f"message system: {LONGER}",
+    'tool_call assistant function: { "type": "function", "function": "torn" }',
+    "message assistant: Yes.",
+    "message error: Too many requests were made.",
+]
+
 NOT_SHOWN = (
-    *("policy", "user_scenario", "id", "url", "summary", "inference_input"),
+    *("policy", "user_scenario", "id", "url", "inference_input"),
     *("model_input_messages", "screenshot"),
 )
 
@@ -431,6 +724,66 @@ def test_exports_become_spans(document: object, expected: list[str], tmp_path: P
     coverage = text_coverage(path, [trace], NOT_SHOWN)
     assert not coverage.lost
     assert not coverage.doubled
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        pytest.param(SMOLAGENTS_OLD, SMOLAGENTS_OLD_SPANS, id="smolagents-old"),
+        pytest.param(SMOLAGENTS_SAVED, SMOLAGENTS_SAVED_SPANS, id="smolagents-saved"),
+        pytest.param(
+            {"memory": {"steps": SMOLAGENTS_OLD}}, SMOLAGENTS_OLD_SPANS, id="smolagents-memory"
+        ),
+        pytest.param(BROWSER_USE_OLD, BROWSER_USE_OLD_SPANS, id="browser-use-old"),
+        pytest.param(
+            {"agent_id": "a", "history": {"history": BROWSER_USE_OLD}},
+            BROWSER_USE_OLD_SPANS,
+            id="browser-use-state",
+        ),
+        pytest.param(CREWAI_FAILED, CREWAI_FAILED_SPANS, id="crewai-without-start"),
+        pytest.param(CREW_OUTPUT, CREW_OUTPUT_SPANS, id="crewai-output"),
+        pytest.param(BFCL_WITHOUT_ANSWER, BFCL_WITHOUT_ANSWER_SPANS, id="bfcl-without-answer"),
+        pytest.param(BFCL_COUNTED, ["message assistant: [cd(folder='a')]"], id="bfcl-counted"),
+        pytest.param(THREADS, THREADS_SPANS, id="openai-assistants-runs"),
+        pytest.param(CHATGPT_KINDS, CHATGPT_KINDS_SPANS, id="chatgpt-kinds"),
+        pytest.param({"conversations": [CHATGPT]}, CHATGPT_SPANS, id="chatgpt-wrapped"),
+        pytest.param(CLAUDE_AI_KINDS, CLAUDE_AI_KINDS_SPANS, id="claude-ai-kinds"),
+        pytest.param(KERNEL_CAMEL, KERNEL_CAMEL_SPANS, id="semantic-kernel-camel"),
+        pytest.param(
+            {"chat_history": SEMANTIC_KERNEL}, SEMANTIC_KERNEL_SPANS, id="semantic-kernel-thread"
+        ),
+    ],
+)
+def test_other_layouts_of_exports_become_spans(
+    document: object, expected: list[str], tmp_path: Path
+) -> None:
+    """Older and damaged layouts lose no text; a result without a call is not tied to another."""
+    path = write_json(tmp_path / "run.json", document)
+    trace = read_export(path)
+    assert span_lines(trace) == expected
+    coverage = text_coverage(path, [trace], NOT_SHOWN)
+    assert not coverage.lost
+    assert not coverage.doubled
+
+
+def test_runs_that_one_file_lists_are_a_trace_each(tmp_path: Path) -> None:
+    """Runs stand a line each, or in one list."""
+    lines = write_json_lines(tmp_path / "runs.jsonl", {"steps": SMOLAGENTS}, SMOLAGENTS_SAVED)
+    listed = write_json(tmp_path / "runs.json", [BROWSER_USE, BROWSER_USE])
+    threads = write_json(tmp_path / "threads.json", [THREADS[0], {**THREADS[3], "thread_id": "b"}])
+    expected = [SMOLAGENTS_SPANS, SMOLAGENTS_SAVED_SPANS]
+    assert [span_lines(trace) for trace in read_file(lines, named=False).traces] == expected
+    assert len(read_file(listed, named=False).traces) == 2
+    names = [trace.identity.trace_id for trace in read_file(threads, named=False).traces]
+    assert names == ["th", "b"]
+
+
+def test_a_conversation_without_messages_is_a_problem(tmp_path: Path) -> None:
+    """Exports list conversations that were opened and never used: they are no traces."""
+    empty = {"uuid": "conv-0", "chat_messages": []}
+    report = read_file(write_json(tmp_path / "c.json", [empty, CLAUDE_AI]), named=False)
+    assert [problem.place for problem in report.problems] == ["/0"]
+    assert [trace.identity.trace_id for trace in report.traces] == ["conv-1"]
 
 
 def test_a_simulation_has_its_task_trial_reward_and_answer_key(tmp_path: Path) -> None:

@@ -180,10 +180,149 @@ THREAD = [
 THREAD_SPANS = [f"message user: {LONG}", "message assistant: "]
 
 
+BEDROCK_SNAKE = {
+    "request": {
+        "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
+        "messages": [
+            {"role": "user", "content": [{"guardContent": {"text": {"text": LONG}}}]},
+            {
+                "role": "assistant",
+                "content": [{"tool_use": {"tool_use_id": "u", "name": "hours", "input": {}}}],
+            },
+            {
+                "role": "user",
+                "content": [{"tool_result": {"tool_use_id": "u", "content": [{"text": "noon"}]}}],
+            },
+        ],
+    },
+    "response": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"citationsContent": {"content": [{"text": "At noon, says the sign."}]}}
+                ],
+            }
+        },
+        "usage": {"inputTokens": 5, "outputTokens": 2},
+    },
+}
+BEDROCK_SNAKE_SPANS = [
+    "message system: Be brief.",
+    f"message user: {LONG}",
+    "tool_call assistant hours: {}",
+    "tool_result assistant hours: noon",
+    "message assistant: At noon, says the sign.",
+]
+
+GEMINI = {
+    "contents": [
+        {"parts": [{"text": LONG}]},
+        {"role": "model", "parts": {"text": "Which month?"}},
+        {"role": "user", "parts": "The first one."},
+    ],
+    "response": {"candidates": [{"content": {"parts": [{"text": "At noon."}]}}]},
+}
+GEMINI_SPANS = [
+    f"message user: {LONG}",
+    "message assistant: Which month?",
+    "message user: The first one.",
+    "message assistant: At noon.",
+]
+GEMINI_TEXT = {"contents": LONG, "response": GEMINI["response"]}
+
+AI_SDK_OLD = [
+    {
+        "role": "assistant",
+        "content": "",
+        "toolInvocations": [
+            {"state": "result", "toolCallId": "t", "toolName": "hours", "args": {}, "result": LONG}
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "tool-approval-request", "approvalId": "a", "toolCallId": "x"}],
+    },
+    {
+        "role": "tool",
+        "content": [
+            {
+                "type": "tool-result",
+                "toolCallId": "t",
+                "output": {"type": "content", "value": [{"type": "text", "text": "noon"}]},
+            }
+        ],
+    },
+    {
+        "role": "assistant",
+        "parts": [
+            {
+                "type": "tool-map",
+                "toolCallId": "m",
+                "state": "output-denied",
+                "input": {},
+                "approval": {"approved": False, "reason": "no maps"},
+            }
+        ],
+    },
+]
+AI_SDK_OLD_SPANS = [
+    "tool_call assistant hours: {}",
+    f"tool_result assistant hours: {LONG}",
+    'log log tool-approval-request: { "type": "tool-approval-request", "approvalId": "a", '
+    '"toolCallId": "x" }',
+    "tool_result assistant hours: noon",
+    "tool_call assistant map: {}",
+    "tool_result assistant map error: no maps",
+]
+
+A2A_DRAFT = {
+    "task": {
+        "id": "t",
+        "contextId": "c",
+        "status": {"state": "TASK_STATE_COMPLETED"},
+        "history": [{"messageId": {}, "role": "ROLE_USER", "content": [{"text": LONG}]}],
+        "artifacts": [
+            {
+                "name": "Chart",
+                "description": "The whole harbour as it was drawn in spring.",
+                "parts": [{"url": "u", "mediaType": "image/png", "filename": "sea.png"}],
+            }
+        ],
+    }
+}
+A2A_DRAFT_SPANS = [
+    f"message user: {LONG}",
+    "message agent: Chart The whole harbour as it was drawn in spring. [file sea.png]",
+]
+
+BEDROCK_LOG = {
+    "operation": "Converse",
+    "modelId": "boat-2",
+    "input": {"inputBodyJson": BEDROCK_SNAKE["request"]},
+    "output": {"outputBodyJson": BEDROCK_SNAKE["response"]},
+}
+
+BARE_ANSWER = {"messages": [{"role": "user", "content": "When?"}], "response": LONG}
+BARE_ANSWER_SPANS = ["message user: When?", f"message assistant: {LONG}"]
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
         pytest.param(BEDROCK, BEDROCK_SPANS, id="bedrock"),
+        pytest.param(BEDROCK_SNAKE, BEDROCK_SNAKE_SPANS, id="bedrock-snake"),
+        pytest.param(BEDROCK_LOG, BEDROCK_SNAKE_SPANS, id="bedrock-log"),
+        pytest.param(GEMINI, GEMINI_SPANS, id="gemini"),
+        pytest.param(GEMINI_TEXT, [GEMINI_SPANS[0], GEMINI_SPANS[-1]], id="gemini-text"),
+        pytest.param(AI_SDK_OLD, AI_SDK_OLD_SPANS, id="ai-sdk-old"),
+        pytest.param(A2A_DRAFT, A2A_DRAFT_SPANS, id="a2a-draft"),
+        pytest.param(BARE_ANSWER, BARE_ANSWER_SPANS, id="bare-answer"),
+        pytest.param(
+            {**BARE_ANSWER, "messages": [{"role": "assistant", "content": LONG}]},
+            [BARE_ANSWER_SPANS[1]],
+            id="bare-answer-again",
+        ),
         pytest.param(GOOSE, GOOSE_SPANS, id="goose"),
         pytest.param(AI_SDK, AI_SDK_SPANS, id="ai-sdk"),
         pytest.param(A2A_TASK, A2A_SPANS, id="a2a"),
@@ -221,6 +360,65 @@ def test_an_unknown_part_is_named_and_kept(tmp_path: Path) -> None:
         "unknown part type `hologram`",
         "unknown part type `smell`",
     ]
+
+
+A2A_STREAM = [
+    {
+        "kind": "task",
+        "id": "t",
+        "contextId": "c",
+        "status": {"state": "submitted"},
+        "history": [{"messageId": "u", "role": "user", "parts": [{"kind": "text", "text": LONG}]}],
+    },
+    {
+        "kind": "status-update",
+        "taskId": "t",
+        "status": {
+            "state": "working",
+            "message": {"role": "agent", "parts": [{"kind": "text", "text": "I draw."}]},
+        },
+    },
+    {
+        "kind": "artifact-update",
+        "taskId": "t",
+        "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "The har"}]},
+    },
+    {
+        "kind": "artifact-update",
+        "taskId": "t",
+        "append": True,
+        "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "bour."}]},
+    },
+    {"message": {"taskId": "t", "role": "ROLE_AGENT", "parts": [{"text": "Done."}]}},
+    7,
+    {"statusUpdate": {"taskId": "t", "status": {"state": "TASK_STATE_COMPLETED"}}},
+]
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "json-rpc"])
+def test_the_stream_of_a_task_is_one_trace(wrapped: bool, tmp_path: Path) -> None:
+    """Updates follow the task; a text that was sent in pieces is one message."""
+    events = [{"jsonrpc": "2.0", "result": event} for event in A2A_STREAM]
+    path = write_json_lines(tmp_path / "t.jsonl", *(events if wrapped else A2A_STREAM))
+    trace = read_one(READER, path)
+    lines = span_lines(trace)
+    assert [line for line in lines if not line.startswith("log")] == [
+        f"message user: {LONG}",
+        "message agent: I draw.",
+        "message agent: The harbour.",
+        "message agent: Done.",
+    ]
+    assert len(lines) == 5
+    assert trace.meta.outcome is Outcome.SUCCEEDED
+
+
+def test_the_tasks_of_a_stream_are_a_trace_each(tmp_path: Path) -> None:
+    """Updates go to the task that they name."""
+    update = {**A2A_STREAM[1], "taskId": "other"}
+    path = write_json(tmp_path / "tasks.json", [*A2A_STREAM, update])
+    first, second = read_file(READER, path).traces
+    assert span_lines(first)[-1] == "log log: 7"
+    assert span_lines(second) == ["message agent: I draw."]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
@@ -19,6 +19,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     kind_of,
     mostly,
+    name_in,
     names,
 )
 
@@ -34,10 +35,10 @@ _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 
 _NESTS: Final = names("""
     data request request_body body inputs input values state result session conversation
-    trajectory trace run response result output outputs
+    trajectory trace run response result output outputs task
 """)
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
-_PROMPTS: Final = ("input", "prompt")
+_PROMPTS: Final = ("input", "prompt", "contents")
 _SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
 _RESPONSE_OBJECTS: Final = ("response", "chat.completion")
 
@@ -112,6 +113,8 @@ def conversation_in(value: object) -> Conversation | None:
     for pointer, record in holders:
         if a2a.is_task(record) and (messages := a2a.task_messages(record, pointer)):
             return Conversation(messages, {**record, "outcome": a2a.task_outcome(record)})
+    if (logged := _bedrock_log(value)) is not None:
+        return logged
     for find in (_asked_and_answered, _answered_only):
         for pointer, record in holders:
             if (conversation := find(record, pointer, value)) is not None:
@@ -124,12 +127,27 @@ def is_set(document: object) -> bool:
     return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
 
 
+def _bedrock_log(record: Fields) -> Conversation | None:
+    """Return the request and the answer in a record of Bedrock's log of invocations."""
+    asked_at = "/input/inputBodyJson"
+    asked = fields_at(record, "input", "inputBodyJson")
+    container, messages = _asked(asked, asked_at)
+    if container is None:
+        return None
+    answer_at = "/output/outputBodyJson"
+    answer = _own_answer(fields_at(record, "output", "outputBodyJson"), answer_at)
+    conversation = _conversation(asked, asked_at, record, messages, answer)
+    return replace(conversation, model=conversation.model or name_in(record, "modelId"))
+
+
 def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return the messages listed in ``record``, at ``pointer`` in ``whole``, with the response."""
     container, asked = _asked(record, pointer)
     if container is None:
         return None
-    answer = _answer(record, pointer, whole) if container in _ANSWERED else None
+    answer = None
+    if container in _ANSWERED:
+        answer = _answer(record, pointer, whole) or _text_answer(record, pointer, asked)
     return _conversation(record, pointer, whole, asked, answer)
 
 
@@ -164,9 +182,19 @@ def _are_equal(left: object, right: object) -> bool:
 
 def _asked(record: Fields, pointer: str) -> tuple[str | None, Messages]:
     for container in _CONTAINERS:
-        if (messages := _message_list(record.get(container))) is not None:
+        listed = record.get(container)
+        if container == "contents" and isinstance(listed, list):
+            listed = list(map(_with_role, listed))
+        if (messages := _message_list(listed)) is not None:
             return container, _pointers(f"{pointer}/{container}", messages)
     return None, ()
+
+
+def _with_role(content: object) -> object:
+    """Return a content of Gemini's with its role, which may be left out where a user speaks."""
+    if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
+        return {**content, "role": "user"}
+    return content
 
 
 def _prompt(record: Fields, pointer: str) -> Messages:
@@ -245,6 +273,18 @@ def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
     return None
 
 
+def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation | None:
+    """Return the response that is a bare text beside the messages, unless they end with it."""
+    for field in _RESPONSES:
+        text = as_text(record.get(field))
+        if text is not None and _object(text) is None:
+            if said_text(fields_of(asked[-1][1]).get("content")) == text:
+                return None
+            message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
+            return Conversation((message,), record)
+    return None
+
+
 def _own_answer(record: Fields, pointer: str) -> Conversation | None:
     """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
@@ -264,6 +304,9 @@ def _own_answer(record: Fields, pointer: str) -> Conversation | None:
             )
     if not messages and is_message(record.get("message")):
         messages.append((f"{pointer}/message", record["message"]))
+    in_output = fields_of(record.get("output")).get("message")  # as Bedrock answers
+    if not messages and is_message(in_output):
+        messages.append((f"{pointer}/output/message", in_output))
     is_response = (
         record.get("object") in _RESPONSE_OBJECTS or pointer.rpartition("/")[-1] in _RESPONSES
     )

@@ -25,6 +25,7 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     first_in,
+    identifier_in,
     kind_of,
     name_set,
 )
@@ -38,6 +39,7 @@ _THOUGHTS: Final = name_set("""
     thinking reasoning redacted_thinking redactedThinking
     Microsoft.Extensions.AI.TextReasoningContent
 """)
+_BEDROCK_RESULTS: Final = frozenset({"toolResult", "tool_result"})
 _RESULTS: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
 
 
@@ -79,7 +81,8 @@ def content_pieces(
 def holds_results(content: object) -> bool:
     """Tell whether a content is a list with the result of a call among its parts."""
     return isinstance(content, list) and any(
-        _is_result(kind_of(part)) or "toolResult" in fields_of(part) for part in content
+        _is_result(kind_of(part)) or not _BEDROCK_RESULTS.isdisjoint(fields_of(part))
+        for part in content
     )
 
 
@@ -113,7 +116,7 @@ def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
     if _is_result(kind):
         return _result
     if "toolCallId" in part and (kind.startswith("tool-") or kind == "dynamic-tool"):
-        return _ui_tool
+        return ui_tool_pieces
     return _note if kind.startswith("data-") else None
 
 
@@ -151,8 +154,14 @@ def _result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     return [result_piece(part, first_in(part, *_OUTPUTS), pointer)]
 
 
-def _ui_tool(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the call and the result that a part of Vercel's AI SDK holds in one."""
+def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the call and the result that a part of Vercel's AI SDK holds in one.
+
+    Args:
+        part: The part, or an invocation in a message of older versions.
+        pointer: The pointer from the message to it.
+        speaker: Who speaks.
+    """
     invocation = fields_of(part.get("toolInvocation")) or part
     name = kind_of(part).removeprefix("tool-")
     arguments = first_in(invocation, "input", "args", "rawInput")
@@ -161,12 +170,15 @@ def _ui_tool(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
         call_piece({**invocation, "arguments": arguments}, pointer, speaker.agent, name=name),
         call_id=call_id,
     )
-    error = as_text(invocation.get("errorText"))
-    output = first_in(invocation, "output", "result")
     state = invocation.get("state")
+    reason = as_text(fields_of(invocation.get("approval")).get("reason"))
+    if state == "output-denied" and reason is None:
+        return [replace(call, status=SpanStatus.ERROR)]
+    denied = reason if state == "output-denied" else None
+    error = as_text(invocation.get("errorText")) or denied
+    output = first_in(invocation, "output", "result")
     if error is None and output is None and state not in ("output-available", "result"):
-        denied = state == "output-denied"
-        return [replace(call, status=SpanStatus.ERROR) if denied else call]
+        return [call]
     result = result_piece(
         {},
         output if error is None else error,
@@ -204,13 +216,14 @@ def _goose_response(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[P
 
 
 def _bedrock_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    use = fields_of(part.get("toolUse"))
-    return [call_piece({**use, "id": use.get("toolUseId")}, pointer, speaker.agent)]
+    use = fields_of(first_in(part, "toolUse", "tool_use"))
+    call_id = first_in(use, "toolUseId", "tool_use_id")
+    return [call_piece({**use, "id": call_id}, pointer, speaker.agent)]
 
 
 def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    result = fields_of(part.get("toolResult"))
-    call_id = as_text(result.get("toolUseId"))
+    result = fields_of(first_in(part, "toolResult", "tool_result"))
+    call_id = identifier_in(result, "toolUseId", "tool_use_id")
     return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
 
 
@@ -268,9 +281,11 @@ _TYPED: Final = _by_name(
         " ".join(_THOUGHTS): _thought,
         "toolRequest frontendToolRequest": _goose_request,
         "toolResponse": _goose_response,
-        "tool-invocation": _ui_tool,
+        "tool-invocation": ui_tool_pieces,
         "step-start step-finish token_budget": _nothing,
-        "toolConfirmationRequest actionRequired systemNotification compaction": _note,
+        "toolConfirmationRequest actionRequired systemNotification compaction flag": _note,
+        "tool-approval-request tool-approval-response": _note,
+        "summarizationRequested contextLengthExceeded conversationCompacted": _note,
     }
 )
 _KEYED: Final = _by_name(
@@ -279,8 +294,8 @@ _KEYED: Final = _by_name(
         "function_response functionResponse": _gemini_result,
         "executable_code executableCode": _gemini_code,
         "code_execution_result codeExecutionResult": _gemini_code_result,
-        "toolUse": _bedrock_call,
-        "toolResult": _bedrock_result,
+        "toolUse tool_use": _bedrock_call,
+        "toolResult tool_result": _bedrock_result,
         "reasoningContent reasoning_content": _bedrock_thought,
         "cachePoint cache_point": _nothing,
     }

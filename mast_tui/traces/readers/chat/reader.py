@@ -16,6 +16,7 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.containers import (
     Conversation,
     Messages,
@@ -49,7 +50,11 @@ class MessageListReader:
     def recognises(self, source: Source) -> bool:
         """Whether the file, or the first records of a JSONL file, hold chat messages."""
         if head := source.json_lines:
-            return mostly_messages(head) or any(map(conversation_in, head))
+            return (
+                mostly_messages(head)
+                or any(map(conversation_in, head))
+                or any(map(a2a.is_event, head))
+            )
         document = source.json
         return conversation_in(document) is not None or is_set(document)
 
@@ -84,6 +89,9 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
         records: Its records. Requests that repeat the history of an earlier one are one trace.
         problems: Gets an entry for each record without messages.
     """
+    records = list(records)
+    if any(a2a.is_event(record.value) for record in records):
+        return _traces_of_tasks(path, records)
     lines: list[tuple[Record, Conversation | None]] = []
     for record in records:
         conversation = conversation_in(record.value)
@@ -101,6 +109,20 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
                 content = canonical_bytes(record.value)
                 traces.append(trace_of(path, conversation, record.number, content, record.prefix))
     return traces
+
+
+def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
+    tasks = a2a.streamed_tasks((record.place, record.value) for record in records)
+    return [
+        trace_of(
+            path,
+            Conversation(tuple(task.messages), {"outcome": task.outcome}),
+            number if len(tasks) > 1 else None,
+            canonical_bytes([message for _place, message in task.messages]),
+            "",
+        )
+        for number, task in enumerate(tasks)
+    ]
 
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:

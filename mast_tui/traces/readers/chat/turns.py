@@ -15,7 +15,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.parts import content_pieces, holds_results
+from mast_tui.traces.readers.chat.parts import content_pieces, holds_results, ui_tool_pieces
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -180,7 +180,7 @@ def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) 
 
 
 def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece]:
-    """Yield the calls beside the content, in OpenAI's two spellings and LangChain's."""
+    """Yield the calls beside the content, in OpenAI's two spellings, Vercel's and LangChain's."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
     for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
@@ -197,6 +197,9 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
             has_calls = True
             yield call_piece(legacy, f"{pointer}/function_call", speaker.agent)
     if not has_calls:
+        for number, invocation in enumerate(items_of(message.get("toolInvocations"))):
+            at = f"{inner}/toolInvocations/{number}"
+            yield from ui_tool_pieces(fields_of(invocation), at, speaker)
         for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
@@ -327,6 +330,8 @@ def _is_parts_message(message: Fields) -> bool:
     Beside typed parts, as Vercel's AI SDK writes them, ``content`` only repeats their texts.
     """
     parts = message.get("parts")
+    if isinstance(parts, str | Mapping) and message.get("content") is None:
+        return isinstance(message.get("role"), str)
     if not isinstance(parts, list):
         return False
     if message.get("kind") in ("request", "response"):

@@ -25,9 +25,11 @@ _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", 
 _METADATA_FIELDS: Final = ("response_metadata", "metadata")
 _TAKEN_IN: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
+    " inputTokens promptTokens"
 )
 _GIVEN_OUT: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
+    " outputTokens completionTokens"
 )
 _CACHED_APART: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
@@ -80,6 +82,7 @@ _FILE_KINDS: Final = name_set("""
 """)
 _FILE_NAMES: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
 _MEDIA_TYPES: Final = ("media_type", "mime_type", "mimeType", "mediaType")
+_TEXTS_IN_BEDROCK: Final = names("guardContent guard_content citationsContent citations_content")
 _SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
 
 
@@ -102,6 +105,10 @@ def output_text(output: object) -> str:
             return texts_in(output, "stdout", "stderr")
         if kind_of(output) in ("json", "error-json") and "value" in output:
             return dump_text(output["value"])
+        if kind_of(output) == "content" and isinstance(output.get("value"), list):
+            return said_text(output["value"])
+        if kind_of(output) == "execution-denied":
+            return as_text(output.get("reason")) or "[denied]"
         if not kind_of(output) and "text" not in output:
             return _only_value(output)
     return said_text(output)
@@ -139,7 +146,7 @@ def file_note(part: Fields) -> str | None:
     """``[image]`` or ``[file report.pdf]`` for a part that is no text; None for any other part."""
     kind = kind_of(part) or (name_in(part, "kind") or "")
     inner = next((fields_of(part[field]) for field in _SOURCES if field in part), None)
-    if kind not in _FILE_KINDS and (inner is None or kind):
+    if kind not in _FILE_KINDS and (kind or (inner is None and not _is_a2a_file(part))):
         return None
     holders = (part, inner or part)
     for fields in (_FILE_NAMES, _MEDIA_TYPES if kind in ("", "binary") else ()):
@@ -147,6 +154,11 @@ def file_note(part: Fields) -> str | None:
             if name := name_in(holder, *fields):
                 return f"[{kind or 'file'} {name}]"
     return f"[{kind or 'file'}]"
+
+
+def _is_a2a_file(part: Fields) -> bool:
+    """Tell a file of A2A 1.0, which is its address or its bytes beside the media type."""
+    return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
 def known_part_text(part: Fields) -> str | None:
@@ -158,6 +170,9 @@ def known_part_text(part: Fields) -> str | None:
         return as_text(part.get("transcript")) or content_text(part)
     if note := file_note(part):
         return note
+    for field in _TEXTS_IN_BEDROCK:
+        if isinstance(inner := part.get(field), Mapping):
+            return said_text(first_in(inner, "content", "text"))
     kind = kind_of(part) or part.get("kind")
     match kind:
         case "web_search_result":

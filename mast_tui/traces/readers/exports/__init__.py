@@ -4,7 +4,12 @@ A format is an ``ExportFormat``: how it is recognised, and how a document become
 module here and to ``FORMATS``.
 """
 
-from mast_tui.traces.readers.exports.agents import BROWSER_USE, CREWAI, SMOLAGENTS
+from mast_tui.traces.readers.exports.agents import (
+    BROWSER_USE,
+    CREW_OUTPUT,
+    CREWAI,
+    SMOLAGENTS,
+)
 from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
@@ -22,6 +27,7 @@ FORMATS = tuple(
         SMOLAGENTS,
         BROWSER_USE,
         CREWAI,
+        CREW_OUTPUT,
         CHATGPT,
         CLAUDE_AI,
         SEMANTIC_KERNEL,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
-from mast_tui.traces.model import TraceMeta
-from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat
+from mast_tui.traces.model import AnswerKey, TraceMeta
+from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.readers.exports.engine import (
+    ExportedRun,
+    ExportFormat,
+    joined_once,
+    objects_in,
+    step_lists,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -18,36 +25,67 @@ from mast_tui.traces.readers.json_fields import (
     texts_in,
 )
 
-Messages = Iterator[tuple[str, Fields]]
+Messages = Iterator[tuple[str, object]]
 
 _PYTHON_TOOL: Final = "python_interpreter"
+_SMOLAGENTS_LISTS: Final = ("steps", "messages", "memory.steps")
+_BROWSER_USE_LISTS: Final = ("history", "history.history")
+_OLD_STEP: Final = frozenset({"model_output", "observations", "tool_calls"})
+"""The fields of a step before its times stood under ``timing``."""
 
 
 def _smolagents_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the run in a list of memory steps, or under ``steps`` of an agent's result."""
-    listed = document if isinstance(document, list) else fields_of(document).get("steps")
-    steps = [fields_of(step) for step in items_of(listed)]
-    if not any("step_number" in step and "timing" in step for step in steps):
-        return ()
-    prefix = "" if isinstance(document, list) else "/steps"
-    messages = [
-        message
-        for number, step in enumerate(steps)
-        for message in _smolagents_messages(step, f"{prefix}/{number}")
+    """Return the runs of memory steps: bare lists, saved memories and results of runs."""
+    return [
+        ExportedRun(
+            value,
+            list(_smolagents_run(value, steps, steps_pointer)),
+            pointer=pointer,
+            meta=TraceMeta(system="smolagents"),
+        )
+        for pointer, value, steps_pointer, steps in step_lists(
+            document, _SMOLAGENTS_LISTS, _is_smolagents_step
+        )
     ]
-    return [ExportedRun(document, messages, meta=TraceMeta(system="smolagents"))]
 
 
-def _smolagents_messages(step: Fields, pointer: str) -> Messages:
+def _is_smolagents_step(step: object) -> bool:
+    fields = fields_of(step)
+    return "step_number" in fields and ("timing" in fields or fields.keys() >= _OLD_STEP)
+
+
+def _smolagents_run(value: object, steps: Sequence[object], pointer: str) -> Messages:
+    """Yield the messages of a run; its output comes last, where no step has it."""
+    run = fields_of(value)
+    prompt = run.get("system_prompt")
+    if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
+        yield "/system_prompt", {"role": "system", "content": text}
+    content = ""
+    for number, step in enumerate(steps):
+        for step_pointer, message in _smolagents_messages(step, f"{pointer}/{number}"):
+            yield step_pointer, message
+            content = dump_text(fields_of(message).get("content"))
+    output = dump_text(run.get("output"))
+    if output.strip() and output not in content:
+        yield "/output", {"role": "assistant", "content": output}
+
+
+def _smolagents_messages(step: object, pointer: str) -> Messages:
+    if not isinstance(step, Mapping):
+        yield pointer, step
+        return
     if text := as_text(step.get("system_prompt")):
         yield f"{pointer}/system_prompt", {"role": "system", "content": text}
     if text := as_text(step.get("task")):
-        yield f"{pointer}/task", {"role": "user", "content": text}
+        content = "\n".join((text, *_image_notes(step.get("task_images"))))
+        yield f"{pointer}/task", {"role": "user", "content": content}
     if "step_number" not in step:
-        output = first_in(step, "plan", "output", "final_answer")
+        plan = texts_in(step, "facts", "plan")
+        output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
             yield pointer, _timed(step, {"role": "assistant", "content": dump_text(output)})
         return
+    answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
     if not calls and (code := as_text(step.get("code_action"))):
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
@@ -57,8 +95,8 @@ def _smolagents_messages(step: Fields, pointer: str) -> Messages:
             step,
             {
                 "role": "assistant",
-                "content": first_in(step, "model_output", "llm_output"),
-                "tool_calls": calls,
+                "content": first_in(step, "model_output", "llm_output") or answer.get("content"),
+                "tool_calls": calls or items_of(answer.get("tool_calls")),
             },
         ),
     )
@@ -66,21 +104,26 @@ def _smolagents_messages(step: Fields, pointer: str) -> Messages:
 
 
 def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> Messages:
-    """Yield what came of a step: its observations and its error, as the result of its last call."""
+    """Yield what came of a step: observations, output and error, as the result of its last call."""
     error = fields_of(step.get("error"))
     message = text_in(error, "message") or as_text(step.get("error"))
-    texts = (as_text(step.get("observations")), message)
-    content = "\n".join(text for text in texts if text)
-    if not content:
-        content = dump_text(step.get("action_output"))
+    output = as_text(step.get("action_output"))
+    observed = as_text(step.get("observations"))
+    texts = (observed, output, message, *_image_notes(step.get("observations_images")))
+    content = joined_once(texts) or dump_text(step.get("action_output"))
     if not content and not calls:
         return
-    call = fields_of(calls[-1]) if calls else {}
-    result: dict[str, object] = {"role": "tool", "tool_call_id": call.get("id"), "content": content}
+    call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
+    result: dict[str, object] = {"role": "tool", "tool_call_id": call_id, "content": content}
     if message:
         result["is_error"] = True
-    result["timestamp"] = fields_of(step.get("timing")).get("end_time")
+    end = first_in(fields_of(step.get("timing")), "end_time")
+    result["timestamp"] = step.get("end_time") if end is None else end
     yield f"{pointer}/observations", result
+
+
+def _image_notes(images: object) -> list[str]:
+    return ["[image]" for _image in items_of(images)]
 
 
 def _timed(step: Fields, message: Fields) -> Fields:
@@ -91,43 +134,59 @@ def _timed(step: Fields, message: Fields) -> Fields:
 
 
 SMOLAGENTS: Final = ExportFormat(
-    name="smolagents", marks=(b'"step_number"', b'"timing"'), runs=_smolagents_runs
+    name="smolagents", marks=(b'"step_number"',), runs=_smolagents_runs
 )
 
 
 def _browser_use_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the run in a history of browser-use; success is what the agent itself says."""
-    history = items_of(fields_of(document).get("history"))
-    steps = [fields_of(step) for step in history]
-    if not steps or not mostly(lambda step: "model_output" in fields_of(step), steps):
-        return ()
-    messages = [
-        message
-        for number, step in enumerate(steps)
-        for message in _browser_use_messages(step, f"/history/{number}")
+    """Return the runs in histories of browser-use; success is what the agent itself says."""
+    return [
+        ExportedRun(
+            value,
+            [
+                message
+                for number, step in enumerate(steps)
+                for message in _browser_use_messages(step, f"{steps_pointer}/{number}")
+            ],
+            pointer=pointer,
+            meta=TraceMeta(system="browser-use", answer_key=_judgements(steps)),
+        )
+        for pointer, value, steps_pointer, steps in step_lists(
+            document, _BROWSER_USE_LISTS, _is_browser_use_step
+        )
     ]
-    return [ExportedRun(document, messages, meta=TraceMeta(system="browser-use"))]
 
 
-def _browser_use_messages(step: Fields, pointer: str) -> Messages:
-    output = fields_of(step.get("model_output"))
+def _is_browser_use_step(step: object) -> bool:
+    fields = fields_of(step)
+    return "model_output" in fields and ("result" in fields or "state" in fields)
+
+
+def _judgements(steps: Sequence[object]) -> AnswerKey:
+    """Return what a model judged of the run, which the annotator is not shown."""
+    draft = AnswerKeyDraft()
+    for step in steps:
+        for result in items_of(fields_of(step).get("result")):
+            draft.add("scores", "judgement", fields_of(result).get("judgement"))
+    return draft.key()
+
+
+def _browser_use_messages(step: object, pointer: str) -> Messages:
+    if not isinstance(step, Mapping):
+        yield pointer, step
+        return
     metadata = fields_of(step.get("metadata"))
-    state = fields_of(step.get("state"))
-    if page := texts_in(state, "title", "url"):
+    if page := texts_in(fields_of(step.get("state")), "title", "url"):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
-    thoughts = (output, fields_of(output.get("current_state")))
-    texts = [
-        texts_in(holder, "thinking", "evaluation_previous_goal", "memory", "next_goal")
-        for holder in thoughts
-    ]
-    actions = [fields_of(action) for action in items_of(output.get("action"))]
+    output = step.get("model_output")
+    actions = _listed(fields_of(output).get("action"))
     if output:
         yield (
             f"{pointer}/model_output",
             {
                 "role": "assistant",
-                "content": None,
-                "reasoning_content": "\n".join(text for text in texts if text),
+                "content": None if isinstance(output, Mapping) else dump_text(output),
+                "reasoning_content": _browser_use_thoughts(fields_of(output)),
                 "tool_calls": [
                     {"id": f"{pointer[1:]}/action/{number}", **_browser_action(action)}
                     for number, action in enumerate(actions)
@@ -136,40 +195,60 @@ def _browser_use_messages(step: Fields, pointer: str) -> Messages:
                 "usage": {"input_tokens": metadata.get("input_tokens")},
             },
         )
-    for number, result in enumerate(map(fields_of, items_of(step.get("result")))):
+    for number, value in enumerate(_listed(step.get("result"))):
+        result = fields_of(value)
         error = as_text(result.get("error"))
-        content = error or first_in(result, "extracted_content", "long_term_memory")
-        message: dict[str, object] = {"role": "tool", "content": content or ""}
-        if number < len(actions):
-            message["tool_call_id"] = f"{pointer[1:]}/action/{number}"
+        message: dict[str, object] = {"role": "tool", "content": _browser_use_result(value)}
+        message["tool_call_id"] = f"{pointer[1:]}/action/{number}"
         message["is_error"] = error is not None
         message["timestamp"] = metadata.get("step_end_time")
         yield f"{pointer}/result/{number}", message
 
 
-def _browser_action(action: Fields) -> Fields:
+def _browser_use_thoughts(output: Fields) -> str:
+    """Return all texts in which the model says what it thinks, remembers and plans."""
+    holders = (output, fields_of(output.get("current_state")))
+    texts = [texts_in(holder, *holder) for holder in holders]
+    return "\n".join(text for text in texts if text)
+
+
+def _browser_use_result(result: object) -> str:
+    if not isinstance(result, Mapping):
+        return dump_text(result)
+    fields = ("extracted_content", "long_term_memory", "error")
+    files = [f"[file {name}]" for name in items_of(result.get("attachments")) if as_text(name)]
+    return joined_once((*map(result.get, fields), *files))
+
+
+def _browser_action(action: object) -> Fields:
     """Return the name and the arguments of an action such as ``{"click": {"index": 3}}``."""
-    for name, arguments in action.items():
+    for name, arguments in fields_of(action).items():
         if arguments is not None and name != "interacted_element":
             return {"name": name, "arguments": arguments}
     return {"name": "action", "arguments": action}
 
 
+def _listed(value: object) -> Sequence[object]:
+    """Return a list as it is, and any other value but null as the only one of a list."""
+    if isinstance(value, list):
+        return value
+    return () if value is None else (value,)
+
+
 BROWSER_USE: Final = ExportFormat(
-    name="browser-use", marks=(b'"model_output"', b'"history"'), runs=_browser_use_runs
+    name="browser-use", marks=(b'"model_output"', b'"result"'), runs=_browser_use_runs
 )
 
 
 def _crewai_runs(document: object) -> Sequence[ExportedRun]:
     """Return the run in the log of tasks that CrewAI writes to its ``output_log_file``."""
-    entries = [fields_of(entry) for entry in items_of(document)]
+    entries = items_of(document)
     if not mostly(_is_crewai_entry, entries):
         return ()
-    messages = [
-        message
-        for number, entry in enumerate(entries)
-        for message in _crewai_messages(entry, f"/{number}")
-    ]
+    started: set[str] = set()
+    messages: list[tuple[str, object]] = []
+    for number, entry in enumerate(entries):
+        messages.extend(_crewai_messages(entry, f"/{number}", started))
     return [ExportedRun(document, messages, meta=TraceMeta(system="CrewAI"))]
 
 
@@ -180,15 +259,62 @@ def _is_crewai_entry(entry: object) -> bool:
     )
 
 
-def _crewai_messages(entry: Fields, pointer: str) -> Messages:
+def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages:
+    """Yield the task of an entry, unless it has started before, and what came of it."""
+    if not isinstance(entry, Mapping):
+        yield pointer, entry
+        return
     time = entry.get("timestamp")
     agent = text_in(entry, "agent") or "agent"
-    if entry.get("status") == "started":
-        task = {"role": "user", "content": dump_text(entry.get("task")), "timestamp": time}
-        yield f"{pointer}/task", task
+    task = dump_text(entry.get("task"))
+    if task.strip() and (entry.get("status") == "started" or task not in started):
+        started.add(task)
+        yield f"{pointer}/task", {"role": "user", "content": task, "timestamp": time}
     if (output := entry.get("output")) not in (None, ""):
         answer = {"role": "assistant", "name": agent, "content": dump_text(output)}
         yield f"{pointer}/output", {**answer, "timestamp": time}
+    if error := dump_text(entry.get("error")):
+        failed = {"role": "tool", "name": agent, "content": error, "is_error": True}
+        yield f"{pointer}/error", {**failed, "timestamp": time}
 
 
 CREWAI: Final = ExportFormat(name="crewai", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs)
+
+
+def _crew_outputs(document: object) -> Sequence[ExportedRun]:
+    """Return the runs in saved results of crews, which list the outputs of their tasks."""
+    return [
+        ExportedRun(
+            output, list(_crew_messages(output)), pointer=pointer, meta=TraceMeta(system="CrewAI")
+        )
+        for pointer, output in objects_in(document)
+        if mostly(_is_task_output, items_of(output.get("tasks_output")))
+    ]
+
+
+def _is_task_output(task: object) -> bool:
+    fields = fields_of(task)
+    return {"description", "raw", "agent"} <= fields.keys()
+
+
+def _crew_messages(output: Fields) -> Messages:
+    """Yield each task and its output; the output of the crew where no task has it."""
+    texts: list[str] = []
+    for number, task in enumerate(items_of(output.get("tasks_output"))):
+        pointer = f"/tasks_output/{number}"
+        if not isinstance(task, Mapping):
+            yield pointer, task
+            continue
+        asked = texts_in(task, "description", "expected_output")
+        yield f"{pointer}/description", {"role": "user", "content": asked}
+        agent = text_in(task, "agent") or "agent"
+        texts.append(dump_text(task.get("raw")))
+        yield f"{pointer}/raw", {"role": "assistant", "name": agent, "content": texts[-1]}
+    raw = dump_text(output.get("raw"))
+    if raw.strip() and raw not in texts:
+        yield "/raw", {"role": "assistant", "content": raw}
+
+
+CREW_OUTPUT: Final = ExportFormat(
+    name="crewai", marks=(b'"tasks_output"', b'"raw"'), runs=_crew_outputs
+)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import AnswerKey, TraceMeta
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, objects_in
+from mast_tui.traces.readers.exports.engine import (
+    ExportedRun,
+    ExportFormat,
+    joined_once,
+    objects_in,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
-    first_in,
     items_of,
     names,
     text_in,
@@ -25,7 +29,9 @@ from mast_tui.traces.readers.run_facts import (
 )
 
 _SIMULATION: Final = frozenset({"task_id", "messages", "termination_reason"})
-_DECODED: Final = frozenset({"model_response_decoded"})
+_COUNTED: Final = frozenset({"input_token_count", "output_token_count", "latency"})
+"""The fields of a result of BFCL that has no log."""
+
 _CHECKS: Final = names("""
     db_check env_assertions action_checks nl_assertions communicate_checks reward_breakdown
 """)
@@ -57,11 +63,17 @@ def _simulations(document: object) -> Sequence[ExportedRun]:
     ]
 
 
-def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, Fields]]:
+def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, object]]:
     """Yield the messages; tokens count for the agent's model only, not for the simulated user's."""
-    for number, message in enumerate(map(fields_of, items_of(simulation.get("messages")))):
+    for number, message in enumerate(items_of(simulation.get("messages"))):
         pointer = f"/messages/{number}"
-        if message.get("role") == "tool":
+        if not isinstance(message, Mapping):
+            yield pointer, message
+        elif results := items_of(message.get("tool_messages")):
+            for place, result in enumerate(map(fields_of, results)):
+                tied = {**result, "role": "tool", "tool_call_id": result.get("id")}
+                yield f"{pointer}/tool_messages/{place}", tied
+        elif message.get("role") == "tool":
             yield pointer, {**message, "tool_call_id": message.get("id")}
         elif message.get("role") == "user":
             yield pointer, {name: value for name, value in message.items() if name != "usage"}
@@ -111,11 +123,11 @@ TAU2: Final = ExportFormat(
 
 
 def _bfcl_runs(document: object) -> Sequence[ExportedRun]:
-    """Return BFCL's conversations: each has an ``inference_log`` of turns with steps."""
+    """Return BFCL's results: most have an ``inference_log`` of turns with steps."""
     return [
         ExportedRun(
             value=entry,
-            messages=list(_bfcl_messages(items_of(entry.get("inference_log")))),
+            messages=list(_bfcl_messages(entry)),
             pointer=pointer,
             native_id=None,
             meta=TraceMeta(
@@ -125,44 +137,79 @@ def _bfcl_runs(document: object) -> Sequence[ExportedRun]:
             ),
         )
         for pointer, entry in objects_in(document)
-        if "result" in entry and isinstance(entry.get("inference_log"), list)
+        if "result" in entry
+        and (isinstance(entry.get("inference_log"), list) or entry.keys() >= _COUNTED)
     ]
 
 
-def _bfcl_messages(log: Sequence[object]) -> Iterator[tuple[str, Fields]]:
+def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
+    """Yield the messages of the log, and the bare result where the log has no answer."""
+    answered = False
+    for pointer, message in _bfcl_log(items_of(entry.get("inference_log"))):
+        answered = answered or fields_of(message).get("role") == "assistant"
+        yield pointer, message
+    if not answered:
+        yield from _bfcl_result(entry.get("result"), "/result")
+    if text := text_in(entry, "traceback"):
+        yield "/traceback", {"role": "system", "name": "traceback", "content": text}
+
+
+def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
     """Yield the messages of all turns and steps; the state between turns is a system message."""
     for number, turn in enumerate(log):
         pointer = f"/inference_log/{number}"
-        for entry_pointer, entry in enumerate(map(fields_of, items_of(turn))):
-            yield f"{pointer}/{entry_pointer}", _harness_entry(entry)
-        for name, entries in fields_of(turn).items():
-            if isinstance(entries, list):
-                yield from _bfcl_step([fields_of(entry) for entry in entries], f"{pointer}/{name}")
+        if isinstance(turn, list):
+            yield from _bfcl_step(turn, pointer)
+        elif fields_of(turn).get("role") == "inference_input":
+            content = fields_of(turn).get("content")
+            asked = items_of(fields_of(content).get("message"))
+            for position, message in enumerate(asked):
+                yield f"{pointer}/content/message/{position}", message
+        elif isinstance(turn, Mapping) and "role" not in turn:
+            for name, entries in turn.items():
+                yield from _bfcl_step(items_of(entries), f"{pointer}/{name}")
+        else:
+            yield from _bfcl_step([turn], pointer)
 
 
-def _bfcl_step(entries: Sequence[Fields], pointer: str) -> Iterator[tuple[str, Fields]]:
+def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, object]]:
     """Yield the messages of a step; the decoded calls belong to the model's answer before them."""
     decoded: Sequence[object] = ()
     for entry in entries:
-        decoded = items_of(entry.get("model_response_decoded")) or decoded
+        decoded = items_of(fields_of(entry).get("model_response_decoded")) or decoded
     for number, entry in enumerate(entries):
         entry_pointer = f"{pointer}/{number}"
-        role = entry.get("role")
+        fields = fields_of(entry)
+        role = fields.get("role")
         if role == "assistant":
-            yield entry_pointer, _bfcl_answer(entry, decoded)
+            yield entry_pointer, _bfcl_answer(fields, decoded)
             decoded = ()
-        elif role in ("user", "system", "tool"):
+        elif role in ("user", "system", "tool") or not fields:
             yield entry_pointer, entry
-        elif role == "handler_log" and ("error" in entry or not entry.keys() & _DECODED):
-            yield entry_pointer, _harness_entry(entry)
+        elif role != "inference_input" and not _is_success(fields):
+            yield entry_pointer, _harness_entry(fields)
+
+
+def _bfcl_result(result: object, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the answers in a result: a text, a list of calls, or a list of such answers."""
+    listed = [result] if isinstance(result, Mapping) else items_of(result)
+    if not all(isinstance(item, Mapping) for item in listed):
+        for number, item in enumerate(listed):
+            yield from _bfcl_result(item, f"{pointer}/{number}")
+    elif result not in (None, "", []):
+        yield pointer, _bfcl_answer({"content": listed or result}, ())
+
+
+def _is_success(entry: Fields) -> bool:
+    """Tell the entry that only repeats the calls of a model's answer."""
+    return bool(items_of(entry.get("model_response_decoded"))) and "error" not in entry
 
 
 def _bfcl_answer(entry: Fields, decoded: Sequence[object]) -> Fields:
     """Return an answer as a message with calls; a text that only spells the calls is left out."""
     content = entry.get("content")
     calls = [_bfcl_call(call) for call in decoded or items_of(content)]
-    spells_calls = isinstance(content, str) and content.lstrip().startswith(("[", "<tool_call>"))
-    text = content if isinstance(content, str) and not (calls and spells_calls) else None
+    text = content if isinstance(content, str) and not (calls and _spells_calls(content)) else None
     return {
         "role": "assistant",
         "content": text,
@@ -171,21 +218,29 @@ def _bfcl_answer(entry: Fields, decoded: Sequence[object]) -> Fields:
     }
 
 
+def _spells_calls(text: str) -> bool:
+    words = text.strip()
+    return any(
+        words.startswith(first) and words.endswith(last)
+        for first, last in (("[", "]"), ("<tool_call>", "</tool_call>"))
+    )
+
+
 def _bfcl_call(call: object) -> Fields:
     """Return a call from ``{name: arguments}`` or from a text such as ``cd(folder='a')``."""
     if isinstance(call, str):
         name, bracket, arguments = call.partition("(")
-        return {"name": name, "arguments": arguments.rstrip(")") if bracket else ""}
+        return {"name": name, "arguments": arguments.removesuffix(")") if bracket else ""}
     for tool, value in fields_of(call).items():
         return {"name": tool, "arguments": value}
-    return {}
+    return {"arguments": call}
 
 
 def _harness_entry(entry: Fields) -> Fields:
     """Return an entry of the harness, such as the state of a file system, as a system message."""
     name = text_in(entry, "class_name", "role") or "harness"
-    content = first_in(entry, "error", "content")
-    return {"role": "system", "name": name, "content": dump_text(content)}
+    texts = (dump_text(entry.get("content")), dump_text(entry.get("error")))
+    return {"role": "system", "name": name, "content": joined_once(texts)}
 
 
-BFCL: Final = ExportFormat(name="bfcl", marks=(b'"inference_log"', b'"result"'), runs=_bfcl_runs)
+BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)

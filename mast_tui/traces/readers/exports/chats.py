@@ -8,7 +8,12 @@ from typing import Final
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import TraceMeta
-from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, objects_in
+from mast_tui.traces.readers.exports.engine import (
+    ExportedRun,
+    ExportFormat,
+    objects_in,
+    step_lists,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -16,14 +21,23 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
     kind_of,
-    mostly,
     text_in,
+    texts_in,
 )
 from mast_tui.traces.times import unix_seconds
 
 _THREAD_MESSAGE: Final = "thread.message"
+_RUN: Final = "thread.run"
 _RUN_STEP: Final = "thread.run.step"
 _DEEPEST: Final = 3
+_KERNEL_LISTS: Final = (
+    "messages",
+    "Messages",
+    "chat_history.messages",
+    "chatHistory.messages",
+    "ChatHistory",
+    "chat_history",
+)
 
 
 def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
@@ -72,16 +86,16 @@ def _is_chatgpt_node(node: object) -> bool:
 
 def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
     nodes = {name: fields_of(node) for name, node in fields_of(conversation["mapping"]).items()}
-    parents = {name: as_text(node.get("parent")) for name, node in nodes.items()}
     current = as_text(conversation.get("current_node"))
     leaf = current if current in nodes else next(reversed(nodes), "")
-    branch = branch_to(leaf or "", parents)
+    branch = branch_to(leaf or "", _chatgpt_parents(nodes))
     spoken = {name for name, node in nodes.items() if _chatgpt_message(node) is not None}
     messages = [
         (f"/mapping/{name}", message)
         for name in branch
         if (message := _chatgpt_message(nodes[name])) is not None
     ]
+    _tie_chatgpt_results(messages)
     return ExportedRun(
         value=conversation,
         messages=messages,
@@ -92,43 +106,91 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
     )
 
 
-def _chatgpt_message(node: Fields) -> Fields | None:
+def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
+    """Return the parent of each node, which the node names or which lists it as its child."""
+    parents = {name: as_text(node.get("parent")) for name, node in nodes.items()}
+    for name, node in nodes.items():
+        for child in map(as_text, items_of(node.get("children"))):
+            if child is not None and child in parents and parents[child] is None:
+                parents[child] = name
+    return parents
+
+
+def _tie_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
+    """Give calls an id, and results the id of their call.
+
+    A result names the tool, as ``web.run``, where its call has another name, as ``web``; a call may
+    have several results. A call of a former turn is answered no longer.
+    """
+    calls: dict[str, str] = {}
+    last: str | None = None
+    for pointer, message in messages:
+        if message["role"] == "user":
+            calls.clear()
+            last = None
+        for call in items_of(message.get("tool_calls")):
+            last = pointer
+            calls[_family(fields_of(call).get("name"))] = pointer
+            message["tool_calls"] = [{**fields_of(call), "id": pointer}]
+        if message["role"] == "tool":
+            message["tool_call_id"] = calls.get(_family(message.get("name")), last)
+
+
+def _family(tool: object) -> str:
+    """Return the part of a tool's name before its first dot."""
+    return (as_text(tool) or "").partition(".")[0]
+
+
+def _chatgpt_message(node: Fields) -> dict[str, object] | None:
     """Return the message of a node in chat form; None for an empty one."""
     message = fields_of(node.get("message"))
     author = fields_of(message.get("author"))
-    content = fields_of(message.get("content"))
-    role = text_in(author, "role") or "assistant"
+    content = message.get("content")
+    kind = fields_of(content).get("content_type")
+    metadata = fields_of(message.get("metadata"))
+    is_context = kind in ("user_editable_context", "model_editable_context")
+    role = "system" if is_context else text_in(author, "role") or "assistant"
     chat: dict[str, object] = {
         "role": role,
         "timestamp": message.get("create_time"),
-        "model": fields_of(message.get("metadata")).get("model_slug"),
+        "model": metadata.get("model_slug"),
     }
-    text = _chatgpt_text(content)
+    files = map(_file_note, items_of(metadata.get("attachments")))
+    text = "\n".join(line for line in (_chatgpt_text(content), *files) if line)
     recipient = text_in(message, "recipient") or "all"
     if not text:
         return None
-    if content.get("content_type") in ("thoughts", "reasoning_recap"):
+    if kind in ("thoughts", "reasoning_recap"):
         return {**chat, "content": None, "reasoning_content": text}
     if role == "assistant" and recipient != "all":
         call = {"name": recipient, "arguments": text}
         return {**chat, "content": None, "tool_calls": [call]}
     if role == "tool":
-        return {**chat, "name": text_in(author, "name"), "content": text}
+        result = {**chat, "name": text_in(author, "name"), "content": text}
+        return {**result, "is_error": True} if kind == "system_error" else result
     return {**chat, "content": text}
 
 
-def _chatgpt_text(content: Fields) -> str:
-    parts: list[str] = []
-    for part in items_of(first_in(content, "parts", "thoughts")):
-        if isinstance(part, str):
-            parts.append(part)
-        elif kind := text_in(fields_of(part), "content_type"):
-            name = kind.removesuffix("_asset_pointer")
-            parts.append(text_in(fields_of(part), "text") or f"[{name}]")
-        else:
-            parts.append(text_in(fields_of(part), "content", "summary") or "")
-    parts.append(text_in(content, "text", "result", "content") or "")
-    return "\n".join(part for part in parts if part.strip())
+def _chatgpt_text(content: object) -> str:
+    """Return the text of a content; one of an unknown type is all of its texts."""
+    if not isinstance(content, Mapping):
+        return as_text(content) or ""
+    parts = [
+        _chatgpt_part(part)
+        for field in ("parts", "thoughts")
+        for part in items_of(content.get(field))
+    ]
+    parts.append(text_in(content, "text", "result", "content", "parts") or "")
+    text = "\n".join(part for part in parts if part.strip())
+    others = (field for field in content if field not in ("content_type", "language"))
+    return text or texts_in(content, *others)
+
+
+def _chatgpt_part(part: object) -> str:
+    fields = fields_of(part)
+    if kind := text_in(fields, "content_type"):
+        return text_in(fields, "text") or f"[{kind.removesuffix('_asset_pointer')}]"
+    return texts_in(fields, "summary", "content") or dump_text(part)
 
 
 CHATGPT: Final = ExportFormat(
@@ -146,8 +208,9 @@ def _claude_ai_runs(document: object) -> Sequence[ExportedRun]:
 
 
 def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
-    listed = [fields_of(message) for message in items_of(conversation.get("chat_messages"))]
-    ids = [text_in(message, "uuid") or str(number) for number, message in enumerate(listed)]
+    values = items_of(conversation.get("chat_messages"))
+    listed = [fields_of(message) for message in values]
+    ids = [text_in(message, "uuid") or f"#{number}" for number, message in enumerate(listed)]
     known_ids = set(ids)
     parents: dict[str, str | None] = {}
     for number, (name, message) in enumerate(zip(ids, listed, strict=True)):
@@ -160,7 +223,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
     branch = set(branch_to(leaf or "", parents))
     messages = [
         (f"/chat_messages/{number}", _claude_ai_message(message))
-        for number, message in enumerate(listed)
+        for number, message in enumerate(values)
         if ids[number] in branch
     ]
     return ExportedRun(
@@ -173,18 +236,36 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
     )
 
 
-def _claude_ai_message(message: Fields) -> Fields:
-    blocks = list(items_of(message.get("content")))
-    if not blocks and (text := text_in(message, "text")):
+def _claude_ai_message(message: object) -> object:
+    """Return a message in chat form, with its files; a value that is no object as it is."""
+    if not isinstance(message, Mapping):
+        return message
+    content = message.get("content")
+    blocks: list[object] = [content] if isinstance(content, str) else list(items_of(content))
+    text = text_in(message, "text")
+    if text and not any(dump_text(_block_text(block)).strip() for block in blocks):
         blocks = [{"type": "text", "text": text}]
-    for attachment in map(fields_of, items_of(message.get("attachments"))):
-        name = text_in(attachment, "file_name") or "attachment"
-        text = text_in(attachment, "extracted_content")
-        blocks.append(
-            {"type": "text", "text": f"[file {name}]\n{text}" if text else f"[file {name}]"}
-        )
-    role = "user" if message.get("sender") == "human" else "assistant"
+    for attachment in items_of(message.get("attachments")):
+        note = _file_note(attachment) or "[file attachment]"
+        content_of_file = text_in(fields_of(attachment), "extracted_content")
+        lines = [note, content_of_file] if content_of_file else [note]
+        blocks.append({"type": "text", "text": "\n".join(lines)})
+    files = first_in(message, "files", "files_v2")
+    notes = filter(None, map(_file_note, items_of(files)))
+    blocks.extend({"type": "text", "text": note} for note in notes)
+    role = "user" if text_in(message, "sender", "role") in ("human", "user") else "assistant"
     return {"role": role, "content": blocks, "timestamp": message.get("created_at")}
+
+
+def _block_text(block: object) -> object:
+    """Return what a block of text says; a block of another type is not empty."""
+    return fields_of(block).get("text") if kind_of(block) == "text" else block
+
+
+def _file_note(file: object) -> str:
+    """Return ``[file log.txt]`` for an attached file; empty where it has no name."""
+    name = text_in(fields_of(file), "file_name", "name")
+    return f"[file {name}]" if name else ""
 
 
 CLAUDE_AI: Final = ExportFormat(
@@ -193,124 +274,200 @@ CLAUDE_AI: Final = ExportFormat(
 
 
 def _semantic_kernel_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the run in a chat history of Semantic Kernel, in .NET's or Python's spelling."""
-    fields = fields_of(document)
-    listed = document if isinstance(document, list) else first_in(fields, "messages", "Messages")
-    messages = items_of(listed)
-    if not mostly(lambda message: _items_in(fields_of(message)) is not None, messages):
-        return ()
-    prefix = "" if isinstance(document, list) else "/messages"
+    """Return the runs in chat histories of Semantic Kernel, in .NET's or Python's spelling."""
     return [
         ExportedRun(
-            value=document,
+            value=value,
             messages=[
-                (f"{prefix}/{number}", _semantic_kernel_message(fields_of(message)))
+                (f"{messages_pointer}/{number}", _semantic_kernel_message(message))
                 for number, message in enumerate(messages)
             ],
+            pointer=pointer,
             meta=TraceMeta(system="Semantic Kernel"),
+        )
+        for pointer, value, messages_pointer, messages in step_lists(
+            document, _KERNEL_LISTS, _is_semantic_kernel_message
         )
     ]
 
 
-def _items_in(message: Fields) -> Sequence[object] | None:
-    """Return the items of a message where they are typed as Semantic Kernel types them."""
-    items = first_in(message, "Items", "items")
-    if not isinstance(items, list):
-        return None
-    typed = all("$type" in fields_of(item) or "content_type" in fields_of(item) for item in items)
-    return items if typed else None
+def _is_semantic_kernel_message(message: object) -> bool:
+    """Tell a message by its typed items, or by a role that is an object with a label."""
+    fields = fields_of(message)
+    role = first_in(fields, "Role", "role")
+    if "label" in _spelt_alike(role) and ("Content" in fields or "content" in fields):
+        return True
+    items = items_of(first_in(fields, "Items", "items"))
+    return (
+        role is not None
+        and bool(items)
+        and all("$type" in fields_of(item) or "content_type" in fields_of(item) for item in items)
+    )
 
 
-def _semantic_kernel_message(message: Fields) -> Fields:
-    role = first_in(message, "Role", "role")
-    label = text_in(fields_of(role), "Label", "label") or as_text(role) or "assistant"
-    items = _items_in(message) or ()
+def _spelt_alike(value: object) -> Fields:
+    """Return an object with its fields in small letters: ``PluginName`` as ``pluginname``."""
     return {
-        "role": "user" if label.lower() == "user" else label.lower(),
-        "name": first_in(message, "AuthorName", "name"),
-        "content": list(_blocks(items)),
-        "model": first_in(message, "ModelId", "ai_model_id"),
+        name.lower().replace("_", "").removeprefix("$"): field
+        for name, field in fields_of(value).items()
     }
 
 
-def _blocks(items: Sequence[object]) -> Iterator[Fields]:
+def _semantic_kernel_message(message: object) -> object:
+    """Return a message in chat form; a value that is no object as it is."""
+    if not isinstance(message, Mapping):
+        return message
+    fields = _spelt_alike(message)
+    role = fields.get("role")
+    label = text_in(_spelt_alike(role), "label") or as_text(role) or "assistant"
+    blocks = list(_blocks(items_of(fields.get("items"))))
+    metadata = _spelt_alike(fields.get("metadata"))
+    usage = _spelt_alike(metadata.get("usage"))
+    return {
+        "role": label.lower(),
+        "name": first_in(fields, "authorname", "name"),
+        "content": blocks or fields.get("content"),
+        "model": first_in(fields, "modelid", "aimodelid"),
+        "timestamp": first_in(metadata, "createdat", "created"),
+        "usage": {
+            "input_tokens": first_in(usage, "inputtokencount", "prompttokens", "inputtokens"),
+            "output_tokens": first_in(
+                usage, "outputtokencount", "completiontokens", "outputtokens"
+            ),
+        },
+    }
+
+
+def _blocks(items: Sequence[object]) -> Iterator[object]:
     """Yield the items of a message as content blocks."""
-    for item in map(fields_of, items):
-        kind = text_in(item, "$type", "content_type") or ""
-        name = ".".join(
-            text
-            for text in (
-                text_in(item, "PluginName", "plugin_name"),
-                text_in(item, "FunctionName", "function_name"),
-            )
-            if text
-        ) or text_in(item, "name")
-        if kind in ("FunctionCallContent", "function_call"):
-            arguments = first_in(item, "Arguments", "arguments")
-            call_id = identifier_in(item, "Id", "id")
-            yield {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-        elif kind in ("FunctionResultContent", "function_result"):
-            result = first_in(item, "Result", "result")
-            call_id = identifier_in(item, "CallId", "call_id", "id")
-            yield {
-                "type": "tool_result",
-                "tool_use_id": call_id,
-                "name": name,
-                "content": dump_text(result),
-            }
-        elif (text := first_in(item, "Text", "text")) is not None:
-            yield {"type": "text", "text": dump_text(text)}
-        else:
-            yield {"type": kind_of(item) or kind, **item}
+    for item in items:
+        fields = _spelt_alike(item)
+        kind = text_in(fields, "type", "contenttype") or ""
+        names = (text_in(fields, "pluginname"), text_in(fields, "functionname"))
+        name = ".".join(text for text in names if text) or text_in(fields, "name")
+        match kind.lower().replace("_", "").removeprefix("streaming").removesuffix("content"):
+            case "functioncall":
+                call_id = identifier_in(fields, "id")
+                arguments = fields.get("arguments")
+                yield {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+            case "functionresult":
+                yield {
+                    "type": "tool_result",
+                    "tool_use_id": identifier_in(fields, "callid", "id"),
+                    "name": name,
+                    "content": dump_text(fields.get("result")),
+                }
+            case "reasoning":
+                yield {"type": "thinking", "thinking": dump_text(fields.get("text"))}
+            case "image" | "audio" as medium:
+                yield {"type": medium}
+            case "binary" | "file" | "filereference":
+                yield {"type": "file", "name": first_in(fields, "name", "fileid", "uri")}
+            case "annotation" | "text":
+                texts = (dump_text(fields.get("text")), text_in(fields, "quote", "title"))
+                yield {"type": "text", "text": "\n".join(text for text in texts if text)}
+            case _ if (text := fields.get("text")) is not None:
+                yield {"type": "text", "text": dump_text(text)}
+            case _:
+                yield {"type": kind, **fields_of(item)} if fields else item
 
 
 SEMANTIC_KERNEL: Final = ExportFormat(
-    name="semantic-kernel", marks=(b'tems"',), runs=_semantic_kernel_runs
+    name="semantic-kernel", marks=(b'ole"', b"ontent"), runs=_semantic_kernel_runs
 )
 
 
 def _assistants_runs(document: object) -> Sequence[ExportedRun]:
-    """Return the thread in lists of messages and run steps, as OpenAI's Assistants API has them.
+    """Return the threads in lists of messages, runs and steps, as OpenAI's Assistants API has them.
 
     The API lists the newest first, so that all are put in the order of their times.
     """
-    objects = list(_assistants_objects(document, "", 0))
-    if not objects:
+    threads: dict[str | None, list[tuple[str, Fields]]] = {}
+    for pointer, item in _assistants_objects(document, "", 0):
+        thread = text_in(item, "thread_id") or next(iter(threads), None)
+        threads.setdefault(thread, []).append((pointer, item))
+    if not any(
+        item.get("object") != _RUN for items in threads.values() for _pointer, item in items
+    ):
         return ()
-    objects.sort(key=lambda item: unix_seconds(item[1].get("created_at")) or 0.0)
-    messages = [message for pointer, item in objects for message in _assistants(pointer, item)]
-    thread = next((text_in(item, "thread_id") for _pointer, item in objects), None)
-    return [ExportedRun(document, messages, native_id=thread)]
+    return [_assistants_run(thread, items) for thread, items in threads.items()]
+
+
+def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
+    timed = [entry for pointer, item in items for entry in _assistants(pointer, item)]
+    timed.sort(key=lambda entry: entry[:2])
+    messages: list[tuple[str, Fields]] = []
+    instructions: object = None
+    for _time, _rank, pointer, message in timed:
+        if message["role"] == "system" and "name" not in message:
+            if message["content"] == instructions:
+                continue
+            instructions = message["content"]
+        messages.append((pointer, message))
+    model = next((name for _pointer, item in items if (name := text_in(item, "model"))), None)
+    return ExportedRun(
+        [item for _pointer, item in items],
+        messages,
+        native_id=thread,
+        meta=TraceMeta(model=model),
+    )
 
 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages and run steps in a value, at most three levels down."""
+    """Yield the messages, runs and steps in a value, at most three levels down.
+
+    Those of a list are yielded oldest first, so that their order counts where times are equal.
+    """
     fields = fields_of(value)
-    if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP):
+    if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP, _RUN):
         yield pointer, fields
     elif depth < _DEEPEST:
-        members = {str(number): item for number, item in enumerate(items_of(value))}
-        for name, item in (members or fields).items():
+        members = [(str(number), item) for number, item in enumerate(items_of(value))]
+        if len(members) > 1 and _created(members[0][1]) > _created(members[-1][1]):
+            members.reverse()
+        for name, item in members or fields.items():
             yield from _assistants_objects(item, f"{pointer}/{name}", depth + 1)
 
 
-def _assistants(pointer: str, item: Fields) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages of a thread's message, or of the calls of a run step."""
-    time = item.get("created_at")
+def _created(item: object) -> float:
+    return unix_seconds(fields_of(item).get("created_at")) or 0.0
+
+
+def _assistants(pointer: str, item: Fields) -> Iterator[tuple[float, int, str, dict[str, object]]]:
+    """Yield the messages of an object with their times; those of one second have ranks."""
+    created = item.get("created_at")
+    time = _created(item)
     if item.get("object") == _THREAD_MESSAGE:
-        yield pointer, item
+        role = text_in(item, "role") or "assistant"
+        yield time, 0 if role == "user" else 3, pointer, {**item, "role": role}
         return
-    calls = items_of(fields_of(item.get("step_details")).get("tool_calls"))
-    for number, call in enumerate(map(fields_of, calls)):
+    if text := text_in(item, "instructions"):
+        prompt = {"role": "system", "content": text, "timestamp": created}
+        yield time, 1, f"{pointer}/instructions", prompt
+    for call_pointer, message in _assistants_calls(pointer, item):
+        yield time, 2, call_pointer, message
+    if error := fields_of(item.get("last_error")):
+        failed = unix_seconds(item.get("failed_at")) or time
+        text = text_in(error, "message", "code")
+        message = {"role": "system", "name": "error", "content": text, "timestamp": failed or None}
+        yield failed, 4, f"{pointer}/last_error", message
+
+
+def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the calls of a run step and their outputs; the first call has the step's tokens."""
+    for number, call in enumerate(items_of(fields_of(item.get("step_details")).get("tool_calls"))):
         call_pointer = f"{pointer}/step_details/tool_calls/{number}"
         name = kind_of(call)
-        details = fields_of(call.get(name))
+        call_id = fields_of(call).get("id")
+        details = fields_of(fields_of(call).get(name))
         asked = {
-            "id": call.get("id"),
+            "id": call_id,
             "name": text_in(details, "name") or name,
-            "arguments": first_in(details, "arguments", "input"),
+            "arguments": first_in(details, "arguments", "input") if details else call,
         }
-        yield call_pointer, {"role": "assistant", "tool_calls": [asked], "timestamp": time}
+        message: dict[str, object] = {"role": "assistant", "tool_calls": [asked]}
+        usage = None if number else item.get("usage")
+        yield call_pointer, {**message, "timestamp": item.get("created_at"), "usage": usage}
         output = first_in(details, "output", "outputs", "results")
         if isinstance(output, list):
             output = "\n".join(
@@ -321,14 +478,11 @@ def _assistants(pointer: str, item: Fields) -> Iterator[tuple[str, Fields]]:
                 f"{call_pointer}/output",
                 {
                     "role": "tool",
-                    "tool_call_id": call.get("id"),
+                    "tool_call_id": call_id,
                     "content": output,
                     "timestamp": item.get("completed_at"),
                 },
             )
-    if error := fields_of(item.get("last_error")):
-        text = text_in(error, "message", "code")
-        yield f"{pointer}/last_error", {"role": "system", "name": "error", "content": text}
 
 
 OPENAI_ASSISTANTS: Final = ExportFormat(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.traces.index.document import StepList
-from mast_tui.traces.io.json_values import canonical_bytes
+from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.run_facts import task_of
 
 NO_FACTS: Final = TraceMeta()
@@ -24,7 +24,8 @@ class ExportedRun:
 
     Attributes:
         value: The JSON value of the run, by which it is known again.
-        messages: Messages that ``chat.turns`` understands, each under its pointer in ``value``.
+        messages: Messages that ``chat.turns`` understands, each under its pointer in ``value``. A
+            value that is no object becomes a log with a problem.
         pointer: Where ``value`` is in the document.
         native_id: The id that the run has itself.
         meta: The facts beside the messages. Without a task it is the first message of a user.
@@ -32,7 +33,7 @@ class ExportedRun:
     """
 
     value: object
-    messages: Sequence[tuple[str, Fields]]
+    messages: Sequence[tuple[str, object]]
     pointer: str = ""
     native_id: str | None = None
     meta: TraceMeta = NO_FACTS
@@ -78,10 +79,12 @@ class ExportReader:
         """Return a trace for each run."""
         problems: list[Problem] = []
         runs = self._format.runs(_document(source, problems))
-        traces = [
-            self._trace(source, run, number if len(runs) > 1 else None)
-            for number, run in enumerate(runs)
-        ]
+        traces: list[Trace] = []
+        for number, run in enumerate(runs):
+            if run.messages:
+                traces.append(self._trace(source, run, number if len(runs) > 1 else None))
+            else:
+                problems.append(Problem(run.pointer or "/", "no messages, left out"))
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
@@ -107,12 +110,57 @@ class ExportReader:
 
 
 def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document under their pointers: the document, or those it lists."""
-    if isinstance(document, list):
-        for number, value in enumerate(document):
-            yield f"/{number}", fields_of(value)
+    """Yield the objects of a document under their pointers: the document, or those it lists.
+
+    Some programs put ``conversations`` around the list.
+    """
+    wrapped = fields_of(document).get("conversations")
+    listed = wrapped if isinstance(wrapped, list) else document
+    prefix = "/conversations" if listed is wrapped else ""
+    if isinstance(listed, list):
+        for number, value in enumerate(listed):
+            yield f"{prefix}/{number}", fields_of(value)
     else:
         yield "", fields_of(document)
+
+
+def step_lists(
+    document: object, lists: Sequence[str], is_step: Callable[[object], bool]
+) -> Iterator[tuple[str, object, str, Sequence[object]]]:
+    """Yield the lists of steps in a document: its own, or one for each run that it lists.
+
+    Args:
+        document: A list of steps, an object that holds one, or a list of such values.
+        lists: The dotted paths in an object to the list.
+        is_step: Tells whether a value is a step; a list counts if one of its values is.
+
+    Yields:
+        The pointer of a run, the run, the pointer in it to the list, and the list.
+    """
+    runs = [("", document)]
+    if isinstance(document, list) and not any(map(is_step, document)):
+        runs = [(f"/{number}", run) for number, run in enumerate(document)]
+    for pointer, run in runs:
+        holders: list[tuple[str, object]] = [("", run)]
+        if not isinstance(run, list):
+            for path in lists:
+                *outer, last = path.split(".")
+                listed = fields_at(run, *outer).get(last)
+                holders.append((f"/{path.replace('.', '/')}", listed))
+        for list_pointer, value in holders:
+            if isinstance(value, list) and any(map(is_step, value)):
+                yield pointer, run, list_pointer, value
+                break
+
+
+def joined_once(texts: Iterable[object]) -> str:
+    """Return the texts among some values on lines of their own, without what another one holds."""
+    lines: list[str] = []
+    for value in texts:
+        text = as_text(value)
+        if text and not any(text in line for line in lines):
+            lines.append(text)
+    return "\n".join(lines)
 
 
 def _document(source: Source, problems: list[Problem]) -> object:
