@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import ChainMap, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
-from mast_tui.traces.index.document import More, Step, StepList
+from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
     as_text,
-    canonical_bytes,
     content_text,
     dump_text,
     identifier,
@@ -29,7 +29,6 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
-    Tokens,
     Trace,
     TraceMeta,
 )
@@ -50,21 +49,30 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     names,
     one_line,
+    text_in,
 )
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
-AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
-TOOL_SOURCES: Final = frozenset({"tool", "environment", "observation"})
-SOURCES: Final = AGENT_SOURCES | TOOL_SOURCES | {"system", "user"}
-"""Who a step may come from."""
+_AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
+_TOOL_SOURCES: Final = frozenset({"tool", "environment", "observation"})
+_ROLES: Final[Mapping[str, Role]] = {"system": Role.SYSTEM, "user": Role.USER}
+_SOURCES: Final = _AGENT_SOURCES | _TOOL_SOURCES | _ROLES.keys()
 
 _CALL_IDS: Final = ("tool_call_id", "source_call_id", "call_id")
-_ANY_IDS: Final = (*_CALL_IDS, "id")
+_MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
+_CONTINUED_PART: Final = "-cont-"
+"""A part of the session ids that Terminus gives to the later files of a session."""
 
-_CAMEL_CASE: Final[Mapping[str, str]] = {
-    "".join(("_" + char.lower()) if char.isupper() else char for char in name): name
+_MAX_DEPTH: Final = 16
+"""The number of levels of sub-agents that are followed."""
+
+_STEPS_WITH_MODEL: Final = 20
+"""The number of steps in which the name of the model is looked for."""
+
+_STANDARD_NAMES: Final[Mapping[str, str]] = {
+    name: "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
     for name in names("""
         callId completionTokens continuedTrajectoryRef exitCode functionName inputTokens
         isCopiedContext isError llmCallCount modelName outputTokens promptTokens
@@ -72,545 +80,532 @@ _CAMEL_CASE: Final[Mapping[str, str]] = {
         subagentTrajectoryRef toolCallId toolCalls trajectoryId trajectoryPath
     """)
 }
+"""The standard's name of each field that some writers spell in camel case."""
 
-# Most records have none of these fields: that is seen at once, not name by name.
-_HAVE_ID: Final = frozenset({*_ANY_IDS, *(_CAMEL_CASE[name] for name in _CALL_IDS)})
-_HAVE_STATUS: Final = frozenset({"is_error", "isError", "exit_code", "exitCode"})
+_CAMEL_CASE: Final = frozenset(_STANDARD_NAMES)
 
 
-def field(record: Fields, name: str) -> object:
-    """The field under its name or its name in camel case; None where there is neither."""
-    value = record.get(name)
-    if value is None and (other := _CAMEL_CASE.get(name)) is not None:
-        return record.get(other)
-    return value
+def standard_fields(value: object) -> Fields:
+    """Return a JSON object with the names of the standard; any other value has no fields."""
+    fields = fields_of(value)
+    if _CAMEL_CASE.isdisjoint(fields):
+        return fields
+    renamed = dict(fields)
+    for camel_case, name in _STANDARD_NAMES.items():
+        if camel_case in fields and fields.get(name) is None:
+            renamed[name] = fields[camel_case]
+    return renamed
 
 
 def is_trajectory(value: object) -> bool:
-    """Whether a JSON value is an ATIF trajectory, by its version or by its steps."""
-    if not isinstance(value, dict) or not isinstance(steps := value.get("steps"), list):
+    """Recognise a trajectory by its version, or by its agent and its steps."""
+    trajectory = standard_fields(value)
+    steps = trajectory.get("steps")
+    if not isinstance(steps, list):
         return False
-    return follows_the_standard(value) or (
-        isinstance(value.get("agent"), dict | str) and mostly(_is_step, steps)
-    )
+    has_agent = isinstance(trajectory.get("agent"), dict | str)
+    return _declares_atif(trajectory) or (has_agent and mostly(_is_step, steps))
 
 
-def _is_step(step: object) -> bool:
-    return (
-        isinstance(step, dict) and field(step, "step_id") is not None and source_of(step) in SOURCES
-    )
+def _is_step(value: object) -> bool:
+    step = standard_fields(value)
+    return step.get("step_id") is not None and _source_of(step) in _SOURCES
 
 
-def follows_the_standard(record: Fields) -> bool:
-    """Whether a trajectory says that it is ATIF, of whatever version."""
-    return "ATIF" in (as_text(field(record, "schema_version")) or "").upper()
+def _declares_atif(trajectory: Fields) -> bool:
+    return "ATIF" in (as_text(trajectory.get("schema_version")) or "").upper()
 
 
-def steps_of(record: Fields) -> Sequence[object]:
-    """The steps of a trajectory."""
-    return items_of(record.get("steps"))
+def _source_of(step: Fields) -> str:
+    """Return the source of a step; empty where the step names none."""
+    source = step.get("source")
+    if isinstance(source, str) and source in _SOURCES:
+        return source
+    return preview(text_in(step, "source", "role") or "")[0].lower()
 
 
-def source_of(step: Fields) -> str:
-    """Who a step comes from; empty where that is not told."""
-    told = step.get("source")
-    if type(told) is str and told in SOURCES:
-        return told
-    source = as_text(told) or as_text(step.get("role")) or ""
-    return preview(source)[0].lower()
+def _ids_of(trajectory: Fields) -> list[str]:
+    """Return the ids of a trajectory: its own before that of its session."""
+    ids = (identifier(trajectory.get(name)) for name in ("trajectory_id", "session_id"))
+    return [trajectory_id for trajectory_id in ids if trajectory_id]
 
 
-def calls_of(step: Fields) -> Sequence[object]:
-    """The tool calls of a step."""
-    calls = field(step, "tool_calls")
-    return (calls,) if isinstance(calls, dict) else items_of(calls)
-
-
-def results_of(step: Fields) -> list[tuple[str, object]]:
-    """The results of a step, each under its JSON pointer within the step."""
-    observation = step.get("observation")
-    if isinstance(observation, dict):
-        results = observation.get("results")
-        if isinstance(results, list):
-            return [(f"/observation/results/{n}", one) for n, one in enumerate(results)]
-        return [("/observation", observation)] if observation else []
-    if isinstance(observation, list):
-        return [(f"/observation/{number}", one) for number, one in enumerate(observation)]
-    return [("/observation", observation)] if observation not in (None, "") else []
-
-
-def call_id_of(value: object) -> str | None:
-    """The id of a tool call, or that of the call which a result names."""
-    if not isinstance(value, dict) or _HAVE_ID.isdisjoint(value):
-        return None
-    for name in _CALL_IDS if "content" in value or "source" in value else _ANY_IDS:
-        told = field(value, name)
-        if told is not None and (found := identifier(told)):
-            return found
+def _call_id_of(record: Fields) -> str | None:
+    """Return the id of a tool call, or the id of the call that a result or step names."""
+    has_own_id = "content" in record or "source" in record
+    for name in _CALL_IDS if has_own_id else (*_CALL_IDS, "id"):
+        if (call_id := identifier(record.get(name))) is not None:
+            return call_id
     return None
 
 
-def ids_of(record: Fields) -> list[str]:
-    """The ids that a trajectory goes by: its own before that of its session."""
-    found = (identifier(field(record, name)) for name in ("trajectory_id", "session_id"))
-    return [one for one in found if one]
+def _extra(record: Fields, name: str) -> str | None:
+    """Return a name from ``extra``, the fields that the standard does not define."""
+    return one_line(fields_of(record.get("extra")).get(name))
+
+
+def _status_of(result: Fields) -> SpanStatus:
+    """Return the status of a result if its record states one."""
+    for record in (result, standard_fields(result.get("extra"))):
+        is_error = record.get("is_error")
+        if isinstance(is_error, bool):
+            return SpanStatus.ERROR if is_error else SpanStatus.OK
+        status = status_of_code(record.get("exit_code"))
+        if status is not SpanStatus.UNKNOWN:
+            return status
+    return SpanStatus.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SubAgentReference:
     """The ids by which a result refers to a sub-agent's trajectory, and the path of its file."""
 
     ids: list[str]
     path: str | None = None
 
 
-def refers_to(result: Fields) -> list[Reference]:
-    """The sub-agents that a result refers to."""
-    refs = field(result, "subagent_trajectory_ref")
-    if refs is None:
-        return []
-    found = []
-    for ref in refs if isinstance(refs, list) else [refs]:
-        if isinstance(ref, dict):
-            found.append(Reference(ids_of(ref), as_text(field(ref, "trajectory_path"))))
-        elif ref is not None:
-            found.append(Reference([one] if (one := identifier(ref)) else []))
-    return found
+def _references_of(result: Fields) -> Iterator[SubAgentReference]:
+    references = result.get("subagent_trajectory_ref")
+    for reference in references if isinstance(references, list) else [references]:
+        if isinstance(reference, dict):
+            fields = standard_fields(reference)
+            yield SubAgentReference(_ids_of(fields), as_text(fields.get("trajectory_path")))
+        elif reference is not None:
+            reference_id = identifier(reference)
+            yield SubAgentReference([reference_id] if reference_id else [])
 
 
-def agent_name(record: Fields) -> str | None:
-    """The name of the agent whose trajectory this is."""
-    agent = record.get("agent")
-    return one_line(agent.get("name") if isinstance(agent, dict) else agent)
+class AtifResult:
+    """A tool result as read, before its call is known."""
+
+    def __init__(self, fields: Fields, text: str, pointer: str, start: float | None) -> None:
+        self.text = text
+        self.pointer = pointer
+        self.start = start
+        self.call_id = _call_id_of(fields)
+        self.references = list(_references_of(fields))
+        self.status = _status_of(fields)
+        self.agent = _extra(fields, "agent")
+        self.name = _extra(fields, "name")
 
 
-def extra_of(record: Fields) -> Fields:
-    """What a record holds beside the fields of the standard."""
-    return fields_of(record.get("extra"))
+class AtifCall:
+    """A tool call as read; ``is_object`` is false for a bare value."""
+
+    def __init__(self, value: object, pointer: str) -> None:
+        fields = standard_fields(value)
+        function = standard_fields(fields.get("function")) or fields
+        arguments = first_in(function, "arguments", "args", "input")
+        self.pointer = pointer
+        self.is_object = isinstance(value, dict)
+        self.call_id = _call_id_of(fields)
+        self.name = one_line(function.get("function_name")) or one_line(function.get("name"))
+        self.text = dump_text(arguments if self.is_object else value)
 
 
-def is_log(step: Fields) -> bool:
-    """Whether a step is a line of a log, which ``mast-tui convert`` writes as of the system."""
-    return source_of(step) == "system" and extra_of(step).get("kind") == "log"
+class AtifStep:
+    """A step of a trajectory as read; ``is_object`` is false for a bare value."""
+
+    def __init__(self, value: object, number: int) -> None:
+        self.fields = standard_fields(value)
+        self.value = value
+        self.number = number
+        self.pointer = f"/steps/{number}"
+        self.is_object = isinstance(value, dict)
+        self.is_copied = self.fields.get("is_copied_context") is True
+        self.source = _source_of(self.fields)
+        self.start = unix_seconds(self.fields.get("timestamp"))
+        self.text = content_text(first_in(self.fields, "message", "content"))
+        self.call_id = _call_id_of(self.fields)
+        self.agent = _extra(self.fields, "agent")
+        calls = self.fields.get("tool_calls")
+        self.calls = [
+            AtifCall(call, f"{self.pointer}/tool_calls/{number}")
+            for number, call in enumerate([calls] if isinstance(calls, dict) else items_of(calls))
+        ]
+        self.results = list(self._results())
+
+    def _results(self) -> Iterator[AtifResult]:
+        observation = self.fields.get("observation")
+        results = fields_of(observation).get("results")
+        pointer = f"{self.pointer}/observation"
+        if isinstance(results, list):
+            yield from self._listed_results(results, f"{pointer}/results")
+        elif isinstance(observation, list):
+            yield from self._listed_results(observation, pointer)
+        elif observation not in (None, "", {}):
+            yield self._result(observation, pointer)
+
+    def _listed_results(self, values: Sequence[object], pointer: str) -> Iterator[AtifResult]:
+        for number, value in enumerate(values):
+            yield self._result(value, f"{pointer}/{number}")
+
+    def _result(self, value: object, pointer: str) -> AtifResult:
+        fields = standard_fields(value if isinstance(value, dict) else {"content": value})
+        text = content_text(first_in(fields, "content", "output"))
+        return AtifResult(fields, text, pointer, self.start)
+
+    @property
+    def is_result(self) -> bool:
+        """True for a step that is itself the result of a call."""
+        answers_call = self.source == "system" and self.call_id is not None
+        return answers_call or self.source in _TOOL_SOURCES
+
+    def as_result(self) -> AtifResult:
+        """Return the step as the result of a call."""
+        return AtifResult(self.fields, self.text, self.pointer, self.start)
+
+    @property
+    def is_log(self) -> bool:
+        """True for a line of a log, which ``mast-tui convert`` writes as a step of the system."""
+        return self.source == "system" and fields_of(self.fields.get("extra")).get("kind") == "log"
+
+    @property
+    def thought(self) -> str:
+        """The reasoning of the step; empty if there is none."""
+        thought = first_in(self.fields, "reasoning_content", "reasoning")
+        text = content_text(thought) if isinstance(thought, str | list) else ""
+        return text if text.strip() else ""
 
 
-def status_of(result: Fields) -> SpanStatus:
-    """Whether a result went well: only what its record says outright."""
-    for holder in (result, extra_of(result)):
-        if _HAVE_STATUS.isdisjoint(holder):
-            continue
-        flag = field(holder, "is_error")
-        if isinstance(flag, bool):
-            return SpanStatus.ERROR if flag else SpanStatus.OK
-        if (told := status_of_code(field(holder, "exit_code"))) is not SpanStatus.UNKNOWN:
-            return told
-    return SpanStatus.UNKNOWN
+class AtifTrajectory:
+    """A trajectory as read, and its record in the file."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.place = record.prefix
+        self.fields = standard_fields(record.value)
+        self.ids = _ids_of(self.fields)
+        agent = self.fields.get("agent")
+        self.agent = one_line(agent.get("name") if isinstance(agent, dict) else agent)
+
+    @cached_property
+    def steps(self) -> list[AtifStep]:
+        """The steps; bare values among them too."""
+        values = items_of(self.fields.get("steps"))
+        return [AtifStep(value, number) for number, value in enumerate(values)]
+
+    @cached_property
+    def children(self) -> list[AtifTrajectory]:
+        """The trajectories that are embedded in this one."""
+        records = records_listed(
+            items_of(self.fields.get("subagent_trajectories")),
+            f"{self.place}/subagent_trajectories",
+        )
+        return [AtifTrajectory(record) for record in records if isinstance(record.value, dict)]
+
+    @property
+    def referenced_ids(self) -> set[str]:
+        """The ids of the sub-agents that it refers to, without its own ids."""
+        results = (result for step in self.steps for result in step.results)
+        references = (reference for result in results for reference in result.references)
+        return {name for reference in references for name in reference.ids}.difference(self.ids)
+
+    @property
+    def native_id(self) -> str | None:
+        """The trajectory's own id, or that of its session if no other file has the session.
+
+        A file that begins with copied steps continues a session that another file began, unless
+        the session's id says which part it is.
+        """
+        has_own_id = self.fields.get("trajectory_id") is not None
+        continues = not has_own_id and any(step.is_copied for step in self.steps)
+        if not self.ids or (continues and _CONTINUED_PART not in self.ids[0]):
+            return None
+        return self.ids[0]
+
+    @property
+    def model(self) -> str | None:
+        """The model of the agent, or of the first step that names one."""
+        agent = standard_fields(self.fields.get("agent"))
+        records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
+        models = (text_in(record, "model_name", "model") for record in records)
+        return next(filter(None, models), None)
+
+    def facts(self, steps: Sequence[Step]) -> TraceMeta:
+        """Return the facts about the run in the trajectory, its ``extra`` and its spans."""
+        extra = self.fields.get("extra")
+        has_extra = isinstance(extra, dict)
+        meta = facts_of_record(fields_of(extra) if has_extra else self.fields, steps)
+        answer_key = answer_key_of(self.fields) if has_extra else AnswerKey()
+        version = as_text(fields_of(self.fields.get("agent")).get("version"))
+        return meta._replace(
+            task=task_of(steps=steps),
+            system=self.agent,
+            model=self.model,
+            version=None if version == "unknown" else version,  # written where there is none
+            answer_key=answer_key.with_all_of(meta.answer_key),
+        )
 
 
-_ROLES: Final[Mapping[str, Role]] = {"system": Role.SYSTEM, "user": Role.USER}
-_DEEPEST: Final = 16
-"""How many levels of sub-agents are followed."""
+def _by_id(
+    trajectories: Sequence[AtifTrajectory], without: Sequence[str] = ()
+) -> dict[str, AtifTrajectory]:
+    """Map each id to the first trajectory that has it, without some ids.
 
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A trajectory and where it stands in its file.
-
-    ``number`` counts those of a file from 0; None where the file is that trajectory, or another is
-    around it.
+    A sub-agent may have the id of the session that it shares with its caller.
     """
+    trajectory_of: dict[str, AtifTrajectory] = {}
+    for trajectory in trajectories:
+        for name in trajectory.ids:
+            if name not in without:
+                trajectory_of.setdefault(name, trajectory)
+    return trajectory_of
 
-    record: Fields
-    place: str
-    number: int | None = None
+
+def _results_before_calls(steps: Sequence[AtifStep]) -> dict[int, list[AtifStep]]:
+    """Find the steps that are results of the step after them, by the number of that step.
+
+    As many steps of the system as the next step has calls are their results if they name no call,
+    come directly before it and after some other step, and no other result answers those calls.
+    """
+    answered = {step.call_id for step in steps}
+    answered.update(result.call_id for step in steps for result in step.results)
+    answered.discard(None)
+    before: dict[int, list[AtifStep]] = {}
+    waiting: list[AtifStep] = []
+    for step in steps:
+        if _may_be_result(step):
+            waiting.append(step)
+            continue
+        first = step.number - len(waiting)
+        is_open = step.source in _AGENT_SOURCES and not step.results
+        is_open = is_open and answered.isdisjoint(call.call_id for call in step.calls)
+        if is_open and first > 0 and waiting and len(waiting) == len(step.calls):
+            before[step.number] = waiting
+        waiting = []
+    return before
 
 
-Scope = ChainMap[str, Located]
-"""The trajectories that can be referred to from some place, by their ids."""
+def _may_be_result(step: AtifStep) -> bool:
+    is_plain = step.source == "system" and not step.calls and not step.results
+    return is_plain and step.call_id is None and not step.is_copied
 
 
 @dataclass(slots=True)
-class _Result:
-    """A tool result before it is known which call it answers."""
+class _TraceDraft:
+    """A trace while it is read.
 
-    value: Fields
-    text: str
-    pointer: str
-    start: float | None
-    call_id: str | None
+    ``shown`` holds the places of the trajectories that were read, so that each is shown once.
+    """
+
+    shown: set[str]
+    steps: StepList = field(default_factory=StepList)
+    problems: list[Problem] = field(default_factory=list)
 
 
-class TrajectorySpans:
-    """Adds the spans of a trajectory, and of the sub-agents that it refers to, to those of a trace.
+class _TrajectorySpans:
+    """Adds the spans of a trajectory, and of its sub-agents, to a trace.
 
-    ``shown`` holds the places of the trajectories that were read, so that each is shown once;
-    ``thread`` is the id of a sub-agent.
+    ``scope`` has the trajectories that this one can refer to; ``thread`` is the id of a sub-agent.
     """
 
     def __init__(
         self,
-        found: Located,
-        scope: Scope,
-        steps: StepList,
-        problems: list[Problem],
-        shown: set[str],
+        trajectory: AtifTrajectory,
+        scope: ChainMap[str, AtifTrajectory],
+        draft: _TraceDraft,
         thread: str | None = None,
         depth: int = 0,
     ) -> None:
-        self._found = found
-        self._steps = steps
-        self._problems = problems
-        self._shown = shown
+        self._trajectory = trajectory
+        self._scope = scope.new_child(_by_id(trajectory.children, trajectory.ids))
+        self._draft = draft
+        self._steps = draft.steps
         self._thread = thread
         self._depth = depth
-        self._agent = agent_name(found.record) or thread or "agent"
-        self._children = _children(found)
-        self._scope = scope.new_child(by_id(self._children, ids_of(found.record)))
-        self._late = LateResults(found.record, steps_of(found.record))
-        self._calls: dict[str, str] = {}
-        self._made: dict[str, Step] = {}
-        self._open: OrderedDict[str, None] = OrderedDict()
-        self._postponed: dict[str, list[_Result]] = {}
+        self._agent = trajectory.agent or thread or "agent"
+        self._calls: dict[str, Step] = {}
+        # Ordered: a plain dict looks for its first key past all that were taken out before it.
+        self._open: OrderedDict[str, Step] = OrderedDict()
+        self._postponed: dict[str, list[AtifResult]] = {}
+        self._last_caller = {
+            call.call_id: step.number
+            for step in trajectory.steps
+            if not step.is_copied and not step.is_result
+            for call in step.calls
+        }
+        is_standard = _declares_atif(trajectory.fields)
+        self._before_calls = {} if is_standard else _results_before_calls(trajectory.steps)
 
     def read(self) -> None:
-        """Add every step, then what no step refers to."""
-        self._shown.add(self._found.place)
-        record = self._found.record
+        """Add every step, then the sub-agents that no step refers to, and the notes."""
+        self._draft.shown.add(self._trajectory.place)
+        moved = {step.number for steps in self._before_calls.values() for step in steps}
         copied = 0
-        for number, step in enumerate(steps_of(record)):
-            pointer = f"/steps/{number}"
-            if not isinstance(step, dict):
-                self._log(pointer, step)
-                self._complain(pointer, "not a step but a bare value")
-            elif field(step, "is_copied_context") is True:
+        for step in self._trajectory.steps:
+            if not step.is_object:
+                self._log(step.pointer, step.value)
+                self._note(step.pointer, "not a step but a bare value")
+            elif step.is_copied:
                 copied += 1
-            elif number not in self._late.moved:
-                self._step(number, step, pointer)
-        for result in (one for waiting in self._postponed.values() for one in waiting):
-            self._result(result, None)
-        for child in self._children:
-            if child.place not in self._shown:
-                self._complain_at(child.place, "no result refers to this sub-agent; shown last")
-                self._sub_agent(child)
-        if notes := as_text(record.get("notes")):
+            elif step.is_result:
+                self._add_after_call(step.as_result(), step.number)
+            elif step.number not in moved:
+                self._add_step(step)
+        for child in self._trajectory.children:
+            if child.place not in self._draft.shown:
+                message = "no result refers to this sub-agent; shown last"
+                self._draft.problems.append(Problem(child.place, message))
+                self._add_sub_agent(child)
+        if notes := as_text(self._trajectory.fields.get("notes")):
             self._log("/notes", notes, "notes")
         if copied:
-            words = "step is" if copied == 1 else "steps are"
-            self._complain("/steps", f"{copied} {words} copied from an earlier context; not shown")
-        if refs := field(record, "continued_trajectory_ref"):
-            line, _whole = preview(dump_text(refs))
-            self._complain("/continued_trajectory_ref", f"the run goes on in {line}")
+            steps = "step is" if copied == 1 else "steps are"
+            self._note("/steps", f"{copied} {steps} copied from an earlier context; not shown")
+        if continued := self._trajectory.fields.get("continued_trajectory_ref"):
+            line = preview(dump_text(continued))[0]
+            self._note("/continued_trajectory_ref", f"the run goes on in {line}")
 
-    def _step(self, number: int, step: Fields, pointer: str) -> None:
-        before = len(self._steps)
-        start = unix_seconds(step.get("timestamp"))
-        source = source_of(step)
-        message = field(step, "message")
-        text = content_text(step.get("content") if message is None else message)
-        call_id = call_id_of(step)
-        if source in TOOL_SOURCES or (call_id and source == "system"):
-            self._answer_later(_Result(step, text, pointer, start, call_id), number)
-            return
-        own = self._said(step, text, pointer, start)
-        calls = [
-            self._call(call, f"{pointer}/tool_calls/{place}", start, _beside(step, "agent"))
-            for place, call in enumerate(calls_of(step))
-        ]
-        results = results_of(step)
-        if len(self._steps) == before and (not results or step.get("metrics") is not None):
-            own = self._say(pointer, SpanKind.MESSAGE, step, text, start)
-        if len(self._steps) > before and (tokens := _tokens(step)):
-            self._steps.amend(self._steps.steps[-1].key, tokens=tokens)
-        self._flush(step, calls, number)
-        self._results(step, results, pointer, start, calls, number, own)
+    def _add_step(self, step: AtifStep) -> None:
+        keys = []
+        if step.thought:
+            pointer = f"{step.pointer}/reasoning_content"
+            keys.append(self._add_message(step, SpanKind.REASONING, step.thought, pointer))
+        if step.text.strip():
+            keys.append(self._add_message(step, SpanKind.MESSAGE, step.text, step.pointer))
+        calls = [self._add_call(call, step) for call in step.calls]
+        metrics = standard_fields(step.fields.get("metrics"))
+        has_metrics = step.fields.get("metrics") is not None
+        if not keys and not calls and (has_metrics or not step.results):
+            keys.append(self._add_message(step, SpanKind.MESSAGE, step.text, step.pointer))
+        if (keys or calls) and step.fields.get("llm_call_count") != 0:
+            self._steps.steps[-1].tokens = tokens_of(
+                metrics.get("prompt_tokens"), metrics.get("completion_tokens")
+            ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
+        for call in step.calls:
+            for result in self._postponed.pop(call.call_id, ()) if call.call_id else ():
+                self._add_result(result, self._calls[call.call_id])
+        for made, earlier in zip(calls, self._before_calls.get(step.number, ()), strict=False):
+            self._add_result(earlier.as_result(), made)
+        self._add_results(step, [made for made in calls if made], keys[0] if keys else None)
 
-    def _said(self, step: Fields, text: str, pointer: str, start: float | None) -> str | None:
-        """Add what the step says; the key of its first span."""
-        first = None
-        thought = field(step, "reasoning_content")
-        if thought is None:
-            thought = step.get("reasoning")
-        if isinstance(thought, str | list) and (reasoning := content_text(thought)).strip():
-            at = f"{pointer}/reasoning_content"
-            first = self._say(at, SpanKind.REASONING, step, reasoning, start)
-        if text.strip():
-            said = self._say(pointer, SpanKind.MESSAGE, step, text, start)
-            first = first or said
-        return first
+    def _add_message(self, step: AtifStep, kind: SpanKind, text: str, pointer: str) -> str:
+        agent = self._agent if step.source in _AGENT_SOURCES else step.source or self._agent
+        return self._steps.add(
+            self._key(pointer),
+            SpanKind.LOG if step.is_log else kind,
+            Role.LOG if step.is_log else _ROLES.get(step.source, Role.AGENT),
+            step.agent or agent,
+            text,
+            place=self._trajectory.place + pointer,
+            name=_extra(step.fields, "name") if step.is_log else None,
+            start=step.start,
+        )
 
-    def _say(
-        self, pointer: str, kind: SpanKind, step: Fields, text: str, start: float | None
-    ) -> str:
-        source = source_of(step)
-        role = _ROLES.get(source, Role.AGENT)
-        agent = source if role is not Role.AGENT else self._agent
-        if role is Role.AGENT and source not in AGENT_SOURCES:
-            agent = source or self._agent
-        more = More(place=self._place(pointer), start=start)
-        if is_log(step):
-            kind, role, more["name"] = SpanKind.LOG, Role.LOG, _beside(step, "name")
-        agent = _beside(step, "agent") or agent
-        return self._steps.add(self._key(pointer), kind, role, agent, text, **more)
-
-    def _call(
-        self, call: object, pointer: str, start: float | None, agent: str | None
-    ) -> str | None:
-        if not isinstance(call, dict):
-            self._log(pointer, call)
-            self._complain(pointer, "not a tool call but a bare value")
+    def _add_call(self, call: AtifCall, step: AtifStep) -> Step | None:
+        if not call.is_object:
+            self._log(call.pointer, call.text)
+            self._note(call.pointer, "not a tool call but a bare value")
             return None
-        function = call.get("function")
-        asked = function if isinstance(function, dict) else call
-        name = one_line(field(asked, "function_name")) or one_line(asked.get("name"))
-        arguments = dump_text(first_in(asked, "arguments", "args", "input"))
-        call_id = call_id_of(call)
-        own = self._id_key(call_id, "call") if call_id else self._key(pointer)
-        more = More(place=self._place(pointer), name=name, start=start)
-        key = self._steps.call(own, agent or self._agent, arguments, **more)
-        if call_id:
-            self._calls[call_id] = key
-        self._made[key] = self._steps.steps[-1]
-        self._open[key] = None
-        return key
+        key = self._steps.call(
+            self._call_key(call.call_id, "call") or self._key(call.pointer),
+            step.agent or self._agent,
+            call.text,
+            place=self._trajectory.place + call.pointer,
+            name=call.name,
+            start=step.start,
+        )
+        made = self._open[key] = self._steps.steps[-1]
+        if call.call_id:
+            self._calls[call.call_id] = made
+        return made
 
-    def _flush(self, step: Fields, calls: Sequence[str | None], number: int) -> None:
-        """Add the results that stand before these calls in the file."""
-        for call_id in map(call_id_of, calls_of(step)):
-            for result in self._postponed.pop(call_id, ()) if call_id else ():
-                self._result(result, self._calls.get(result.call_id or ""))
-        for key, (place, earlier) in zip(calls, self._late.before.get(number, ()), strict=False):
-            text = content_text(field(earlier, "message"))
-            start = unix_seconds(earlier.get("timestamp"))
-            self._result(_Result(earlier, text, f"/steps/{place}", start, None), key)
-
-    def _results(
-        self,
-        step: Fields,
-        values: Sequence[tuple[str, object]],
-        pointer: str,
-        start: float | None,
-        calls: Sequence[str | None],
-        number: int,
-        own: str | None,
-    ) -> None:
+    def _add_results(self, step: AtifStep, calls: Sequence[Step], parent: str | None) -> None:
         """Add a step's results; those that name no call answer its calls in turn, if they can."""
-        results = []
-        for where, value in values:
-            record = value if isinstance(value, dict) else {"content": value}
-            content = record.get("content")
-            text = content_text(record.get("output") if content is None else content)
-            results.append(_Result(record, text, pointer + where, start, call_id_of(record)))
-        named = {self._calls.get(result.call_id) for result in results if result.call_id}
-        waiting = [key for key in calls if key is not None and key not in named]
-        nameless = [result for result in results if not result.call_id]
+        by_id = [self._calls.get(result.call_id) for result in step.results if result.call_id]
+        answered = {call.key for call in by_id if call}
+        waiting = [call for call in calls if call.key not in answered]
+        nameless = [result for result in step.results if not result.call_id]
         in_turn = iter(waiting if len(waiting) == len(nameless) else ())
-        for result in results:
+        for result in step.results:
             if result.call_id:
-                self._answer_later(result, number)
+                self._add_after_call(result, step.number)
                 continue
             call = next(in_turn, None) or (waiting[0] if len(waiting) == 1 else None)
-            if call is None and source_of(step) not in AGENT_SOURCES:
-                call = self._only_open()
-            self._result(result, call, own, source_of(step))
+            if call is None and step.source not in _AGENT_SOURCES:
+                call = self._only_open_call()
+            self._add_result(result, call, parent, step.source)
         if nameless:  # a result of the step as a whole answers all of its calls
-            for key in waiting:
-                self._open.pop(key, None)
+            for call in waiting:
+                self._open.pop(call.key, None)
 
-    def _answer_later(self, result: _Result, number: int) -> None:
-        """Add a result after its call, which may come in a later step."""
-        call = self._calls.get(result.call_id) if result.call_id else None
-        if call is None and result.call_id and self._late.comes_later(result.call_id, number):
+    def _add_after_call(self, result: AtifResult, number: int) -> None:
+        """Add a result, or postpone it to the later step that makes its call."""
+        if result.call_id is None:
+            self._add_result(result, self._only_open_call())
+            return
+        call = self._calls.get(result.call_id)
+        if call is None and self._last_caller.get(result.call_id, -1) > number:
             self._postponed.setdefault(result.call_id, []).append(result)
-            return
-        if call is None and result.call_id is None:
-            call = self._only_open()
-        self._result(result, call)
-
-    def _only_open(self) -> str | None:
-        """The call that waits for its result, where it is the only one."""
-        return next(iter(self._open)) if len(self._open) == 1 else None
-
-    def _result(
-        self, result: _Result, call: str | None, step: str | None = None, source: str = ""
-    ) -> None:
-        """Add a result behind the sub-agents that it refers to."""
-        refs = refers_to(result.value)
-        for ref in refs:
-            self._refer(ref, result.pointer)
-        if refs and not result.text and not result.call_id and call is None:
-            return
-        of_tool = call is not None or source not in ("system", "user")
-        made = self._made[call] if call else None
-        more = More(
-            place=self._place(result.pointer),
-            name=_beside(result.value, "name") or (made.name if made else None),
-            parent=call or step,
-            start=result.start,
-            status=status_of(result.value),
-        )
-        id_key = self._id_key(result.call_id, "result") if result.call_id else None
-        key = id_key or self._key(result.pointer)
-        if of_tool:
-            agent = _beside(result.value, "agent") or (made.agent if made else self._agent)
-            self._steps.result(key, agent, result.text, **more)
         else:
-            self._steps.add(key, SpanKind.LOG, Role.LOG, source, result.text, **more)
-        if made:
-            self._open.pop(made.key, None)
-            if made.start is not None and result.start is not None and result.start > made.start:
-                made.end = result.start
+            self._add_result(result, call)
 
-    def _refer(self, ref: Reference, pointer: str) -> None:
-        """Show the sub-agent that is referred to, unless it has been shown."""
-        own = ids_of(self._found.record)
-        for name in ref.ids:
-            found = self._scope.get(name) if name not in own else None
-            if found is not None:
-                if found.place not in self._shown:
-                    self._sub_agent(found)
-                return
-        line, _whole = preview(ref.path or "".join(ref.ids[:1]) or "?")
-        self._complain(pointer, f"the sub-agent's trajectory is not in this file: {line}")
+    def _only_open_call(self) -> Step | None:
+        """Return the call that waits for its result if there is exactly one."""
+        return next(iter(self._open.values())) if len(self._open) == 1 else None
 
-    def _sub_agent(self, found: Located) -> None:
-        if self._depth >= _DEEPEST:
-            self._complain_at(found.place, "sub-agents nested too deeply; left out")
+    def _add_result(
+        self, result: AtifResult, call: Step | None, parent: str | None = None, source: str = ""
+    ) -> None:
+        """Add a result after the sub-agents that it refers to."""
+        for reference in result.references:
+            self._add_referenced(reference, result.pointer)
+        if result.references and not result.text and not result.call_id and call is None:
             return
-        ids = ids_of(found.record)
-        thread = preview(ids[0])[0] if ids else f"sub-agent {found.place}"
-        shared = (self._scope, self._steps, self._problems, self._shown)
-        TrajectorySpans(found, *shared, thread, self._depth + 1).read()
+        is_log = call is None and source in _ROLES
+        agent = result.agent or (call.agent if call else self._agent)
+        self._steps.add(
+            self._call_key(result.call_id, "result") or self._key(result.pointer),
+            SpanKind.LOG if is_log else SpanKind.TOOL_RESULT,
+            Role.LOG if is_log else Role.TOOL,
+            source if is_log else agent,
+            result.text,
+            place=self._trajectory.place + result.pointer,
+            name=result.name or (call.name if call else None),
+            parent=call.key if call else parent,
+            start=result.start,
+            status=result.status,
+        )
+        if call:
+            self._open.pop(call.key, None)
+            if None not in (call.start, result.start) and result.start > call.start:
+                call.end = result.start
+
+    def _add_referenced(self, reference: SubAgentReference, pointer: str) -> None:
+        """Show the sub-agent that a result refers to, unless it has been shown."""
+        for name in reference.ids:
+            trajectory = None if name in self._trajectory.ids else self._scope.get(name)
+            if trajectory is not None:
+                if trajectory.place not in self._draft.shown:
+                    self._add_sub_agent(trajectory)
+                return
+        line = preview(reference.path or "".join(reference.ids[:1]) or "?")[0]
+        self._note(pointer, f"the sub-agent's trajectory is not in this file: {line}")
+
+    def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
+        if self._depth >= _MAX_DEPTH:
+            message = "sub-agents nested too deeply; left out"
+            self._draft.problems.append(Problem(trajectory.place, message))
+            return
+        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.place}"
+        thread = preview(name)[0]
+        _TrajectorySpans(trajectory, self._scope, self._draft, thread, self._depth + 1).read()
 
     def _log(self, pointer: str, value: object, name: str | None = None) -> None:
-        place = self._place(pointer)
+        place = self._trajectory.place + pointer
         self._steps.log(self._key(pointer), dump_text(value), place=place, name=name)
+
+    def _note(self, pointer: str, message: str) -> None:
+        self._draft.problems.append(Problem(self._trajectory.place + pointer, message))
 
     def _key(self, pointer: str) -> str:
         return (self._thread or "") + pointer
 
-    def _id_key(self, call_id: str, part: str) -> str:
-        own = f"{call_id}:{part}"
-        return f"{self._thread}/{own}" if self._thread else own
-
-    def _place(self, pointer: str) -> str:
-        return self._found.place + pointer
-
-    def _complain(self, pointer: str, message: str) -> None:
-        self._complain_at(self._place(pointer), message)
-
-    def _complain_at(self, place: str, message: str) -> None:
-        self._problems.append(Problem(place, message))
-
-
-def _children(found: Located) -> list[Located]:
-    """The trajectories that are embedded in another."""
-    return [
-        Located(record, f"{found.place}/subagent_trajectories/{number}")
-        for number, record in enumerate(items_of(field(found.record, "subagent_trajectories")))
-        if isinstance(record, dict)
-    ]
-
-
-def by_id(trajectories: Sequence[Located], without: Sequence[str] = ()) -> dict[str, Located]:
-    """Trajectories under each of their ids, the first that has an id; none ``without``.
-
-    A sub-agent may bear the id of the session that it shares with who called it.
-    """
-    found: dict[str, Located] = {}
-    for one in trajectories:
-        for name in ids_of(one.record):
-            if name not in without:
-                found.setdefault(name, one)
-    return found
-
-
-def _beside(record: Fields, name: str) -> str | None:
-    """A name that a record tells beside the standard, which has one agent for all steps."""
-    return one_line(extra_of(record).get(name))
-
-
-def _tokens(step: Fields) -> Tokens | None:
-    """The tokens of the step's model calls; None where no model was called."""
-    metrics = step.get("metrics")
-    if not isinstance(metrics, dict) or field(step, "llm_call_count") == 0:
-        return None
-    return tokens_of(
-        field(metrics, "prompt_tokens"), field(metrics, "completion_tokens")
-    ) or tokens_of(field(metrics, "input_tokens"), field(metrics, "output_tokens"))
-
-
-class LateResults:
-    """Which steps of a trajectory are results of calls that come after them.
-
-    A result that names its call belongs to it wherever it stands. One that names none belongs to a
-    later call only where nothing else can be meant: in a file that does not say it is ATIF, as many
-    steps of the system as the next step has calls stand directly before it, after some other step,
-    and no other result answers those calls. ``before`` holds those steps with their numbers, one
-    for each call, by the number of the step that calls; ``moved`` holds their numbers.
-    """
-
-    def __init__(self, record: Fields, steps: Sequence[object]) -> None:
-        self._steps = steps
-        self._made = dict(_calls_by_id(steps))
-        self.before: dict[int, list[tuple[int, Fields]]] = {}
-        if not follows_the_standard(record):
-            self._pair()
-        self.moved = {place for found in self.before.values() for place, _step in found}
-
-    def comes_later(self, call_id: str, number: int) -> bool:
-        """Whether the call with this id is made in a step after ``number``."""
-        return self._made.get(call_id, -1) > number
-
-    def _pair(self) -> None:
-        answered = set(_answered(self._steps))
-        for number, step in enumerate(self._steps):
-            if not isinstance(step, dict) or source_of(step) not in AGENT_SOURCES:
-                continue
-            calls = calls_of(step)
-            if not calls or results_of(step) or any(call_id_of(call) in answered for call in calls):
-                continue
-            first = number - len(calls)
-            if first > 0 and not self._loose(first - 1, first):
-                found = self._loose(first, number)
-                if len(found) == len(calls):
-                    self.before[number] = found
-
-    def _loose(self, first: int, end: int) -> list[tuple[int, Fields]]:
-        """The steps from ``first`` up to ``end`` that are words of the system and name no call."""
-        return [
-            (number, step)
-            for number, step in enumerate(self._steps[first:end], first)
-            if isinstance(step, dict)
-            and source_of(step) == "system"
-            and call_id_of(step) is None
-            and not calls_of(step)
-            and not results_of(step)
-            and field(step, "is_copied_context") is not True
-        ]
-
-
-def _calls_by_id(steps: Sequence[object]) -> Iterator[tuple[str, int]]:
-    """The id of each call and the step that makes it last, of those that are shown."""
-    for number, step in enumerate(steps):
-        if isinstance(step, dict) and field(step, "is_copied_context") is not True:
-            for call in calls_of(step):
-                if call_id := call_id_of(call):
-                    yield call_id, number
-
-
-def _answered(steps: Sequence[object]) -> Iterator[str]:
-    for step in steps:
-        if not isinstance(step, dict):
-            continue
-        for value in (step, *(result for _place, result in results_of(step))):
-            if call_id := call_id_of(value):
-                yield call_id
-
-
-_MARKS: Final = (b"ATIF", b'"steps"', b'"schema_version"', b'"schemaVersion"')
-_LOOKED_AT: Final = 20
-_PART: Final = "-cont-"
-"""Stands in the id of a session which Terminus goes on with in another file."""
+    def _call_key(self, call_id: str | None, part: str) -> str | None:
+        if not call_id:
+            return None
+        return f"{self._thread}/{call_id}:{part}" if self._thread else f"{call_id}:{part}"
 
 
 class AtifReader:
@@ -623,63 +618,58 @@ class AtifReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file holds trajectories of the format, most of its first records."""
+        """Return true if at least half of the first records are trajectories."""
         head = as_utf8(source.head)
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
         lines = source.json_lines
         if len(lines) > 1 or source.json is None:
             return mostly(is_trajectory, lines)
-        return mostly(is_trajectory, (one.value for one in _contained(source.json)))
+        return mostly(is_trajectory, (record.value for record in _contained(source.json)))
 
     def read(self, source: Source) -> FileReport:
-        """One trace per trajectory that no other refers to."""
+        """Read one trace per trajectory that no other refers to."""
         problems: list[Problem] = []
-        records = _records(source, problems)
-        scope = ChainMap(by_id(records))
-        referred = {name for found in records for name in _referred(found.record)}
+        trajectories = _trajectories(source, problems)
+        scope = ChainMap(_by_id(trajectories))
+        referenced = {name for each in trajectories for name in each.referenced_ids}
         shown: set[str] = set()
-        traces: dict[int, Trace] = {}
-        roots = [referred.isdisjoint(ids_of(found.record)) for found in records]
-        for wanted in (True, False):  # those that only refer to each other are left for the end
-            for place, found in enumerate(records):
-                if roots[place] is wanted and found.place not in shown:
-                    traces[place] = self._trace(source, found, scope, shown)
-        return report_of(self, source, [traces[place] for place in sorted(traces)], problems)
+        traces: list[Trace] = []
+        # Those that only refer to each other come last.
+        for trajectory in sorted(
+            trajectories, key=lambda each: not referenced.isdisjoint(each.ids)
+        ):
+            if trajectory.place not in shown:
+                traces.append(self._trace(source, trajectory, scope, shown))
+        traces.sort(key=lambda trace: trace.record or 0)
+        return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, found: Located, scope: Scope, shown: set[str]) -> Trace:
-        value, steps, problems = found.record, StepList(), list[Problem]()
-        TrajectorySpans(found, scope, steps, problems, shown).read()
+    def _trace(
+        self,
+        source: Source,
+        trajectory: AtifTrajectory,
+        scope: ChainMap[str, AtifTrajectory],
+        shown: set[str],
+    ) -> Trace:
+        draft = _TraceDraft(shown)
+        _TrajectorySpans(trajectory, scope, draft).read()
         return trace_of_steps(
             self,
             source.path,
-            source.data if found.number is None else canonical_bytes(value),
-            steps,
-            meta=_facts(value, steps.steps),
-            record=found.number,
-            native=_own_id(value),
-            problems=problems,
+            trajectory.record.content(source),
+            draft.steps,
+            meta=trajectory.facts(draft.steps.steps),
+            record=trajectory.record.number,
+            native=trajectory.native_id,
+            problems=draft.problems,
         )
 
 
 READER: Final = AtifReader()
 
 
-def _own_id(record: Fields) -> str | None:
-    """The trajectory's own id; that of its session only where one file has the session.
-
-    A file that begins with copied steps goes on with a session which another file began, unless
-    the session's id says which part it is.
-    """
-    ids = ids_of(record)
-    continues = field(record, "trajectory_id") is None and any(
-        field(fields_of(step), "is_copied_context") is True for step in steps_of(record)
-    )
-    return None if not ids or (continues and _PART not in ids[0]) else ids[0]
-
-
 def _contained(document: object) -> Iterator[Record]:
-    """The trajectories of a document: itself, or those in a list."""
+    """Yield the trajectories of a document: itself, or those in a list."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
         yield from records_listed(document)
@@ -689,57 +679,15 @@ def _contained(document: object) -> Iterator[Record]:
         yield Record(document)
 
 
-def _records(source: Source, problems: list[Problem]) -> list[Located]:
-    """The trajectories of a file; what is none of them goes to ``problems``."""
+def _trajectories(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
+    """Return the trajectories of a file; other values become problems."""
     document = source.json if len(source.json_lines) < 2 else None
-    found = records_by_line(source, problems) if document is None else _contained(document)
-    records = []
-    for record in found:
-        if isinstance(record.value, dict) and is_trajectory(record.value):
-            records.append(Located(record.value, record.prefix, record.number))
+    records = records_by_line(source, problems) if document is None else _contained(document)
+    trajectories = []
+    for record in records:
+        if is_trajectory(record.value):
+            trajectories.append(AtifTrajectory(record))
         else:
             place = record.prefix.strip() or "whole file"
             problems.append(Problem(place, "no trajectory, left out"))
-    return records
-
-
-def _referred(record: Fields) -> set[str]:
-    """The ids of the sub-agents that a trajectory refers to, its own ids left out."""
-    names = {
-        name
-        for step in steps_of(record)
-        if isinstance(step, dict)
-        for _place, result in results_of(step)
-        if isinstance(result, dict)
-        for ref in refers_to(result)
-        for name in ref.ids
-    }
-    return names.difference(ids_of(record))
-
-
-def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    """What a trajectory and its ``extra`` tell about the run."""
-    extra = record.get("extra")
-    meta = facts_of_record(extra if isinstance(extra, dict) else record, steps)
-    own = answer_key_of(record) if isinstance(extra, dict) else AnswerKey()
-    return meta._replace(
-        task=task_of(steps=steps),
-        system=agent_name(record),
-        model=_model(record),
-        version=_agent_version(record),
-        answer_key=own.with_all_of(meta.answer_key),
-    )
-
-
-def _agent_version(record: Fields) -> str | None:
-    """Return the version of the agent; ``unknown`` is what writers put where they have none."""
-    version = as_text(fields_of(record.get("agent")).get("version"))
-    return None if version == "unknown" else version
-
-
-def _model(record: Fields) -> str | None:
-    """The model of the agent, or of the first step that names one."""
-    for holder in map(fields_of, (record.get("agent"), *steps_of(record)[:_LOOKED_AT])):
-        if name := as_text(field(holder, "model_name")) or as_text(holder.get("model")):
-            return name
-    return None
+    return trajectories
