@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import ChainMap, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
@@ -29,11 +30,13 @@ from mast_tui.traces.model import (
     Role,
     SpanKind,
     SpanStatus,
+    Tokens,
     Trace,
     TraceMeta,
 )
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import answer_key_of
+from mast_tui.traces.readers.chat.pieces import Piece, noted
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -156,116 +159,175 @@ def _status_of(result: Fields) -> SpanStatus:
     return SpanStatus.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class SubAgentReference:
-    """The ids by which a result refers to a sub-agent's trajectory, and the path of its file."""
-
-    ids: list[str]
-    path: str | None = None
-
-
-def _references_of(result: Fields) -> Iterator[SubAgentReference]:
+def _references_of(result: Fields) -> tuple[Fields, ...]:
+    """Return the references of a result to sub-agents, each with its ids and its path."""
     references = result.get("subagent_trajectory_ref")
-    for reference in references if isinstance(references, list) else [references]:
-        if isinstance(reference, dict):
-            fields = standard_fields(reference)
-            yield SubAgentReference(_ids_of(fields), as_text(fields.get("trajectory_path")))
-        elif reference is not None:
-            reference_id = identifier(reference)
-            yield SubAgentReference([reference_id] if reference_id else [])
+    return tuple(
+        standard_fields(reference) or {"trajectory_id": reference}
+        for reference in (references if isinstance(references, list) else [references])
+        if reference is not None
+    )
 
 
-class AtifResult:
-    """A tool result as read, before its call is known."""
+@dataclass(frozen=True, slots=True)
+class AtifResult(Piece):
+    """A tool result as read; its agent is empty if it names none."""
 
-    def __init__(self, fields: Fields, text: str, pointer: str, start: float | None) -> None:
-        self.text = text
-        self.pointer = pointer
-        self.start = start
-        self.call_id = _call_id_of(fields)
-        self.references = list(_references_of(fields))
-        self.status = _status_of(fields)
-        self.agent = _extra(fields, "agent")
-        self.name = _extra(fields, "name")
-
-
-class AtifCall:
-    """A tool call as read; ``is_object`` is false for a bare value."""
-
-    def __init__(self, value: object, pointer: str) -> None:
-        fields = standard_fields(value)
-        function = standard_fields(fields.get("function")) or fields
-        arguments = first_in(function, "arguments", "args", "input")
-        self.pointer = pointer
-        self.is_object = isinstance(value, dict)
-        self.call_id = _call_id_of(fields)
-        self.name = one_line(function.get("function_name")) or one_line(function.get("name"))
-        self.text = dump_text(arguments if self.is_object else value)
+    references: tuple[Fields, ...] = ()
 
 
 class AtifStep:
-    """A step of a trajectory as read; ``is_object`` is false for a bare value."""
+    """A step of a trajectory as read, taken apart into pieces.
+
+    ``at`` of a piece is its JSON pointer in the trajectory. Its agent is empty if it is that of
+    the trajectory. ``early_results`` come before the step in the file, each with the number of the
+    call that it answers. A step that is itself a result has neither messages nor calls.
+    """
 
     def __init__(self, value: object, number: int) -> None:
         self.fields = standard_fields(value)
-        self.value = value
         self.number = number
         self.pointer = f"/steps/{number}"
-        self.is_object = isinstance(value, dict)
-        self.is_copied = self.fields.get("is_copied_context") is True
-        self.source = _source_of(self.fields)
         self.start = unix_seconds(self.fields.get("timestamp"))
+        self.source = _source_of(self.fields)
+        self.agent = _extra(self.fields, "agent") or ""
+        self.is_copied = self.fields.get("is_copied_context") is True
         self.text = content_text(first_in(self.fields, "message", "content"))
-        self.call_id = _call_id_of(self.fields)
-        self.agent = _extra(self.fields, "agent")
-        calls = self.fields.get("tool_calls")
-        self.calls = [
-            AtifCall(call, f"{self.pointer}/tool_calls/{number}")
-            for number, call in enumerate([calls] if isinstance(calls, dict) else items_of(calls))
-        ]
-        self.results = list(self._results())
-
-    def _results(self) -> Iterator[AtifResult]:
-        observation = self.fields.get("observation")
-        results = fields_of(observation).get("results")
-        pointer = f"{self.pointer}/observation"
-        if isinstance(results, list):
-            yield from self._listed_results(results, f"{pointer}/results")
-        elif isinstance(observation, list):
-            yield from self._listed_results(observation, pointer)
-        elif observation not in (None, "", {}):
-            yield self._result(observation, pointer)
-
-    def _listed_results(self, values: Sequence[object], pointer: str) -> Iterator[AtifResult]:
-        for number, value in enumerate(values):
-            yield self._result(value, f"{pointer}/{number}")
-
-    def _result(self, value: object, pointer: str) -> AtifResult:
-        fields = standard_fields(value if isinstance(value, dict) else {"content": value})
-        text = content_text(first_in(fields, "content", "output"))
-        return AtifResult(fields, text, pointer, self.start)
-
-    @property
-    def is_result(self) -> bool:
-        """True for a step that is itself the result of a call."""
-        answers_call = self.source == "system" and self.call_id is not None
-        return answers_call or self.source in _TOOL_SOURCES
+        self.messages: list[Piece] = []
+        self.calls: list[Piece] = []
+        self.early_results: list[tuple[int, AtifResult]] = []
+        answers_call = self.source == "system" and _call_id_of(self.fields) is not None
+        if not isinstance(value, dict):
+            self.messages = [_bare_value(value, self.pointer, "a step")]
+        if answers_call or self.source in _TOOL_SOURCES:
+            self.results = [self.as_result()]
+        else:
+            calls = self.fields.get("tool_calls")
+            listed = [calls] if isinstance(calls, dict) else items_of(calls)
+            self.calls = [self._call(call, place) for place, call in enumerate(listed)]
+            self.results = list(self._results())
+            self.messages = self.messages or list(self._messages())
+        self.references = [each for result in self.results for each in result.references]
 
     def as_result(self) -> AtifResult:
         """Return the step as the result of a call."""
-        return AtifResult(self.fields, self.text, self.pointer, self.start)
+        return self._result(self.fields, self.text, self.pointer)
 
-    @property
-    def is_log(self) -> bool:
-        """True for a line of a log, which ``mast-tui convert`` writes as a step of the system."""
-        return self.source == "system" and fields_of(self.fields.get("extra")).get("kind") == "log"
-
-    @property
-    def thought(self) -> str:
-        """The reasoning of the step; empty if there is none."""
+    def _messages(self) -> Iterator[Piece]:
         thought = first_in(self.fields, "reasoning_content", "reasoning")
-        text = content_text(thought) if isinstance(thought, str | list) else ""
-        return text if text.strip() else ""
+        reasoning = content_text(thought) if isinstance(thought, str | list) else ""
+        if reasoning.strip():
+            yield self._message(SpanKind.REASONING, reasoning, "/reasoning_content")
+        has_others = reasoning.strip() or self.calls
+        has_result = self.results and self.fields.get("metrics") is None
+        if self.text.strip() or not (has_others or has_result):
+            yield self._message(SpanKind.MESSAGE, self.text)
+
+    def _message(self, kind: SpanKind, text: str, at: str = "") -> Piece:
+        role = _ROLES.get(self.source, Role.AGENT)
+        agent = self.agent or ("" if self.source in _AGENT_SOURCES else self.source)
+        piece = Piece(kind, role, agent, text, self.pointer + at, start=self.start)
+        is_log = fields_of(self.fields.get("extra")).get("kind") == "log"
+        if is_log and role is Role.SYSTEM:  # so ``mast-tui convert`` writes the lines of a log
+            name = _extra(self.fields, "name")
+            return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
+        return piece
+
+    def _call(self, value: object, number: int) -> Piece:
+        pointer = f"{self.pointer}/tool_calls/{number}"
+        if not isinstance(value, dict):
+            return _bare_value(value, pointer, "a tool call")
+        call = standard_fields(value)
+        function = call.get("function")
+        named = standard_fields(function) if isinstance(function, dict) else call
+        return Piece(
+            SpanKind.TOOL_CALL,
+            Role.AGENT,
+            self.agent,
+            dump_text(first_in(named, "arguments", "args", "input")),
+            pointer,
+            name=one_line(named.get("function_name")) or one_line(named.get("name")),
+            call_id=_call_id_of(call),
+            start=self.start,
+        )
+
+    def _results(self) -> Iterator[AtifResult]:
+        observation = self.fields.get("observation")
+        pointer = f"{self.pointer}/observation"
+        results = fields_of(observation).get("results")
+        if isinstance(results, list):
+            observation = results
+            pointer += "/results"
+        is_list = isinstance(observation, list)
+        for number, value in enumerate(observation if is_list else [observation]):
+            if is_list or value not in (None, "", {}):
+                result = standard_fields(value) if isinstance(value, dict) else {"content": value}
+                text = content_text(first_in(result, "content", "output"))
+                yield self._result(result, text, f"{pointer}/{number}" if is_list else pointer)
+
+    def _result(self, fields: Fields, text: str, pointer: str) -> AtifResult:
+        return AtifResult(
+            SpanKind.TOOL_RESULT,
+            Role.TOOL,
+            _extra(fields, "agent") or "",
+            text,
+            pointer,
+            name=_extra(fields, "name"),
+            call_id=_call_id_of(fields),
+            status=_status_of(fields),
+            start=self.start,
+            references=_references_of(fields),
+        )
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The tokens of the step's model calls; None if it called no model."""
+        if self.fields.get("llm_call_count") == 0:
+            return None
+        metrics = standard_fields(self.fields.get("metrics"))
+        return tokens_of(
+            metrics.get("prompt_tokens"), metrics.get("completion_tokens")
+        ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
+
+
+def _bare_value(value: object, pointer: str, expected: str) -> Piece:
+    return replace(noted(value, pointer), problem=f"not {expected} but a bare value")
+
+
+def _pair_by_position(steps: Sequence[AtifStep]) -> None:
+    """Move steps that are results to the step after them that makes the calls.
+
+    As many steps of the system as the next step has calls are their results if they name no call,
+    come directly before it and after some other step, and no other result answers those calls.
+    """
+    answered = {result.call_id for step in steps for result in step.results if result.call_id}
+    waiting: list[AtifStep] = []
+    for step in steps:
+        if step.source == "system" and not (step.calls or step.results or step.is_copied):
+            waiting.append(step)
+            continue
+        is_open = step.source in _AGENT_SOURCES and not step.results and not step.is_copied
+        is_open = is_open and answered.isdisjoint(call.call_id for call in step.calls)
+        if is_open and len(waiting) == len(step.calls) and step.number > len(waiting):
+            step.early_results = [(n, result.as_result()) for n, result in enumerate(waiting)]
+            for result in waiting:
+                result.messages = []
+        waiting = []
+
+
+def _move_early_results(steps: Sequence[AtifStep]) -> None:
+    """Move each result that names a call of a later step to that step."""
+    callers: dict[str | None, tuple[AtifStep, int]] = {}
+    for step in reversed(steps):
+        if not step.is_copied:
+            callers |= {call.call_id: (step, n) for n, call in enumerate(step.calls)}
+    callers.pop(None, None)
+    for step in steps:
+        for result in [] if step.is_copied else step.results.copy():
+            caller, number = callers.get(result.call_id, (step, 0))
+            if caller.number > step.number:
+                step.results.remove(result)
+                caller.early_results.append((number, result))
 
 
 class AtifTrajectory:
@@ -281,9 +343,13 @@ class AtifTrajectory:
 
     @cached_property
     def steps(self) -> list[AtifStep]:
-        """The steps; bare values among them too."""
+        """The steps, with the results that come before their calls moved to those."""
         values = items_of(self.fields.get("steps"))
-        return [AtifStep(value, number) for number, value in enumerate(values)]
+        steps = [AtifStep(value, number) for number, value in enumerate(values)]
+        if not _declares_atif(self.fields):
+            _pair_by_position(steps)
+        _move_early_results(steps)
+        return steps
 
     @cached_property
     def children(self) -> list[AtifTrajectory]:
@@ -297,9 +363,8 @@ class AtifTrajectory:
     @property
     def referenced_ids(self) -> set[str]:
         """The ids of the sub-agents that it refers to, without its own ids."""
-        results = (result for step in self.steps for result in step.results)
-        references = (reference for result in results for reference in result.references)
-        return {name for reference in references for name in reference.ids}.difference(self.ids)
+        references = (reference for step in self.steps for reference in step.references)
+        return {name for each in references for name in _ids_of(each)}.difference(self.ids)
 
     @property
     def native_id(self) -> str | None:
@@ -353,174 +418,84 @@ def _by_id(
     return trajectory_of
 
 
-def _results_before_calls(steps: Sequence[AtifStep]) -> dict[int, list[AtifStep]]:
-    """Find the steps that are results of the step after them, by the number of that step.
-
-    As many steps of the system as the next step has calls are their results if they name no call,
-    come directly before it and after some other step, and no other result answers those calls.
-    """
-    answered = {step.call_id for step in steps}
-    answered.update(result.call_id for step in steps for result in step.results)
-    answered.discard(None)
-    before: dict[int, list[AtifStep]] = {}
-    waiting: list[AtifStep] = []
-    for step in steps:
-        if _may_be_result(step):
-            waiting.append(step)
-            continue
-        first = step.number - len(waiting)
-        is_open = step.source in _AGENT_SOURCES and not step.results
-        is_open = is_open and answered.isdisjoint(call.call_id for call in step.calls)
-        if is_open and first > 0 and waiting and len(waiting) == len(step.calls):
-            before[step.number] = waiting
-        waiting = []
-    return before
-
-
-def _may_be_result(step: AtifStep) -> bool:
-    is_plain = step.source == "system" and not step.calls and not step.results
-    return is_plain and step.call_id is None and not step.is_copied
-
-
-@dataclass(slots=True)
-class _TraceDraft:
-    """A trace while it is read.
-
-    ``shown`` holds the places of the trajectories that were read, so that each is shown once.
-    """
-
-    shown: set[str]
-    steps: StepList = field(default_factory=StepList)
-    problems: list[Problem] = field(default_factory=list)
-
-
 class _TrajectorySpans:
     """Adds the spans of a trajectory, and of its sub-agents, to a trace.
 
-    ``scope`` has the trajectories that this one can refer to; ``thread`` is the id of a sub-agent.
+    ``scope`` has the trajectories that this one can refer to. ``shown`` has the places of those
+    that were read, so that each is shown once; it is shared by the traces of a file.
     """
 
     def __init__(
         self,
         trajectory: AtifTrajectory,
         scope: ChainMap[str, AtifTrajectory],
-        draft: _TraceDraft,
-        thread: str | None = None,
-        depth: int = 0,
+        shown: set[str],
+        caller: _TrajectorySpans | None = None,
     ) -> None:
+        shown.add(trajectory.place)
         self._trajectory = trajectory
         self._scope = scope.new_child(_by_id(trajectory.children, trajectory.ids))
-        self._draft = draft
-        self._steps = draft.steps
-        self._thread = thread
-        self._depth = depth
-        self._agent = trajectory.agent or thread or "agent"
+        self._shown = shown
+        self.steps: StepList = caller.steps if caller else StepList()
+        self.problems: list[Problem] = caller.problems if caller else []
+        self._depth: int = caller._depth + 1 if caller else 0
+        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.place}"
+        self._thread = preview(name)[0] if caller else ""
+        self._agent = trajectory.agent or self._thread or "agent"
         self._calls: dict[str, Step] = {}
         # Ordered: a plain dict looks for its first key past all that were taken out before it.
         self._open: OrderedDict[str, Step] = OrderedDict()
-        self._postponed: dict[str, list[AtifResult]] = {}
-        self._last_caller = {
-            call.call_id: step.number
-            for step in trajectory.steps
-            if not step.is_copied and not step.is_result
-            for call in step.calls
-        }
-        is_standard = _declares_atif(trajectory.fields)
-        self._before_calls = {} if is_standard else _results_before_calls(trajectory.steps)
+        self._add_steps()
 
-    def read(self) -> None:
+    def _add_steps(self) -> None:
         """Add every step, then the sub-agents that no step refers to, and the notes."""
-        self._draft.shown.add(self._trajectory.place)
-        moved = {step.number for steps in self._before_calls.values() for step in steps}
-        copied = 0
         for step in self._trajectory.steps:
-            if not step.is_object:
-                self._log(step.pointer, step.value)
-                self._note(step.pointer, "not a step but a bare value")
-            elif step.is_copied:
-                copied += 1
-            elif step.is_result:
-                self._add_after_call(step.as_result(), step.number)
-            elif step.number not in moved:
+            if not step.is_copied:
                 self._add_step(step)
         for child in self._trajectory.children:
-            if child.place not in self._draft.shown:
-                message = "no result refers to this sub-agent; shown last"
-                self._draft.problems.append(Problem(child.place, message))
+            if child.place not in self._shown:
+                self._note(child.place, "no result refers to this sub-agent; shown last")
                 self._add_sub_agent(child)
         if notes := as_text(self._trajectory.fields.get("notes")):
-            self._log("/notes", notes, "notes")
-        if copied:
+            self._add(noted(notes, "/notes", name="notes"))
+        if copied := sum(step.is_copied for step in self._trajectory.steps):
             steps = "step is" if copied == 1 else "steps are"
-            self._note("/steps", f"{copied} {steps} copied from an earlier context; not shown")
+            message = f"{copied} {steps} copied from an earlier context; not shown"
+            self._note(f"{self._trajectory.place}/steps", message)
         if continued := self._trajectory.fields.get("continued_trajectory_ref"):
-            line = preview(dump_text(continued))[0]
-            self._note("/continued_trajectory_ref", f"the run goes on in {line}")
+            place = f"{self._trajectory.place}/continued_trajectory_ref"
+            self._note(place, f"the run goes on in {preview(dump_text(continued))[0]}")
 
     def _add_step(self, step: AtifStep) -> None:
-        keys = []
-        if step.thought:
-            pointer = f"{step.pointer}/reasoning_content"
-            keys.append(self._add_message(step, SpanKind.REASONING, step.thought, pointer))
-        if step.text.strip():
-            keys.append(self._add_message(step, SpanKind.MESSAGE, step.text, step.pointer))
-        calls = [self._add_call(call, step) for call in step.calls]
-        metrics = standard_fields(step.fields.get("metrics"))
-        has_metrics = step.fields.get("metrics") is not None
-        if not keys and not calls and (has_metrics or not step.results):
-            keys.append(self._add_message(step, SpanKind.MESSAGE, step.text, step.pointer))
-        if (keys or calls) and step.fields.get("llm_call_count") != 0:
-            self._steps.steps[-1].tokens = tokens_of(
-                metrics.get("prompt_tokens"), metrics.get("completion_tokens")
-            ) or tokens_of(metrics.get("input_tokens"), metrics.get("output_tokens"))
-        for call in step.calls:
-            for result in self._postponed.pop(call.call_id, ()) if call.call_id else ():
-                self._add_result(result, self._calls[call.call_id])
-        for made, earlier in zip(calls, self._before_calls.get(step.number, ()), strict=False):
-            self._add_result(earlier.as_result(), made)
-        self._add_results(step, [made for made in calls if made], keys[0] if keys else None)
+        messages = [self._add(piece) for piece in step.messages]
+        calls = [self._add_call(piece) for piece in step.calls]
+        if messages or calls:
+            self.steps.steps[-1].tokens = step.tokens
+        for number, result in sorted(step.early_results, key=itemgetter(0)):
+            self._add_result(result, calls[number])
+        self._add_results(step, calls, messages[0].key if messages else None)
 
-    def _add_message(self, step: AtifStep, kind: SpanKind, text: str, pointer: str) -> str:
-        agent = self._agent if step.source in _AGENT_SOURCES else step.source or self._agent
-        return self._steps.add(
-            self._key(pointer),
-            SpanKind.LOG if step.is_log else kind,
-            Role.LOG if step.is_log else _ROLES.get(step.source, Role.AGENT),
-            step.agent or agent,
-            text,
-            place=self._trajectory.place + pointer,
-            name=_extra(step.fields, "name") if step.is_log else None,
-            start=step.start,
-        )
-
-    def _add_call(self, call: AtifCall, step: AtifStep) -> Step | None:
-        if not call.is_object:
-            self._log(call.pointer, call.text)
-            self._note(call.pointer, "not a tool call but a bare value")
+    def _add_call(self, piece: Piece) -> Step | None:
+        call = self._add(piece)
+        if piece.kind is not SpanKind.TOOL_CALL:
             return None
-        key = self._steps.call(
-            self._call_key(call.call_id, "call") or self._key(call.pointer),
-            step.agent or self._agent,
-            call.text,
-            place=self._trajectory.place + call.pointer,
-            name=call.name,
-            start=step.start,
-        )
-        made = self._open[key] = self._steps.steps[-1]
-        if call.call_id:
-            self._calls[call.call_id] = made
-        return made
+        self._open[call.key] = call
+        if piece.call_id:
+            self._calls[piece.call_id] = call
+        return call
 
-    def _add_results(self, step: AtifStep, calls: Sequence[Step], parent: str | None) -> None:
+    def _add_results(
+        self, step: AtifStep, calls: Sequence[Step | None], parent: str | None
+    ) -> None:
         """Add a step's results; those that name no call answer its calls in turn, if they can."""
-        by_id = [self._calls.get(result.call_id) for result in step.results if result.call_id]
-        answered = {call.key for call in by_id if call}
-        waiting = [call for call in calls if call.key not in answered]
-        nameless = [result for result in step.results if not result.call_id]
-        in_turn = iter(waiting if len(waiting) == len(nameless) else ())
+        answered = [self._calls.get(result.call_id) for result in step.results if result.call_id]
+        answered_keys = {call.key for call in answered if call}
+        waiting = [call for call in calls if call and call.key not in answered_keys]
+        nameless = sum(not result.call_id for result in step.results)
+        in_turn = iter(waiting if len(waiting) == nameless else ())
         for result in step.results:
             if result.call_id:
-                self._add_after_call(result, step.number)
+                self._add_result(result, self._calls.get(result.call_id))
                 continue
             call = next(in_turn, None) or (waiting[0] if len(waiting) == 1 else None)
             if call is None and step.source not in _AGENT_SOURCES:
@@ -530,82 +505,76 @@ class _TrajectorySpans:
             for call in waiting:
                 self._open.pop(call.key, None)
 
-    def _add_after_call(self, result: AtifResult, number: int) -> None:
-        """Add a result, or postpone it to the later step that makes its call."""
-        if result.call_id is None:
-            self._add_result(result, self._only_open_call())
-            return
-        call = self._calls.get(result.call_id)
-        if call is None and self._last_caller.get(result.call_id, -1) > number:
-            self._postponed.setdefault(result.call_id, []).append(result)
-        else:
-            self._add_result(result, call)
-
     def _only_open_call(self) -> Step | None:
         """Return the call that waits for its result if there is exactly one."""
         return next(iter(self._open.values())) if len(self._open) == 1 else None
 
     def _add_result(
-        self, result: AtifResult, call: Step | None, parent: str | None = None, source: str = ""
+        self,
+        result: AtifResult,
+        call: Step | None,
+        parent: str | None = None,
+        source: str = "",
     ) -> None:
         """Add a result after the sub-agents that it refers to."""
         for reference in result.references:
-            self._add_referenced(reference, result.pointer)
-        if result.references and not result.text and not result.call_id and call is None:
+            self._add_referenced(reference, result.at)
+        if call is None and result.references and not result.text and not result.call_id:
             return
-        is_log = call is None and source in _ROLES
-        agent = result.agent or (call.agent if call else self._agent)
-        self._steps.add(
-            self._call_key(result.call_id, "result") or self._key(result.pointer),
-            SpanKind.LOG if is_log else SpanKind.TOOL_RESULT,
-            Role.LOG if is_log else Role.TOOL,
-            source if is_log else agent,
-            result.text,
-            place=self._trajectory.place + result.pointer,
-            name=result.name or (call.name if call else None),
-            parent=call.key if call else parent,
-            start=result.start,
-            status=result.status,
-        )
-        if call:
+        if call is None and source in _ROLES:
+            log = replace(result, kind=SpanKind.LOG, role=Role.LOG, agent=source)
+            self._add(log, parent=parent)
+            return
+        self._add(result, call, parent)
+        if call is not None:
             self._open.pop(call.key, None)
             if None not in (call.start, result.start) and result.start > call.start:
                 call.end = result.start
 
-    def _add_referenced(self, reference: SubAgentReference, pointer: str) -> None:
+    def _add(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
+        """Add the span of a piece; a result takes from its call what it does not name itself."""
+        place = self._trajectory.place + piece.at
+        if piece.problem:
+            self._note(place, piece.problem)
+        key = self._thread + piece.at
+        if piece.call_id:
+            part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
+            key = f"{self._thread}/{piece.call_id}:{part}".removeprefix("" if self._thread else "/")
+        self.steps.add(
+            key,
+            piece.kind,
+            piece.role,
+            piece.agent or (call.agent if call else self._agent),
+            piece.text,
+            place=place,
+            name=piece.name or (call.name if call else None),
+            parent=call.key if call else parent,
+            start=piece.start,
+            status=piece.status,
+        )
+        return self.steps.steps[-1]
+
+    def _add_referenced(self, reference: Fields, pointer: str) -> None:
         """Show the sub-agent that a result refers to, unless it has been shown."""
-        for name in reference.ids:
+        ids = _ids_of(reference)
+        for name in ids:
             trajectory = None if name in self._trajectory.ids else self._scope.get(name)
             if trajectory is not None:
-                if trajectory.place not in self._draft.shown:
+                if trajectory.place not in self._shown:
                     self._add_sub_agent(trajectory)
                 return
-        line = preview(reference.path or "".join(reference.ids[:1]) or "?")[0]
-        self._note(pointer, f"the sub-agent's trajectory is not in this file: {line}")
+        line = preview(as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?")[0]
+        message = f"the sub-agent's trajectory is not in this file: {line}"
+        self._note(self._trajectory.place + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
         if self._depth >= _MAX_DEPTH:
-            message = "sub-agents nested too deeply; left out"
-            self._draft.problems.append(Problem(trajectory.place, message))
-            return
-        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.place}"
-        thread = preview(name)[0]
-        _TrajectorySpans(trajectory, self._scope, self._draft, thread, self._depth + 1).read()
+            self._note(trajectory.place, "sub-agents nested too deeply; left out")
+        else:
+            _TrajectorySpans(trajectory, self._scope, self._shown, self)
 
-    def _log(self, pointer: str, value: object, name: str | None = None) -> None:
-        place = self._trajectory.place + pointer
-        self._steps.log(self._key(pointer), dump_text(value), place=place, name=name)
-
-    def _note(self, pointer: str, message: str) -> None:
-        self._draft.problems.append(Problem(self._trajectory.place + pointer, message))
-
-    def _key(self, pointer: str) -> str:
-        return (self._thread or "") + pointer
-
-    def _call_key(self, call_id: str | None, part: str) -> str | None:
-        if not call_id:
-            return None
-        return f"{self._thread}/{call_id}:{part}" if self._thread else f"{call_id}:{part}"
+    def _note(self, place: str, message: str) -> None:
+        self.problems.append(Problem(place, message))
 
 
 class AtifReader:
@@ -636,33 +605,22 @@ class AtifReader:
         shown: set[str] = set()
         traces: list[Trace] = []
         # Those that only refer to each other come last.
-        for trajectory in sorted(
-            trajectories, key=lambda each: not referenced.isdisjoint(each.ids)
-        ):
+        for trajectory in sorted(trajectories, key=lambda t: not referenced.isdisjoint(t.ids)):
             if trajectory.place not in shown:
-                traces.append(self._trace(source, trajectory, scope, shown))
+                spans = _TrajectorySpans(trajectory, scope, shown)
+                trace = trace_of_steps(
+                    self,
+                    source.path,
+                    trajectory.record.content(source),
+                    spans.steps,
+                    meta=trajectory.facts(spans.steps.steps),
+                    record=trajectory.record.number,
+                    native=trajectory.native_id,
+                    problems=spans.problems,
+                )
+                traces.append(trace)
         traces.sort(key=lambda trace: trace.record or 0)
         return report_of(self, source, traces, problems)
-
-    def _trace(
-        self,
-        source: Source,
-        trajectory: AtifTrajectory,
-        scope: ChainMap[str, AtifTrajectory],
-        shown: set[str],
-    ) -> Trace:
-        draft = _TraceDraft(shown)
-        _TrajectorySpans(trajectory, scope, draft).read()
-        return trace_of_steps(
-            self,
-            source.path,
-            trajectory.record.content(source),
-            draft.steps,
-            meta=trajectory.facts(draft.steps.steps),
-            record=trajectory.record.number,
-            native=trajectory.native_id,
-            problems=draft.problems,
-        )
 
 
 READER: Final = AtifReader()
