@@ -258,12 +258,13 @@ class AtifStep:
         if isinstance(results, list):
             observation = results
             pointer += "/results"
-        is_list = isinstance(observation, list)
-        for number, value in enumerate(observation if is_list else [observation]):
-            if is_list or value not in (None, "", {}):
-                result = standard_fields(value) if isinstance(value, dict) else {"content": value}
-                text = content_text(first_in(result, "content", "output"))
-                yield self._result(result, text, f"{pointer}/{number}" if is_list else pointer)
+        if isinstance(observation, list):
+            values = [(f"{pointer}/{number}", value) for number, value in enumerate(observation)]
+        else:
+            values = [] if observation in (None, "", {}) else [(pointer, observation)]
+        for at, value in values:
+            result = standard_fields(value) if isinstance(value, dict) else {"content": value}
+            yield self._result(result, content_text(first_in(result, "content", "output")), at)
 
     def _result(self, fields: Fields, text: str, pointer: str) -> AtifResult:
         return AtifResult(
@@ -528,8 +529,9 @@ class _TrajectorySpans:
         self._add(result, call, parent)
         if call is not None:
             self._open.pop(call.key, None)
-            if None not in (call.start, result.start) and result.start > call.start:
-                call.end = result.start
+            ended = call.start if result.start is None else result.start
+            if ended is not None and call.start is not None and ended > call.start:
+                call.end = ended
 
     def _add(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
         """Add the span of a piece; a result takes from its call what it does not name itself."""
