@@ -18,7 +18,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import ASSISTANT, THE_MODEL, Piece, Turn, noted
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, THE_MODEL, Piece, Speaker, Turn, noted
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.chat.values import usage_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
@@ -146,10 +146,12 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     start = unix_seconds(extra.get("timestamp"))
     text = content_text(message.get("content"))
     commands: list[Piece] = []
+    tokens = None
     match message.get("role") or message.get("object") or message.get("type"):
         case "assistant" | "response":
             mapper.forget_open_calls()
             pieces, commands = _answer_pieces(message, extra)
+            tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
         case "exit":
             ending = text or dump_text(extra.get("submission")) or extra
             pieces = [noted(ending, name="exit")]
@@ -163,18 +165,19 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             if is_result or (mapper.waits and "interrupt_type" not in extra):
                 pieces.append(_observation({"content": text}, extra))
             else:
-                pieces += turn_of({**message, "role": "user"}).pieces
+                pieces.append(Speaker("user", Role.USER).says(text))
                 for number, command in enumerate(_commands(extra)):
                     piece = _command(command, f"/extra/actions/{number}")
                     pieces.append(replace(piece, role=Role.USER, agent="user"))
-        case "system" | "reasoning" | "function_call":
-            pieces = list(turn_of(message).pieces)
+        case "system":
+            pieces = [Speaker("system", Role.SYSTEM).says(text)]
+        case "reasoning" | "function_call":
+            pieces = [_with_tool(piece) for piece in turn_of(message).pieces]
         case _ if message:
             pieces = [noted(message)]
         case _:
             mapper.add(value, pointer)
             return
-    tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
     # The commands are in the text of the message.
     mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
@@ -187,11 +190,11 @@ def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Pi
         return list(_item_pieces(message, output)), []
     text = content_text(message.get("content"))
     commands: list[str] = []
-    if not message.get("tool_calls"):
+    if not items_of(message.get("tool_calls")):
         text, commands = _split_commands(text, _commands(extra))
     pieces = [
-        replace(piece, name=piece.name or _TOOL) if piece.kind is SpanKind.TOOL_CALL else piece
-        for piece in turn_of({**message, "role": ASSISTANT, "content": text}).pieces
+        _with_tool(piece)
+        for piece in turn_of({**message, "role": ASSISTANT, "name": None, "content": text}).pieces
         if piece.text or not commands
     ]
     return pieces, [_command(command, f"/action/{n}") for n, command in enumerate(commands)]
@@ -202,9 +205,18 @@ def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
     if text := as_text(content_text(message.get("content"))):
         yield THE_MODEL.says(text)
     for number, item in enumerate(map(fields_of, output)):
+        thought = content_text(item.get("summary")) or content_text(item.get("content"))
+        if item.get("type") == "reasoning" and not thought:
+            continue
         is_message = item.get("type") == "message"
         for piece in turn_of({"role": ASSISTANT, **item} if is_message else item).pieces:
-            yield replace(piece, at=f"/output/{number}{piece.at}")
+            yield _with_tool(replace(piece, at=f"/output/{number}{piece.at}"))
+
+
+def _with_tool(piece: Piece) -> Piece:
+    """Return a piece with the agent's tool as the name of a call that has none itself."""
+    is_nameless = piece.kind is SpanKind.TOOL_CALL and piece.name in (None, "function")
+    return replace(piece, name=_TOOL) if is_nameless else piece
 
 
 def _observation(message: Fields, extra: Fields) -> Piece:
