@@ -500,15 +500,11 @@ class _TrajectorySpans:
                 continue
             call = next(in_turn, None) or (waiting[0] if len(waiting) == 1 else None)
             if call is None and step.source not in _AGENT_SOURCES:
-                call = self._only_open_call()
+                call = next(iter(self._open.values())) if len(self._open) == 1 else None
             self._add_result(result, call, parent, step.source)
         if nameless:  # a result of the step as a whole answers all of its calls
             for call in waiting:
                 self._open.pop(call.key, None)
-
-    def _only_open_call(self) -> Step | None:
-        """Return the call that waits for its result if there is exactly one."""
-        return next(iter(self._open.values())) if len(self._open) == 1 else None
 
     def _add_result(
         self,
