@@ -343,6 +343,8 @@ def test_each_framework_tells_the_same_run(framework: str, tmp_path: Path) -> No
     assert shown == EXPECTED
     keys = [trace.span(index).key for index in range(len(trace))]
     assert trace.span(len(trace) - 2).parent == keys[-3]
+    if framework in ("Google ADK", "Agent Framework"):
+        assert trace.span(len(trace) - 1).agent == "keeper"
     covered = text_coverage(path, [trace], ("attributes",))
     assert not covered.doubled
     # Agno's client repeats its messages as texts.

@@ -19,7 +19,7 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
-from mast_tui.traces.readers.otel.conventions import row_of_attributes
+from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
 from mast_tui.traces.readers.span_tree.history import canonical
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
@@ -114,6 +114,8 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         return _as_tool(row)
     if kind is RowKind.MODEL:
         return _as_model(row, beside)
+    if kind is RowKind.AGENT:
+        row = replace(row, agent=row.agent or bare_name(row.name))
     instructions = None if beside is None else beside.instructions
     output = _literal(row.output) if isinstance(row.output, str) else row.output
     return replace(row, output=output, instructions=instructions or system_text(row.input))
