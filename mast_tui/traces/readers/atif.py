@@ -137,14 +137,16 @@ def _call_id_of(record: Fields) -> str | None:
     """Return the id of a tool call, or the id of the call that a result or step names."""
     has_own_id = "content" in record or "source" in record
     for name in _CALL_IDS if has_own_id else (*_CALL_IDS, "id"):
-        if (call_id := identifier(record.get(name))) is not None:
+        value = record.get(name)
+        if value is not None and (call_id := identifier(value)) is not None:
             return call_id
     return None
 
 
 def _extra(record: Fields, name: str) -> str | None:
     """Return a name from ``extra``, the fields that the standard does not define."""
-    return one_line(fields_of(record.get("extra")).get(name))
+    extra = record.get("extra")
+    return one_line(extra.get(name)) if isinstance(extra, dict) else None
 
 
 def _status_of(result: Fields) -> SpanStatus:
@@ -204,7 +206,7 @@ class AtifStep:
         else:
             calls = self.fields.get("tool_calls")
             listed = [calls] if isinstance(calls, dict) else items_of(calls)
-            self.calls = [self._call(call, place) for place, call in enumerate(listed)]
+            self.calls = [self._call(call, index) for index, call in enumerate(listed)]
             self.results = list(self._results())
             self.messages = self.messages or list(self._messages())
         self.references = [each for result in self.results for each in result.references]
@@ -223,10 +225,10 @@ class AtifStep:
         if self.text.strip() or not (has_others or has_result):
             yield self._message(SpanKind.MESSAGE, self.text)
 
-    def _message(self, kind: SpanKind, text: str, at: str = "") -> Piece:
+    def _message(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
         role = _ROLES.get(self.source, Role.AGENT)
         agent = self.agent or ("" if self.source in _AGENT_SOURCES else self.source)
-        piece = Piece(kind, role, agent, text, self.pointer + at, start=self.start)
+        piece = Piece(kind, role, agent, text, self.pointer + suffix, start=self.start)
         is_log = fields_of(self.fields.get("extra")).get("kind") == "log"
         if is_log and role is Role.SYSTEM:  # so ``mast-tui convert`` writes the lines of a log
             name = _extra(self.fields, "name")
@@ -262,9 +264,11 @@ class AtifStep:
             values = [(f"{pointer}/{number}", value) for number, value in enumerate(observation)]
         else:
             values = [] if observation in (None, "", {}) else [(pointer, observation)]
-        for at, value in values:
+        for value_pointer, value in values:
             result = standard_fields(value) if isinstance(value, dict) else {"content": value}
-            yield self._result(result, content_text(first_in(result, "content", "output")), at)
+            yield self._result(
+                result, content_text(first_in(result, "content", "output")), value_pointer
+            )
 
     def _result(self, fields: Fields, text: str, pointer: str) -> AtifResult:
         return AtifResult(
@@ -336,7 +340,7 @@ class AtifTrajectory:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.place = record.prefix
+        self.position = record.prefix
         self.fields = standard_fields(record.value)
         self.ids = _ids_of(self.fields)
         agent = self.fields.get("agent")
@@ -357,7 +361,7 @@ class AtifTrajectory:
         """The trajectories that are embedded in this one."""
         records = records_listed(
             items_of(self.fields.get("subagent_trajectories")),
-            f"{self.place}/subagent_trajectories",
+            f"{self.position}/subagent_trajectories",
         )
         return [AtifTrajectory(record) for record in records if isinstance(record.value, dict)]
 
@@ -422,25 +426,25 @@ def _by_id(
 class _TrajectorySpans:
     """Adds the spans of a trajectory, and of its sub-agents, to a trace.
 
-    ``scope`` has the trajectories that this one can refer to. ``shown`` has the places of those
-    that were read, so that each is shown once; it is shared by the traces of a file.
+    ``scope`` has the trajectories that this one can refer to. ``visited`` has the positions of
+    those that were read, so that each is shown once; the traces of a file share it.
     """
 
     def __init__(
         self,
         trajectory: AtifTrajectory,
         scope: ChainMap[str, AtifTrajectory],
-        shown: set[str],
+        visited: set[str],
         caller: _TrajectorySpans | None = None,
     ) -> None:
-        shown.add(trajectory.place)
+        visited.add(trajectory.position)
         self._trajectory = trajectory
         self._scope = scope.new_child(_by_id(trajectory.children, trajectory.ids))
-        self._shown = shown
+        self._visited = visited
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
-        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.place}"
+        name = trajectory.ids[0] if trajectory.ids else f"sub-agent {trajectory.position}"
         self._thread = preview(name)[0] if caller else ""
         self._agent = trajectory.agent or self._thread or "agent"
         self._calls: dict[str, Step] = {}
@@ -454,18 +458,18 @@ class _TrajectorySpans:
             if not step.is_copied:
                 self._add_step(step)
         for child in self._trajectory.children:
-            if child.place not in self._shown:
-                self._note(child.place, "no result refers to this sub-agent; shown last")
+            if child.position not in self._visited:
+                self._note(child.position, "no result refers to this sub-agent; shown last")
                 self._add_sub_agent(child)
         if notes := as_text(self._trajectory.fields.get("notes")):
             self._add(noted(notes, "/notes", name="notes"))
         if copied := sum(step.is_copied for step in self._trajectory.steps):
             steps = "step is" if copied == 1 else "steps are"
             message = f"{copied} {steps} copied from an earlier context; not shown"
-            self._note(f"{self._trajectory.place}/steps", message)
+            self._note(f"{self._trajectory.position}/steps", message)
         if continued := self._trajectory.fields.get("continued_trajectory_ref"):
-            place = f"{self._trajectory.place}/continued_trajectory_ref"
-            self._note(place, f"the run goes on in {preview(dump_text(continued))[0]}")
+            position = f"{self._trajectory.position}/continued_trajectory_ref"
+            self._note(position, f"the run goes on in {preview(dump_text(continued))[0]}")
 
     def _add_step(self, step: AtifStep) -> None:
         messages = [self._add(piece) for piece in step.messages]
@@ -531,9 +535,9 @@ class _TrajectorySpans:
 
     def _add(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
         """Add the span of a piece; a result takes from its call what it does not name itself."""
-        place = self._trajectory.place + piece.at
+        position = self._trajectory.position + piece.at
         if piece.problem:
-            self._note(place, piece.problem)
+            self._note(position, piece.problem)
         key = self._thread + piece.at
         if piece.call_id:
             part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
@@ -544,7 +548,7 @@ class _TrajectorySpans:
             piece.role,
             piece.agent or (call.agent if call else self._agent),
             piece.text,
-            place=place,
+            place=position,
             name=piece.name or (call.name if call else None),
             parent=call.key if call else parent,
             start=piece.start,
@@ -558,21 +562,21 @@ class _TrajectorySpans:
         for name in ids:
             trajectory = None if name in self._trajectory.ids else self._scope.get(name)
             if trajectory is not None:
-                if trajectory.place not in self._shown:
+                if trajectory.position not in self._visited:
                     self._add_sub_agent(trajectory)
                 return
         line = preview(as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?")[0]
         message = f"the sub-agent's trajectory is not in this file: {line}"
-        self._note(self._trajectory.place + pointer, message)
+        self._note(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
         if self._depth >= _MAX_DEPTH:
-            self._note(trajectory.place, "sub-agents nested too deeply; left out")
+            self._note(trajectory.position, "sub-agents nested too deeply; left out")
         else:
-            _TrajectorySpans(trajectory, self._scope, self._shown, self)
+            _TrajectorySpans(trajectory, self._scope, self._visited, self)
 
-    def _note(self, place: str, message: str) -> None:
-        self.problems.append(Problem(place, message))
+    def _note(self, position: str, message: str) -> None:
+        self.problems.append(Problem(position, message))
 
 
 class AtifReader:
@@ -600,12 +604,12 @@ class AtifReader:
         trajectories = _trajectories(source, problems)
         scope = ChainMap(_by_id(trajectories))
         referenced = {name for each in trajectories for name in each.referenced_ids}
-        shown: set[str] = set()
+        visited: set[str] = set()
         traces: list[Trace] = []
         # Those that only refer to each other come last.
         for trajectory in sorted(trajectories, key=lambda t: not referenced.isdisjoint(t.ids)):
-            if trajectory.place not in shown:
-                spans = _TrajectorySpans(trajectory, scope, shown)
+            if trajectory.position not in visited:
+                spans = _TrajectorySpans(trajectory, scope, visited)
                 trace = trace_of_steps(
                     self,
                     source.path,
@@ -644,6 +648,6 @@ def _trajectories(source: Source, problems: list[Problem]) -> list[AtifTrajector
         if is_trajectory(record.value):
             trajectories.append(AtifTrajectory(record))
         else:
-            place = record.prefix.strip() or "whole file"
-            problems.append(Problem(place, "no trajectory, left out"))
+            position = record.prefix.strip() or "whole file"
+            problems.append(Problem(position, "no trajectory, left out"))
     return trajectories

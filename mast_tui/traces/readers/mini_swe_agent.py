@@ -44,6 +44,9 @@ _MARKS: Final = {
 
 _OWN_BLOCK: Final = "```mswea_bash_command\n"
 _BLOCK: Final = re.compile(r"```bash[ \t]*\n")
+_ANSWER_FIELDS: Final = frozenset(
+    {"reasoning_content", "reasoning", "thinking_blocks", "tool_calls"}
+)
 _MESSAGES_TO_PROBE: Final = 12
 _TOOL: Final = "bash"
 _OPENING: Final = re.compile(
@@ -80,7 +83,7 @@ class MiniSweAgentReader:
         for number, message in enumerate(_messages(source.json) or ()):
             _add_message(mapper, message, f"{pointer}/{number}")
         info = fields_of(record.get("info"))
-        add_ending(steps, info, beside=2)
+        add_ending(steps, info, last_steps=2)
         trace = trace_of_steps(
             self,
             source.path,
@@ -180,7 +183,8 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             return
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
     # The commands are in the text of the message.
-    mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
+    if commands or tokens:
+        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
 
 
 def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Piece]]:
@@ -192,9 +196,10 @@ def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Pi
     commands: list[str] = []
     if not items_of(message.get("tool_calls")):
         text, commands = _split_commands(text, _commands(extra))
+    fields = {name: value for name, value in message.items() if name in _ANSWER_FIELDS}
     pieces = [
         _with_tool(piece)
-        for piece in turn_of({**message, "role": ASSISTANT, "name": None, "content": text}).pieces
+        for piece in turn_of({**fields, "role": ASSISTANT, "content": text}).pieces
         if piece.text or not commands
     ]
     return pieces, [_command(command, f"/action/{n}") for n, command in enumerate(commands)]
@@ -238,8 +243,8 @@ def _observation(message: Fields, extra: Fields) -> Piece:
     )
 
 
-def _command(command: str, at: str) -> Piece:
-    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, at, name=_TOOL)
+def _command(command: str, suffix: str) -> Piece:
+    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, suffix, name=_TOOL)
 
 
 def _commands(extra: Fields) -> list[str]:

@@ -84,7 +84,7 @@ class SweAgentReader:
             else:
                 steps.log(pointer, dump_text(step))
                 problems.append(Problem(pointer, "not a step but a bare value"))
-        add_ending(steps, fields_of(record.get("info")), beside=1)
+        add_ending(steps, fields_of(record.get("info")), last_steps=1)
         attempts = items_of(record.get("attempts"))
         if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
@@ -97,18 +97,18 @@ class SweAgentReader:
 READER: Final = SweAgentReader()
 
 
-def add_ending(steps: StepList, info: Fields, beside: int) -> None:
+def add_ending(steps: StepList, info: Fields, last_steps: int) -> None:
     """Add how the run ended, and its patch unless one of the last steps shows just that.
 
     Args:
         steps: The steps of the run, to which these are added.
         info: The facts about the run's end in the file.
-        beside: The number of last steps that may show it already.
+        last_steps: The number of last steps that may show it already.
     """
-    shown = {step.text.strip() for step in steps.steps[-beside:]}
+    texts = {step.text.strip() for step in steps.steps[-last_steps:]}
     for field in ("exit_status", "submission"):
         text = dump_text(info.get(field))
-        if text.strip() and text.strip() not in shown:
+        if text.strip() and text.strip() not in texts:
             steps.log(f"/info/{field}", text, name=field)
 
 
@@ -194,15 +194,15 @@ def _agent_of(message: Fields) -> str:
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
     """Add the thinking, the text, the action and the observation of a step."""
-    before = len(steps)
-    place, message = turn
+    first = len(steps)
+    message_pointer, message = turn
     agent = _agent_of(message)
     start = unix_seconds(step.get("timestamp"))
     if thinking := content_text(message.get("thinking_blocks")):
-        more = More(place=f"{place}/thinking_blocks", start=start)
+        more = More(place=f"{message_pointer}/thinking_blocks", start=start)
         key = f"{pointer}/thinking"
         steps.add(key, SpanKind.REASONING, Role.AGENT, agent, thinking, **more)
-    field, text = _text_beside_action(step)
+    field, text = _text_with_action(step)
     if text:
         key = f"{pointer}/{field}"
         steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, text, start=start)
@@ -223,7 +223,7 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
         observer = agent if call else "environment"
         text = content_text(observation)
         steps.result(key, observer, text, name=name, parent=call, start=end)
-    if len(steps) == before:
+    if len(steps) == first:
         logged = {field: value for field, value in step.items() if field in _LOGGED_FIELDS}
         steps.log(pointer, dump_text(logged))
 
@@ -234,7 +234,7 @@ def _tool_of(message: Fields) -> str | None:
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
-def _text_beside_action(step: Fields) -> tuple[str, str]:
+def _text_with_action(step: Fields) -> tuple[str, str]:
     """Return the field with the text that the agent wrote beside its action, and the text.
 
     The response holds the thought and the action once more.
