@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Tokens, Trace
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.atif import READER
-from tests.traces.checks import read_file, read_one, told, write_json
+from tests.traces.checks import keys_of, read_file, read_one, spans_of, told, write_json
 from tests.traces.checks import write_json_lines as write_lines
 
 Json = dict[str, object]
@@ -49,8 +48,7 @@ def seen(*results: Json) -> Json:
 
 def shape(trace: Trace) -> list[tuple[str, str, str | None]]:
     """Agent, key and parent of every span."""
-    spans = [trace.span(index) for index in range(len(trace))]
-    return [(span.agent, span.key, span.parent) for span in spans]
+    return [(span.agent, span.key, span.parent) for span in spans_of(trace)]
 
 
 def test_a_run_of_the_standard(tmp_path: Path) -> None:
@@ -91,7 +89,7 @@ def test_a_run_of_the_standard(tmp_path: Path) -> None:
         ("terminus", "c2:result", "c2:call"),
         ("terminus", "c1:result", "c1:call"),
     ]
-    spans = [trace.span(index) for index in range(len(trace))]
+    spans = spans_of(trace)
     assert [span.tokens for span in spans if span.tokens] == [Tokens(9, 4)]
     assert spans[5].tokens == Tokens(9, 4)
     assert spans[4].name == spans[7].name == "bash"
@@ -105,69 +103,80 @@ def test_a_run_of_the_standard(tmp_path: Path) -> None:
     assert not trace.problems
 
 
-def test_a_result_without_an_id_belongs_to_the_only_open_call_or_to_the_step(
-    tmp_path: Path,
+EVENT: Json = {"source": "system", "message": "", "observation": seen({"content": "event"})}
+COMPLAINT = agent("not well formed", observation=seen({"content": "errors"}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "parents"),
+    [
+        pytest.param(
+            [agent("one", "c1", observation=seen({"content": "of c1"}))],
+            {"of c1": ("tool_result", "c1:call")},
+            id="only call",
+        ),
+        pytest.param(
+            [agent("two", "c2", "c3", observation=seen({"content": "of both"}))],
+            {"of both": ("tool_result", "/steps/0")},
+            id="whole step",
+        ),
+        pytest.param(
+            [agent("", "c4", "c5", observation=seen({"content": "4"}, {"content": "5"}))],
+            {"4": ("tool_result", "c4:call"), "5": ("tool_result", "c5:call")},
+            id="in turn",
+        ),
+        pytest.param(
+            [agent("", "c1"), COMPLAINT],
+            {"errors": ("tool_result", "/steps/1")},
+            id="complaint about an answer",
+        ),
+        pytest.param(
+            [
+                agent(
+                    "all", "c1", "c2", observation=seen({"source_call_id": "c1"}, {"content": "x"})
+                ),
+                EVENT,
+            ],
+            {"x": ("tool_result", "c2:call"), "event": ("log", None)},
+            id="rest of the step",
+        ),
+        pytest.param(
+            [{**EVENT, "message": "compacting"}],
+            {"event": ("log", "/steps/0")},
+            id="event about no call",
+        ),
+        pytest.param(
+            [{"source": "tool", "message": "early", "tool_call_id": "c1"}, agent("", "c1")],
+            {"early": ("tool_result", "c1:call")},
+            id="before its call",
+        ),
+    ],
+)
+def test_results_belong_to_their_calls(
+    tmp_path: Path, steps: list[Json], parents: dict[str, tuple[str, str | None]]
 ) -> None:
-    run = published_trajectory(
-        agent("one", "c1", observation=seen({"content": "of c1"})),
-        agent("two", "c2", "c3", observation=seen({"content": "of both"})),
-        agent("pair", "c4", "c5", observation=seen({"content": "4"}, {"content": "5"})),
-    )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    parents = {trace.text(s): trace.span(s).parent for s in range(len(trace))}
-    assert parents["of c1"] == "c1:call"
-    assert parents["of both"] == "/steps/1"
-    assert (parents["4"], parents["5"]) == ("c4:call", "c5:call")
+    trace = read_one(READER, write_json(tmp_path / "t.json", published_trajectory(*steps)))
+    spans = {trace.text(span.index): (span.kind.value, span.parent) for span in spans_of(trace)}
+    assert {text: spans[text] for text in parents} == parents
 
 
 def test_a_later_step_answers_the_only_open_call_and_ends_it(tmp_path: Path) -> None:
+    late = seen({"content": "late", "extra": {"exit_code": 3}})
     run = published_trajectory(
         agent("", "c1", timestamp="2026-01-01T00:00:00Z"),
-        {
-            "source": "system",
-            "message": "",
-            "timestamp": "2026-01-01T00:00:07Z",
-            "observation": seen({"content": "late", "extra": {"exit_code": 3}}),
-        },
+        {**EVENT, "timestamp": "2026-01-01T00:00:07Z", "observation": late},
     )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    call, result = trace.span(0), trace.span(1)
+    call, result = spans_of(read_one(READER, write_json(tmp_path / "t.json", run)))
     assert (result.kind, result.parent, result.status) == ("tool_result", call.key, "error")
-    assert call.end is not None
-    assert call.start is not None
-    assert call.end - call.start == 7
-    assert len(trace) == 2
+    assert (call.start, call.end) == (1767225600, 1767225607)
 
 
-def test_a_complaint_about_an_answer_is_not_taken_for_an_older_result(tmp_path: Path) -> None:
-    run = published_trajectory(
-        agent("", "c1"),
-        agent("not well formed", observation=seen({"content": "Previous response had errors"})),
-    )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    assert trace.text(2) == "Previous response had errors"
-    assert trace.span(2).parent == "/steps/1"
-
-
-def test_a_result_of_the_whole_step_answers_all_of_its_calls(tmp_path: Path) -> None:
-    event: Json = {"source": "system", "message": "", "observation": seen({"content": "event"})}
-    run = published_trajectory(
-        agent(
-            "all", "c1", "c2", "c3", observation=seen({"source_call_id": "c3"}, {"content": "x"})
-        ),
-        event,
-    )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    assert (trace.text(5), trace.span(5).parent) == ("x", "/steps/0")
-    assert (trace.text(6), trace.span(6).kind, trace.span(6).parent) == ("event", "log", None)
-
-
-def test_words_of_the_system_about_no_call_are_a_log(tmp_path: Path) -> None:
-    event: Json = {"source": "system", "message": "compacting"}
-    event["observation"] = seen({"content": "ok"})
-    trace = read_one(READER, write_json(tmp_path / "t.json", published_trajectory(event)))
-    assert told(trace) == [("message", "compacting"), ("log", "ok")]
-    assert trace.span(1).parent == "/steps/0"
+def test_a_step_of_a_tool_shows_the_sub_agent_that_it_refers_to(tmp_path: Path) -> None:
+    reference: Json = {"subagent_trajectory_ref": {"trajectory_id": "sub"}}
+    answer = {"source": "tool", "message": "it said so", "tool_call_id": "c1", **reference}
+    main = published_trajectory(agent("", "c1"), answer)
+    path = write_json(tmp_path / "t.json", [sub_agent("sub", user("look")), main])
+    assert keys_of(read_one(READER, path)) == ["c1:call", "sub/steps/0", "c1:result"]
 
 
 def test_copied_steps_are_counted_and_the_session_is_not_claimed_twice(tmp_path: Path) -> None:
@@ -240,56 +249,47 @@ def test_a_sub_agent_stands_before_the_result_that_refers_to_it(tmp_path: Path) 
 
 
 def test_a_sub_agent_in_another_file_is_named(tmp_path: Path) -> None:
-    ref = [{"session_id": "s-2", "trajectory_path": "trajectory.summary.json"}]
-    run = published_trajectory(
-        agent("", "c1", observation=seen({"source_call_id": "c1", "subagent_trajectory_ref": ref}))
-    )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    assert [problem.message for problem in trace.problems] == [
-        "the sub-agent's trajectory is not in this file: trajectory.summary.json"
-    ]
-    assert told(trace)[1] == ("tool_result", "")
+    reference = [{"session_id": "s-2", "trajectory_path": "trajectory.summary.json"}]
+    result: Json = {"source_call_id": "c1", "subagent_trajectory_ref": reference}
+    run = published_trajectory(agent("", "c1", observation=seen(result)))
+    (problem,) = read_one(READER, write_json(tmp_path / "t.json", run)).problems
+    assert problem.message.endswith("not in this file: trajectory.summary.json")
+
+
+def in_camel_case(value: object) -> object:
+    """The value with the names of all fields in camel case."""
+    if isinstance(value, list):
+        return list(map(in_camel_case, value))
+    if not isinstance(value, dict):
+        return value
+    words = {name: name.split("_") for name in value}
+    return {
+        "".join([first, *map(str.title, more)]): in_camel_case(value[name])
+        for name, (first, *more) in words.items()
+    }
 
 
 def test_camel_case_and_a_bundle_with_its_sub_agent(tmp_path: Path) -> None:
-    main = {
-        "schemaVersion": "ATIF-v1.5",
-        "sessionId": "main",
-        "agent": {"name": "copilot", "modelName": "m"},
-        "steps": [
-            {
-                "stepId": 1,
-                "source": "agent",
-                "message": "",
-                "reasoningContent": "why",
-                "toolCalls": [{"toolCallId": "t", "functionName": "search", "arguments": {}}],
-                "observation": {
-                    "results": [
-                        {
-                            "sourceCallId": "t",
-                            "content": "found",
-                            "subagentTrajectoryRef": [{"sessionId": "child"}],
-                        }
-                    ]
-                },
-                "metrics": {"promptTokens": 2, "completionTokens": 1},
-            }
-        ],
-    }
-    child = {**published_trajectory(user("look")), "session_id": "child"}
-    other = {**published_trajectory(user("hi")), "session_id": "other"}
-    path = write_json(tmp_path / "b.json", {"trajectories": [main, child, other]})
-    report = read_file(READER, path)
-    assert [trace.identity.trace_id for trace in report.traces] == ["main", "other"]
-    assert [(key, parent) for _agent, key, parent in shape(report.traces[0])] == [
-        ("/steps/0/reasoning_content", None),
-        ("t:call", None),
-        ("child/steps/0", None),
-        ("t:result", "t:call"),
+    result: Json = {"source_call_id": "c1", "content": "found", "is_error": True}
+    result["subagent_trajectory_ref"] = [{"session_id": "child"}]
+    metrics: Json = {"prompt_tokens": 2, "completion_tokens": 1}
+    step = agent("", "c1", reasoning_content="why", metrics=metrics, observation=seen(result))
+    bundle = [
+        published_trajectory(user("old", is_copied_context=True), step, trajectory_id="main"),
+        published_trajectory(user("look"), session_id="child"),
+        published_trajectory(user("hi"), session_id="other"),
     ]
-    assert report.traces[0].span(1).name == "search"
-    assert report.traces[0].span(1).tokens == Tokens(2, 1)
-    assert report.traces[1].record == 2
+    standard, camel = (
+        read_file(READER, write_json(tmp_path / "b.json", {"trajectories": trajectories}))
+        for trajectories in (bundle, in_camel_case(bundle))
+    )
+    assert [trace.identity.trace_id for trace in camel.traces] == ["main", "other"]
+    for trace, same in zip(standard.traces, camel.traces, strict=True):
+        assert spans_of(trace) == spans_of(same)
+        assert (trace.meta, trace.record) == (same.meta, same.record)
+        assert trace.problems == same.problems
+    assert keys_of(camel.traces[0])[1:] == ["c1:call", "child/steps/0", "c1:result"]
+    assert camel.traces[0].span(1).tokens == Tokens(2, 1)
 
 
 def test_trajectories_that_refer_to_each_other_are_not_lost(tmp_path: Path) -> None:
@@ -315,13 +315,13 @@ def test_sub_agents_are_followed_so_deep_and_the_others_are_runs(tmp_path: Path)
         for number in range(40)
     ]
     report = read_file(READER, write_json(tmp_path / "t.json", chain))
-    said = sorted(
-        trace.text(index)
+    messages = [
+        trace.text(span.index)
         for trace in report.traces
-        for index in range(len(trace))
-        if trace.span(index).kind == "message"
-    )
-    assert said == sorted(f"of {number}" for number in range(40))
+        for span in spans_of(trace)
+        if span.kind == "message"
+    ]
+    assert sorted(messages) == sorted(f"of {number}" for number in range(40))
     assert 1 < len(report.traces) < 40
 
 
@@ -369,11 +369,6 @@ def test_other_records_with_steps_are_left_to_others(tmp_path: Path, foreign: ob
     assert not READER.recognises(Source(write_json(tmp_path / "x.json", foreign)))
 
 
-def test_no_other_reader_claims_a_trajectory(tmp_path: Path) -> None:
-    source = Source(write_json(tmp_path / "t.json", published_trajectory(user("go"))))
-    assert [reader.name for reader in claims(source)] == ["atif"]
-
-
 STEP = st.sampled_from(
     [
         user("hello"),
@@ -399,6 +394,6 @@ def test_keys_stay_when_steps_are_appended(
         )
         for all_ in (steps, [*steps, *more])
     )
-    texts = {after.span(index).key: after.text(index) for index in range(len(after))}
+    texts = {span.key: after.text(span.index) for span in spans_of(after)}
     for index in range(len(before)):
         assert texts[before.span(index).key] == before.text(index)

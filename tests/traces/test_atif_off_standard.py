@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.readers.atif import READER
-from tests.traces.checks import read_one, write_json
+from tests.traces.checks import read_one, spans_of, write_json
 from tests.traces.test_atif import Json, shape, user
 
 
@@ -51,29 +51,45 @@ def test_results_before_their_calls_are_shown_after_them(tmp_path: Path) -> None
     assert trace.span(3).name == "shell"
 
 
+PLAIN: Json = {"source": "system", "message": "x"}
+
+
+def test_results_with_another_name_for_their_text_keep_it(tmp_path: Path) -> None:
+    result: Json = {"source": "system", "content": "the result"}
+    run = published_off_standard(user("go"), result, off_standard_call("a"))
+    trace = read_one(READER, write_json(tmp_path / "t.json", run))
+    assert (trace.text(2), trace.span(2).parent) == ("the result", "a:call")
+
+
 @pytest.mark.parametrize(
     "steps",
     [
-        pytest.param([{"source": "system", "message": "x"}, off_standard_call("a")], id="prompt"),
-        pytest.param(
-            [user("go"), *[{"source": "system", "message": "x"}] * 2, off_standard_call("a")],
-            id="too many",
-        ),
+        pytest.param([PLAIN, off_standard_call("a")], id="prompt"),
+        pytest.param([user("go"), PLAIN, PLAIN, off_standard_call("a")], id="too many"),
         pytest.param(
             [
                 user("go"),
-                {"source": "system", "message": "x"},
+                PLAIN,
                 off_standard_call("a"),
                 {"source": "system", "message": "of a", "tool_call_id": "a"},
             ],
             id="answered elsewhere",
         ),
+        pytest.param(
+            [
+                user("go"),
+                PLAIN,
+                {**off_standard_call("b"), "is_copied_context": True},
+                off_standard_call("a"),
+            ],
+            id="copied call",
+        ),
     ],
 )
 def test_what_may_be_no_result_stays_in_its_place(tmp_path: Path, steps: list[Json]) -> None:
     trace = read_one(READER, write_json(tmp_path / "t.json", published_off_standard(*steps)))
-    messages = [index for index in range(len(trace)) if trace.text(index) == "x"]
-    assert {trace.span(index).kind.value for index in messages} == {"message"}
+    messages = [span for span in spans_of(trace) if trace.text(span.index) == "x"]
+    assert {span.kind.value for span in messages} == {"message"}
     call = trace.index_of("a:call")
     assert call is not None
-    assert max(messages) < call
+    assert max(span.index for span in messages) < call

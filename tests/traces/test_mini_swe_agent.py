@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.mini_swe_agent import READER
-from tests.traces.checks import read_file, read_one, told, write_json
+from tests.traces.checks import read_file, read_one, said, span_lines, spans_of, told, write_json
 
 PROMPTS = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "fix it"}]
 
@@ -105,107 +105,101 @@ def test_a_run_of_release_2(tmp_path: Path) -> None:
     assert trace.meta.system == "mini-swe-agent"
 
 
-def test_parallel_calls_are_answered_by_their_ids(tmp_path: Path) -> None:
-    both = published_answer("call_1", "ls", None, 1_700_000_000)
-    both["tool_calls"] = [
-        {"id": name, "function": {"name": "bash", "arguments": "{}"}} for name in ("a", "b")
-    ]
-    run = published_layout(
-        both, published_output("b", "B", 0, 1_700_000_001), published_output("a", "A", 1, 1.7e9 + 2)
-    )
-    trace = read_one(READER, write_json(tmp_path / "run.json", run))
-    spans = [trace.span(index) for index in range(len(trace))]
-    results = [span for span in spans if span.kind == "tool_result"]
-    assert [(span.parent, span.status) for span in results] == [
-        ("b:call", SpanStatus.OK),
-        ("a:call", SpanStatus.ERROR),
-    ]
-    assert [span.tokens for span in spans if span.kind == "tool_call"] == [None, Tokens(100, 7)]
+REFUSED = "```bash\nls\n```\n```bash\npwd\n```"
 
 
-def test_a_command_in_a_code_block_is_a_call_of_its_own(tmp_path: Path) -> None:
-    run = published_layout(
-        {
-            "role": "assistant",
-            "content": "THOUGHT: look\n\n```mswea_bash_command\nls -la\n```\nthen wait",
-            "extra": {"actions": [{"command": "ls -la"}], "timestamp": 1.7e9},
-        },
-        {
-            "role": "user",
-            "content": "<exception>slow</exception>\n"
-            "<returncode>-1</returncode>\n<output>\nx</output>",
-            "extra": {"raw_output": "x", "returncode": -1, "timestamp": 1.7e9 + 9},
-        },
-    )
-    trace = read_one(READER, write_json(tmp_path / "run.json", run))
-    assert told(trace)[2:5] == [
-        ("message", "THOUGHT: look\n\n\nthen wait"),
-        ("tool_call", "ls -la"),
-        ("tool_result", "<exception>slow</exception>\nx"),
-    ]
-    assert trace.span(3).key == "/messages/2/action/0"
-    assert trace.span(4).parent == "/messages/2/action/0"
-    assert trace.span(4).status is SpanStatus.ERROR
-
-
-def test_a_refused_answer_stays_whole_and_the_complaint_is_no_result(tmp_path: Path) -> None:
-    refused = "```bash\nls\n```\n```bash\npwd\n```"
-    complaint = {"interrupt_type": "FormatError", "n_actions": 2, "model_response": "I give up"}
-    run = published_layout(
-        {"role": "assistant", "content": refused},
-        {"role": "user", "content": "exactly one, please"},
-        {"role": "user", "content": "found none", "extra": complaint},
-    )
-    trace = read_one(READER, write_json(tmp_path / "run.json", run))
-    assert told(trace)[2:] == [
-        ("message", refused),
-        ("message", "exactly one, please"),
-        ("message", "I give up"),
-        ("message", "found none"),
-        ("log", "Submitted"),
-    ]
-    assert [trace.span(index).agent for index in range(2, 6)] == [
-        "assistant",
-        "user",
-        "assistant",
-        "user",
-    ]
-
-
-def test_answers_of_the_responses_interface(tmp_path: Path) -> None:
-    run = published_layout(
-        {
-            "object": "response",
-            "output": [
-                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
-                {"type": "message", "content": [{"type": "output_text", "text": "listing"}]},
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param(
+            [
                 {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "id": "fc_1",
-                    "name": "bash",
-                    "arguments": '{"command": "ls"}',
+                    "role": "assistant",
+                    "content": "THOUGHT: look\n\n```mswea_bash_command\nls -la\n```\nthen wait",
+                    "extra": {"actions": [{"command": "ls -la"}], "timestamp": 1.7e9},
+                },
+                {
+                    "role": "user",
+                    "content": "<exception>slow</exception>\n"
+                    "<returncode>-1</returncode>\n<output>\nx</output>",
+                    "extra": {"raw_output": "x", "returncode": -1, "timestamp": 1.7e9 + 9},
                 },
             ],
-            "usage": {"input_tokens": 5, "output_tokens": 3},
-            "extra": {"actions": [{"command": "ls", "tool_call_id": "c1"}]},
-        },
-        {
-            "type": "function_call_output",
-            "call_id": "c1",
-            "output": "a.py",
-            "extra": {"returncode": 0},
-        },
-    )
-    trace = read_one(READER, write_json(tmp_path / "run.json", run))
-    assert told(trace)[2:6] == [
-        ("reasoning", "hm"),
-        ("message", "listing"),
-        ("tool_call", '{"command": "ls"}'),
-        ("tool_result", "a.py"),
+            [
+                "message assistant: THOUGHT: look then wait",
+                "tool_call assistant bash: ls -la",
+                "tool_result assistant bash error: <exception>slow</exception> x",
+            ],
+            id="command in a code block",
+        ),
+        pytest.param(
+            [
+                {"role": "assistant", "content": REFUSED},
+                {"role": "user", "content": "exactly one, please"},
+                {
+                    "role": "user",
+                    "content": "none",
+                    "extra": {"interrupt_type": "FormatError", "model_response": "I give up"},
+                },
+            ],
+            [
+                "message assistant: ```bash ls ``` ```bash pwd ```",
+                "message user: exactly one, please",
+                "message assistant: I give up",
+                "message user: none",
+            ],
+            id="refused answers and complaints",
+        ),
+        pytest.param(
+            [
+                {
+                    "object": "response",
+                    "output": [
+                        {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"},
+                        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+                        {
+                            "type": "message",
+                            "content": [{"type": "output_text", "text": "listing"}],
+                        },
+                        {
+                            "type": "function_call",
+                            "call_id": "c1",
+                            "id": "fc_1",
+                            "name": "bash",
+                            "arguments": "ls",
+                        },
+                    ],
+                    "extra": {"actions": [{"command": "ls", "tool_call_id": "c1"}]},
+                },
+                {
+                    "type": "function_call_output",
+                    "call_id": "c1",
+                    "output": "a.py",
+                    "extra": {"returncode": 0},
+                },
+            ],
+            [
+                "reasoning assistant: hm",
+                "message assistant: listing",
+                "tool_call assistant bash: ls",
+                "tool_result assistant bash ok: a.py",
+            ],
+            id="response items",
+        ),
+        pytest.param(
+            [{"role": "oracle", "content": "42"}, 7, {"role": "assistant"}],
+            ['log log: { "role": "oracle", "content": "42" }', "log log: 7", "message assistant: "],
+            id="unknown messages",
+        ),
+    ],
+)
+def test_messages_become_spans(tmp_path: Path, messages: list[object], expected: list[str]) -> None:
+    trace = read_one(READER, write_json(tmp_path / "run.json", published_layout(*messages)))
+    assert span_lines(trace)[2:] == [*expected, "log log exit_status: Submitted"]
+    results = [span for span in spans_of(trace) if span.kind == "tool_result"]
+    assert [span.parent for span in results] == [
+        span.key for span in spans_of(trace) if span.kind == "tool_call"
     ]
-    assert trace.span(4).tokens == Tokens(5, 3)
-    assert (trace.span(5).parent, trace.span(5).status) == ("c1:call", SpanStatus.OK)
 
 
 def test_a_bare_list_is_known_by_its_blocks_and_return_codes(tmp_path: Path) -> None:
@@ -242,19 +236,11 @@ def test_chats_with_shell_commands_are_left_to_others(tmp_path: Path, foreign: o
     assert not READER.recognises(Source(write_json(tmp_path / "chat.json", foreign)))
 
 
-def test_unknown_messages_become_logs(tmp_path: Path) -> None:
-    run = published_layout({"role": "oracle", "content": "42"}, 7, {"role": "assistant"})
-    trace = read_one(READER, write_json(tmp_path / "run.json", run))
-    assert [kind for kind, _text in told(trace)[2:5]] == ["log", "log", "message"]
-    assert '"42"' in trace.text(2)
-    assert [problem.place for problem in trace.problems] == ["/messages/3"]
-
-
 def test_blocks_that_are_never_closed_cost_no_more_than_the_text(tmp_path: Path) -> None:
     run = published_layout({"role": "assistant", "content": "<bash>" * 100_000})
     path = write_json(tmp_path / "run.json", run)
     trace = read_one(READER, path)  # looking each to its end would take hours
-    assert "<bash>" * 100_000 in [trace.text(index) for index in range(len(trace))]
+    assert "<bash>" * 100_000 in said(trace)
 
 
 MESSAGE = st.sampled_from(
@@ -279,6 +265,7 @@ def test_keys_stay_when_messages_are_appended(
         for all_ in (messages, [*messages, *more])
     )
     before, after = short.traces[0], long.traces[0]
-    for index in range(len(before)):
-        assert after.index_of(before.span(index).key) == index
-        assert after.text(index) == before.text(index)
+    texts = {span.key: after.text(span.index) for span in spans_of(after)}
+    assert {span.key: texts[span.key] for span in spans_of(before)} == {
+        span.key: before.text(span.index) for span in spans_of(before)
+    }

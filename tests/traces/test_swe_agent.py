@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, Outcome
-from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.swe_agent import READER
-from tests.traces.checks import read_file, read_one, told, write_json
+from tests.traces.checks import read_file, read_one, spans_of, told, write_json
 
 PATCH = "diff --git a/x.py b/x.py\n+fixed\n"
 
@@ -105,7 +104,7 @@ def test_a_run_of_release_1(tmp_path: Path) -> None:
         ("tool_result", PATCH + "\n"),
         ("log", "submitted (exit_cost)"),
     ]
-    spans = [trace.span(index) for index in range(len(trace))]
+    spans = spans_of(trace)
     assert [span.name for span in spans if span.kind == "tool_call"] == [
         "bash",
         "str_replace_editor",
@@ -117,23 +116,9 @@ def test_a_run_of_release_1(tmp_path: Path) -> None:
     assert spans[1].name == "demonstration"
     assert spans[1].role == "system"
     assert {span.agent for span in spans if span.role == "agent"} == {"main"}
-
-
-def test_what_is_told_of_the_run_says_nothing_of_success(tmp_path: Path) -> None:
-    meta = read_one(READER, write_json(tmp_path / "run.traj", published_run())).meta
-    assert meta.system == "SWE-agent"
-    assert meta.model == "gpt-x"
-    assert meta.task == "x.py is broken"
+    meta = trace.meta
+    assert (meta.system, meta.model, meta.task) == ("SWE-agent", "gpt-x", "x.py is broken")
     assert meta.outcome is Outcome.UNKNOWN
-
-
-def test_a_submission_that_no_step_shows_comes_last(tmp_path: Path) -> None:
-    run = published_run()
-    run["info"] = {"exit_status": "exit_context", "submission": "another patch"}
-    trace = read_one(READER, write_json(tmp_path / "run.traj", run))
-    last = trace.span(len(trace) - 1)
-    assert (last.kind, last.name, last.key) == ("log", "submission", "/info/submission")
-    assert trace.text(last.index) == "another patch"
 
 
 def test_a_run_of_release_0_repeats_its_action_in_the_response(tmp_path: Path) -> None:
@@ -184,22 +169,35 @@ def test_a_step_without_an_action_keeps_its_words(tmp_path: Path) -> None:
     assert [problem.place for problem in trace.problems] == ["/trajectory/3"]
 
 
-def test_prompts_come_from_the_first_query_where_no_history_is_kept(tmp_path: Path) -> None:
-    run = published_run()
-    query = [{"role": "system", "content": "sys"}, {"role": "user", "content": "task"}]
-    run["trajectory"] = [published_step("think", "ls", "", query=query)]
-    del run["history"]
+QUERY = [{"role": "system", "content": "sys"}, {"role": "user", "content": "task"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"info": {"exit_status": "exit_context", "submission": "another patch"}},
+            ["/info/exit_status: exit_context", "/info/submission: another patch"],
+            id="submission that no step shows",
+        ),
+        pytest.param(
+            {"history": [], "trajectory": [published_step("think", "ls", "", query=QUERY)]},
+            ["/trajectory/0/query/0: sys", "/trajectory/0/query/1: task"],
+            id="prompts in the first query",
+        ),
+        pytest.param(
+            {"attempts": [{}, {}]},
+            ["the run made 2 attempts; only the one it chose is shown"],
+            id="other attempts",
+        ),
+    ],
+)
+def test_parts_of_a_run(tmp_path: Path, changes: dict[str, object], expected: list[str]) -> None:
+    run = {**published_run(), **changes}
     trace = read_one(READER, write_json(tmp_path / "run.traj", run))
-    assert [text for _kind, text in told(trace)][:3] == ["sys", "task", "think"]
-    assert trace.span(0).key == "/trajectory/0/query/0"
-
-
-def test_a_retried_run_says_that_it_had_other_attempts(tmp_path: Path) -> None:
-    run = published_run()
-    trace = read_one(READER, write_json(tmp_path / "run.traj", {**run, "attempts": [run, run]}))
-    assert [problem.message for problem in trace.problems] == [
-        "the run made 2 attempts; only the one it chose is shown"
-    ]
+    lines = [f"{span.key}: {trace.text(span.index)}" for span in spans_of(trace)]
+    lines += [problem.message for problem in trace.problems]
+    assert set(expected) <= set(lines)
 
 
 def test_a_result_of_the_benchmark_is_hidden(tmp_path: Path) -> None:
@@ -234,11 +232,6 @@ def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
     path.write_text(text[: text.index('"submit"')], encoding="utf-8")
     trace = read_one(READER, path)
     assert ("tool_result", "README\n") in told(trace)
-
-
-def test_no_other_reader_claims_a_run(tmp_path: Path) -> None:
-    source = Source(write_json(tmp_path / "run.traj", published_run()))
-    assert [reader.name for reader in claims(source)] == ["swe-agent"]
 
 
 ANY = st.recursive(

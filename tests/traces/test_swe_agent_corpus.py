@@ -38,24 +38,3 @@ def test_every_step_is_shown_once(run: str) -> None:
     patch = raw["info"]["submission"].strip()
     assert sum(text.strip() == patch for text in texts) == 1
     assert len(trace) == shown_before + 3 * len(raw["trajectory"]) + 1
-
-
-@needs_corpus
-def test_tools_bear_the_names_of_the_calls_in_the_history() -> None:
-    path = CORPUS / "swe-agent" / "marshmallow-1867.traj"
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    called = [
-        call["function"]["name"]
-        for message in raw["history"]
-        for call in message.get("tool_calls") or ()
-    ]
-    trace = read_one(READER, path)
-    spans = [trace.span(index) for index in range(len(trace))]
-    assert [span.name for span in spans if span.kind == "tool_call"] == called
-
-
-@needs_corpus
-def test_the_demonstration_is_one_log() -> None:
-    trace = read_one(READER, CORPUS / "swe-agent" / "pydicom-1458.traj")
-    logs = [span for index in range(len(trace)) if (span := trace.span(index)).kind == "log"]
-    assert [span.name for span in logs] == ["demonstration", "exit_status"]

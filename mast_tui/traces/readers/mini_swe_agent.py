@@ -7,27 +7,29 @@ list of messages, which is known by the code blocks that hold the commands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, Role, SpanKind, Tokens, TraceMeta
+from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import (
-    ASSISTANT,
-    THE_MODEL,
-    Piece,
-    Speaker,
-    call_piece,
-    noted,
-)
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, THE_MODEL, Piece, Speaker, Turn, noted
+from mast_tui.traces.readers.chat.turns import turn_of
+from mast_tui.traces.readers.chat.values import usage_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    first_in,
+    identifier_in,
+    items_of,
+)
 from mast_tui.traces.readers.run_facts import facts_of_record
 from mast_tui.traces.readers.swe_agent import add_ending
 from mast_tui.traces.result_status import status_of_code
@@ -38,12 +40,14 @@ _MARKS: Final = {
     b"{": (b'"mini_version"', b'"trajectory_format"', b'"messages"'),
     b"[": (b"```mswea_bash_command", b"<returncode>"),
 }
-"""What a file holds that begins so."""
+"""The marks in a file by its first byte."""
 
 _OWN_BLOCK: Final = "```mswea_bash_command\n"
 _BLOCK: Final = re.compile(r"```bash[ \t]*\n")
-_OBSERVED: Final = re.compile(r"\s*<returncode>-?\d{1,9}</returncode>\s*<output")
-_LOOKED_AT: Final = 12
+_ANSWER_FIELDS: Final = frozenset(
+    {"reasoning_content", "reasoning", "thinking_blocks", "tool_calls"}
+)
+_MESSAGES_TO_PROBE: Final = 12
 _TOOL: Final = "bash"
 _OPENING: Final = re.compile(
     r"```(?:mswea_bash_command|bash)[ \t]*\r?\n|<(?P<tag>mswea_bash_command|bash_code|bash)>"
@@ -51,7 +55,7 @@ _OPENING: Final = re.compile(
 _OBSERVATION: Final = re.compile(
     r"\s*(?P<exception><exception>.*?</exception>\s*)?"
     r"<returncode>(?P<code>-?\d{1,9})</returncode>\s*"
-    r"(?:<output>\n?(?P<output>.*)</output>\s*\Z)?",
+    r"(?:(?P<opening><output>)\n?(?:(?P<output>.*)</output>\s*\Z)?)?",
     re.DOTALL,
 )
 
@@ -63,7 +67,7 @@ class MiniSweAgentReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file names the format, or its messages hold commands as only it has them."""
+        """Return true if the file names the format, or has commands as only this format has."""
         head = as_utf8(source.head)
         marks = _MARKS.get(head.lstrip()[:1], ())
         if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
@@ -71,16 +75,23 @@ class MiniSweAgentReader:
         return _messages(source.json) is not None
 
     def read(self, source: Source) -> FileReport:
-        """The file's one trace."""
-        record, steps = fields_of(source.json), StepList()
-        messages = _MessageSpans(steps)
+        """Read the file's one trace."""
+        record = fields_of(source.json)
+        steps = StepList()
+        mapper = MessageMapper(steps)
         pointer = "/messages" if record else ""
         for number, message in enumerate(_messages(source.json) or ()):
-            messages.add(message, f"{pointer}/{number}")
+            _add_message(mapper, message, f"{pointer}/{number}")
         info = fields_of(record.get("info"))
-        add_ending(steps, info, beside=2)
-        meta, problems = _facts(info, steps.steps), messages.problems
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        add_ending(steps, info, last_steps=2)
+        trace = trace_of_steps(
+            self,
+            source.path,
+            source.data,
+            steps,
+            meta=_facts(info, steps.steps),
+            problems=mapper.problems,
+        )
         return report_of(self, source, [trace])
 
 
@@ -88,195 +99,181 @@ READER: Final = MiniSweAgentReader()
 
 
 def _messages(document: object) -> list[object] | None:
-    """The messages of a file of this format; None where it is of another."""
+    """Return the messages of a file of this format; None if it is of another."""
     if isinstance(document, list):
         return document if _is_bare_run(document) else None
     record = fields_of(document)
-    messages, named = record.get("messages"), as_text(record.get("trajectory_format")) or ""
-    ours = named.startswith(_FORMAT) or "mini_version" in fields_of(record.get("info"))
-    return messages if ours and isinstance(messages, list) else None
+    messages = record.get("messages")
+    format_name = as_text(record.get("trajectory_format")) or ""
+    has_version = "mini_version" in fields_of(record.get("info"))
+    is_own = format_name.startswith(_FORMAT) or has_version
+    return messages if is_own and isinstance(messages, list) else None
 
 
-def _is_bare_run(messages: list[object]) -> bool:
-    """Whether the first messages are texts with commands in code blocks, and what came of them.
+def _is_bare_run(messages: Sequence[object]) -> bool:
+    """Recognise texts with commands in code blocks, and the results of the commands.
 
-    The name of the block is the format's own; of the older ``bash`` blocks each must be answered
+    The name of the block is the format's own. Each of the older ``bash`` blocks must be answered
     by the format's own return code.
     """
-    asked = answered = 0
-    for message in messages[:_LOOKED_AT]:
-        if not isinstance(message, Mapping):
-            return False
-        role, content = message.get("role"), message.get("content")
+    commands = 0
+    observations = 0
+    for message in map(fields_of, messages[:_MESSAGES_TO_PROBE]):
+        role = message.get("role")
+        content = message.get("content")
         if role not in ("system", "user", "assistant") or not isinstance(content, str):
             return False
         if role == "assistant":
             if _OWN_BLOCK in content:
                 return True
-            asked += len(_BLOCK.findall(content)) == 1
-        elif role == "user" and _OBSERVED.match(content):
-            answered += 1
-    return answered > 0 and asked - 1 <= answered <= asked
+            commands += len(_BLOCK.findall(content)) == 1
+        elif role == "user" and (match := _OBSERVATION.match(content)):
+            observations += match["exception"] is None and match["opening"] is not None
+    return observations > 0 and commands - 1 <= observations <= commands
 
 
 def _facts(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     meta = facts_of_record(info, steps)
-    name = as_text(fields_at(info, "config", "model").get("model_name"))
-    handed_in = answer_key_of(info, {"submission": "patch"})
-    return meta._replace(system=_FORMAT, model=name or meta.model, answer_key=handed_in)
+    model = as_text(fields_at(info, "config", "model").get("model_name"))
+    answer_key = answer_key_of(info, {"submission": "patch"})
+    return meta._replace(system=_FORMAT, model=model or meta.model, answer_key=answer_key)
 
 
-class _MessageSpans:
-    """Adds the spans of one message after the other, and ties observations to their commands.
+def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
+    """Add the spans of a message, and tie observations to their commands.
 
-    What came of a command is the next message, or it names the call's id.
+    The result of a command is the next message, or it names the call's id.
     """
-
-    def __init__(self, steps: StepList) -> None:
-        self._steps = steps
-        self._mapper = MessageMapper(steps)
-        self.problems = self._mapper.problems
-
-    def add(self, message: object, pointer: str) -> None:
-        """Add the spans of the message at this JSON pointer."""
-        if not isinstance(message, Mapping):
-            self._mapper.add(message, pointer)
-            return
-        extra = fields_of(message.get("extra"))
-        start = unix_seconds(extra.get("timestamp"))
-        role, kind = message.get("role"), message.get("type")
-        if role == "assistant" or message.get("object") == "response":
-            self._turn(message, extra, pointer, start)
-        elif role == "exit":
-            text = content_text(message.get("content")) or dump_text(extra.get("submission"))
-            self._put(noted(text or extra, name="exit"), pointer, start)
-        elif role == "tool" or kind == "function_call_output":
-            content = message.get("output") if kind == "function_call_output" else None
-            call_id = as_text(message.get("tool_call_id")) or as_text(message.get("call_id"))
-            self._result(message.get("content", content), extra, pointer, start, call_id)
-        elif role == "system":
-            text = content_text(message.get("content"))
-            self._put(Speaker("system", Role.SYSTEM).says(text), pointer, start)
-        elif role in ("user", "human"):
-            self._from_user(message, extra, pointer, start)
-        elif kind in ("message", "reasoning", "function_call"):
-            for piece in _of_item(message, ""):
-                self._put(piece, pointer, start)
-        else:
-            self._put(noted(message), pointer, None)
-
-    def _put(self, piece: Piece, pointer: str, start: float | None) -> None:
-        # A command is told within the text of its message.
-        place = pointer if piece.at.startswith("/action/") else None
-        self._mapper.put(piece, pointer, place=place, start=start)
-
-    def _turn(self, message: Fields, extra: Fields, pointer: str, start: float | None) -> None:
-        self._mapper.forget_open_calls()
-        pieces: list[Piece] = []
-        for field in ("reasoning_content", "reasoning", "thinking_blocks"):
-            if thought := _thought(message.get(field), f"/{field}"):
-                pieces.append(thought)
-                break
-        commands = _commands(extra)
-        calls, output = message.get("tool_calls"), message.get("output")
-        text = content_text(message.get("content"))
-        if not calls and not isinstance(output, list):
-            text, commands = _parted(text, commands)
-        if text.strip():
-            pieces.append(THE_MODEL.says(text))
-        for number, item in enumerate(items_of(output)):
-            if isinstance(item, Mapping):
-                pieces += _of_item(item, f"/output/{number}")
-        if isinstance(calls, list) and calls:
-            for number, call in enumerate(calls):
-                pieces.append(call_piece(call, f"/tool_calls/{number}", ASSISTANT, name=_TOOL))
-        elif not isinstance(output, list):
-            for number, command in enumerate(commands):
-                pieces.append(_command(command, f"/action/{number}"))
-        for piece in pieces or [THE_MODEL.says(text)]:
-            self._put(piece, pointer, start)
-        self._mapper.count_tokens(_tokens(message, extra))
-
-    def _from_user(self, message: Fields, extra: Fields, pointer: str, start: float | None) -> None:
-        """A prompt, an observation, or a complaint about an answer that is kept beside it."""
-        text = content_text(message.get("content"))
-        if refused := as_text(extra.get("model_response")):
-            self._put(THE_MODEL.says(refused, "/extra/model_response"), pointer, start)
-        observed = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
-        if observed or (self._mapper.waits and "interrupt_type" not in extra):
-            self._result(text, extra, pointer, start, None)
-            return
-        self._put(Speaker("user", Role.USER).says(text), pointer, start)
-        for number, command in enumerate(_commands(extra)):
-            piece = _command(command, f"/extra/actions/{number}")
-            self._put(replace(piece, role=Role.USER, agent="user"), pointer, start)
-
-    def _result(
-        self, content: object, extra: Fields, pointer: str, start: float | None, call_id: str | None
-    ) -> None:
-        text, code = content_text(content), extra.get("returncode")
-        if match := _OBSERVATION.match(text):
-            code = int(match["code"])
-            if match["output"] is not None:
-                text = (match["exception"] or "") + match["output"]
-        result = Piece(
-            SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            "environment",
-            text,
-            call_id=call_id,
-            status=status_of_code(code),
-        )
-        call = self._mapper.answered(result)
-        self._mapper.put(replace(result, name=_TOOL), pointer, start=start, call=call)
-        if call is not None:
-            self._steps.amend(call.key, end=start)
-
-
-def _thought(value: object, at: str) -> Piece | None:
-    text = content_text(value) if isinstance(value, str | list) else ""
-    return THE_MODEL.says(text, at, kind=SpanKind.REASONING) if text else None
-
-
-def _command(command: str, at: str) -> Piece:
-    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, at, name=_TOOL)
-
-
-def _of_item(item: Fields, at: str) -> Iterator[Piece]:
-    """The pieces of an item of OpenAI's responses, whose commands its message tells."""
-    match item.get("type"):
-        case "function_call":
-            yield call_piece(item, at, ASSISTANT, name=_TOOL)
-        case "reasoning":
-            thought = _thought(item.get("summary"), at) or _thought(item.get("content"), at)
-            if thought is not None:
-                yield thought
-        case "message":
-            yield THE_MODEL.says(content_text(item.get("content")), at)
+    message = fields_of(value)
+    extra = fields_of(message.get("extra"))
+    start = unix_seconds(extra.get("timestamp"))
+    text = content_text(message.get("content"))
+    commands: list[Piece] = []
+    tokens = None
+    match message.get("role") or message.get("object") or message.get("type"):
+        case "assistant" | "response":
+            mapper.forget_open_calls()
+            pieces, commands = _answer_pieces(message, extra)
+            tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
+        case "exit":
+            ending = text or dump_text(extra.get("submission")) or extra
+            pieces = [noted(ending, name="exit")]
+        case "tool" | "function_call_output":
+            pieces = [_observation(message, extra)]
+        case "user" | "human":
+            pieces = []
+            if refused := as_text(extra.get("model_response")):
+                pieces.append(THE_MODEL.says(refused, "/extra/model_response"))
+            is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
+            if is_result or (mapper.waits and "interrupt_type" not in extra):
+                pieces.append(_observation({"content": text}, extra))
+            else:
+                pieces.append(Speaker("user", Role.USER).says(text))
+                for number, command in enumerate(_commands(extra)):
+                    piece = _command(command, f"/extra/actions/{number}")
+                    pieces.append(replace(piece, role=Role.USER, agent="user"))
+        case "system":
+            pieces = [Speaker("system", Role.SYSTEM).says(text)]
+        case "reasoning" | "function_call":
+            pieces = [_with_tool(piece) for piece in turn_of(message).pieces]
+        case _ if message:
+            pieces = [noted(message)]
         case _:
-            yield noted(item, at)
+            mapper.add(value, pointer)
+            return
+    mapper.add_turn(Turn(tuple(pieces), start), pointer)
+    # The commands are in the text of the message.
+    if commands or tokens:
+        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
 
 
-def _parted(text: str, told: list[str]) -> tuple[str, list[str]]:
-    """What was said beside the command, and the command.
+def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Piece]]:
+    """Return the pieces of a model's answer, and the commands in its text."""
+    output = message.get("output")
+    if isinstance(output, list):
+        return list(_item_pieces(message, output)), []
+    text = content_text(message.get("content"))
+    commands: list[str] = []
+    if not items_of(message.get("tool_calls")):
+        text, commands = _split_commands(text, _commands(extra))
+    fields = {name: value for name, value in message.items() if name in _ANSWER_FIELDS}
+    pieces = [
+        _with_tool(piece)
+        for piece in turn_of({**fields, "role": ASSISTANT, "content": text}).pieces
+        if piece.text or not commands
+    ]
+    return pieces, [_command(command, f"/action/{n}") for n, command in enumerate(commands)]
 
-    An answer without exactly one command was refused, so it stays whole; where the file tells
-    which commands were taken from it, they are what was done.
+
+def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
+    """Yield the pieces of an answer in OpenAI's response items."""
+    if text := as_text(content_text(message.get("content"))):
+        yield THE_MODEL.says(text)
+    for number, item in enumerate(map(fields_of, output)):
+        thought = content_text(item.get("summary")) or content_text(item.get("content"))
+        if item.get("type") == "reasoning" and not thought:
+            continue
+        is_message = item.get("type") == "message"
+        for piece in turn_of({"role": ASSISTANT, **item} if is_message else item).pieces:
+            yield _with_tool(replace(piece, at=f"/output/{number}{piece.at}"))
+
+
+def _with_tool(piece: Piece) -> Piece:
+    """Return a piece with the agent's tool as the name of a call that has none itself."""
+    is_nameless = piece.kind is SpanKind.TOOL_CALL and piece.name in (None, "function")
+    return replace(piece, name=_TOOL) if is_nameless else piece
+
+
+def _observation(message: Fields, extra: Fields) -> Piece:
+    """Return the result of a command, with the text and the status in its tags."""
+    text = content_text(first_in(message, "content", "output"))
+    code = extra.get("returncode")
+    if match := _OBSERVATION.match(text):
+        code = int(match["code"])
+        if match["output"] is not None:
+            text = (match["exception"] or "") + match["output"]
+    return Piece(
+        SpanKind.TOOL_RESULT,
+        Role.TOOL,
+        "environment",
+        text,
+        name=_TOOL,
+        call_id=identifier_in(message, "tool_call_id", "call_id"),
+        status=status_of_code(code),
+    )
+
+
+def _command(command: str, suffix: str) -> Piece:
+    return Piece(SpanKind.TOOL_CALL, Role.AGENT, ASSISTANT, command, suffix, name=_TOOL)
+
+
+def _commands(extra: Fields) -> list[str]:
+    """Return the commands that the file says were taken from a message."""
+    actions = map(fields_of, items_of(extra.get("actions")))
+    return [command for action in actions if (command := as_text(action.get("command")))]
+
+
+def _split_commands(text: str, recorded: list[str]) -> tuple[str, list[str]]:
+    """Split an answer into the text beside its command, and the command.
+
+    An answer without exactly one command was refused, so it stays whole. If the file records
+    which commands were taken from it, they are the ones that ran.
     """
     blocks = list(_blocks(text))
-    if told:
-        blocks = [block for block in blocks if block[2].strip() in told]
+    if recorded:
+        blocks = [block for block in blocks if block[2].strip() in recorded]
     elif len(blocks) != 1:
         return text, []
-    rest, last = "", 0
-    for start, end, _command in blocks:
-        rest += text[last:start]
+    spoken = ""
+    last = 0
+    for start, end, _command_text in blocks:
+        spoken += text[last:start]
         last = end
-    return (rest + text[last:]).strip(), told or [blocks[0][2]]
+    return (spoken + text[last:]).strip(), recorded or [blocks[0][2]]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """The commands in code blocks: where each begins and ends with its marks, and itself."""
+    """Yield the start and the end of each code block with its marks, and its command."""
     end = 0
     never_closed: set[str] = set()
     for opening in _OPENING.finditer(text):
@@ -289,17 +286,3 @@ def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         end = close + len(closing)
         yield opening.start(), end, text[opening.end() : close]
-
-
-def _commands(extra: Fields) -> list[str]:
-    """The commands that the file says were taken from a message."""
-    actions = map(fields_of, items_of(extra.get("actions")))
-    return [command for action in actions if (command := as_text(action.get("command")))]
-
-
-def _tokens(message: Fields, extra: Fields) -> Tokens | None:
-    """What the model call behind a message took in and gave out."""
-    usage = fields_at(extra, "response", "usage") or fields_of(message.get("usage"))
-    return tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) or tokens_of(
-        usage.get("input_tokens"), usage.get("output_tokens")
-    )
