@@ -625,7 +625,10 @@ KERNEL_CAMEL_SPANS = [
 
 BFCL_WITHOUT_ANSWER = {
     "id": "simple_0",
-    "result": [[[{"cd": "{}"}, "Now I am in it."]], ["All done in the folder, and nothing is left to be moved."]],
+    "result": [
+        [[{"cd": "{}"}, "Now I am in it."]],
+        ["All done in the folder, and nothing is left to be moved."],
+    ],
     "inference_log": [
         {"role": "inference_input", "content": {"message": [{"role": "user", "content": LONG}]}},
         {"end_of_turn_state": [{"role": "state_info", "class_name": "Files", "content": "a"}, 5]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,6 +221,11 @@ GEMINI = {
         {"parts": [{"text": LONG}]},
         {"role": "model", "parts": {"text": "Which month?"}},
         {"role": "user", "parts": "The first one."},
+        {"role": "model", "parts": [{"functionCall": {"name": "hours", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"id": "r", "name": "hours", "response": {"a": 12}}}],
+        },
     ],
     "response": {"candidates": [{"content": {"parts": [{"text": "At noon."}]}}]},
 }
@@ -227,6 +233,8 @@ GEMINI_SPANS = [
     f"message user: {LONG}",
     "message assistant: Which month?",
     "message user: The first one.",
+    "tool_call assistant hours: {}",
+    'tool_result assistant hours: { "a": 12 }',
     "message assistant: At noon.",
 ]
 GEMINI_TEXT = {"contents": LONG, "response": GEMINI["response"]}
@@ -362,7 +370,7 @@ def test_an_unknown_part_is_named_and_kept(tmp_path: Path) -> None:
     ]
 
 
-A2A_STREAM = [
+A2A_STREAM: list[Any] = [
     {
         "kind": "task",
         "id": "t",

@@ -17,8 +17,8 @@ from mast_tui.traces.readers.span_tree.history import (
     Calls,
     MessagePart,
     Parts,
-    ShownHistory,
     ShownCall,
+    ShownHistory,
     canonical,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
