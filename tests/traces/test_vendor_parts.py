@@ -325,6 +325,17 @@ BARE_ANSWER_SPANS = ["message user: When?", f"message assistant: {LONG}"]
         pytest.param(GEMINI_TEXT, [GEMINI_SPANS[0], GEMINI_SPANS[-1]], id="gemini-text"),
         pytest.param(AI_SDK_OLD, AI_SDK_OLD_SPANS, id="ai-sdk-old"),
         pytest.param(A2A_DRAFT, A2A_DRAFT_SPANS, id="a2a-draft"),
+        pytest.param({"intermediate_steps": THREAD}, THREAD_SPANS, id="intermediate-steps"),
+        pytest.param(
+            {"system_prompt": "Be brief.", "messages": THREAD},
+            ["message system: Be brief.", *THREAD_SPANS],
+            id="system-prompt",
+        ),
+        pytest.param(
+            {"systemPrompt": LONG, "messages": [{"role": "system", "content": LONG}, *THREAD[1:]]},
+            [f"message system: {LONG}", THREAD_SPANS[1]],
+            id="system-prompt-again",
+        ),
         pytest.param(BARE_ANSWER, BARE_ANSWER_SPANS, id="bare-answer"),
         pytest.param(
             {**BARE_ANSWER, "messages": [{"role": "assistant", "content": LONG}]},

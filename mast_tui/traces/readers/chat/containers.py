@@ -28,7 +28,7 @@ Messages = tuple[tuple[str, object], ...]
 
 _CONTAINERS: Final = names("""
     messages history traj trajectory conversation conversations input contents events
-    chat_history message_history all_messages
+    chat_history message_history all_messages intermediate_steps
 """)
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 """The containers that hold what a model was asked: beside them its response may stand."""
@@ -39,7 +39,9 @@ _NESTS: Final = names("""
 """)
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
 _PROMPTS: Final = ("input", "prompt", "contents")
-_SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
+_SYSTEMS: Final = names("""
+    system systemInstruction system_instruction system_prompt systemPrompt
+""")
 _RESPONSE_OBJECTS: Final = ("response", "chat.completion")
 
 _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
@@ -166,13 +168,27 @@ def _conversation(
     record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
     about = record if record is whole else {**record, **whole}
-    messages = _system(record, pointer) + _with_logged_prompts(record, pointer, asked)
+    messages = _with_logged_prompts(record, pointer, asked)
+    system = _system(record, pointer)
+    if not (system and messages and _say_the_same(system[0][1], messages[0][1])):
+        messages = system + messages
     if answer is None:
         return Conversation(messages, about)
     answered = answer.messages
     if asked and answered and _are_equal(asked[-1][1], answered[0][1]):
         answered = answered[1:]  # the log of the request holds the answer already
     return Conversation(messages + answered, about, answer.usage, answer.model, len(answered))
+
+
+def _say_the_same(left: object, right: object) -> bool:
+    """Tell whether two messages are system prompts of the same text."""
+    first = fields_of(left)
+    second = fields_of(right)
+    return (
+        first.get("role") == second.get("role")
+        and "content" in first
+        and said_text(first["content"]) == said_text(second.get("content"))
+    )
 
 
 def _are_equal(left: object, right: object) -> bool:
