@@ -261,6 +261,7 @@ AI_SDK_OLD = [
             }
         ],
     },
+    {"role": "user", "parts": '[{"type": "text", "text": "Which map?"}]'},
     {
         "role": "assistant",
         "parts": [
@@ -280,6 +281,7 @@ AI_SDK_OLD_SPANS = [
     'log log tool-approval-request: { "type": "tool-approval-request", "approvalId": "a", '
     '"toolCallId": "x" }',
     "tool_result assistant hours: noon",
+    "message user: Which map?",
     "tool_call assistant map: {}",
     "tool_result assistant map error: no maps",
 ]
