@@ -491,6 +491,25 @@ def test_requests_that_repeat_a_history_are_one_trace(tmp_path: Path) -> None:
     assert span_lines(other) == ["message user: Another run altogether", "message assistant: Yes."]
 
 
+def test_an_error_instead_of_a_response_is_shown(tmp_path: Path) -> None:
+    """A request that failed says why, by itself and where it was made again."""
+    asked = [{"role": "user", "content": LONG}]
+    request = {"model": "boat-3", "messages": asked}
+    failed = {"request": request, "response": {"error": {"message": "too many requests"}}}
+    alone = read_one(READER, write_json(tmp_path / "one.json", failed))
+    torn = {"request": request, "response": None, "error": "the line is dead"}
+    assert span_lines(alone) == [f"message user: {LONG}", "log error error: too many requests"]
+    assert alone.meta.model == "boat-3"
+    again = {"request": {"messages": [*asked, *asked]}, "response": "At noon."}
+    path = write_json_lines(tmp_path / "log.jsonl", torn, again)
+    assert span_lines(read_one(READER, path)) == [
+        f"message user: {LONG}",
+        "log assistant model error: the line is dead",
+        f"message user: {LONG}",
+        "message assistant: At noon.",
+    ]
+
+
 def test_agents_of_autogen_with_one_key_are_one_trace(tmp_path: Path) -> None:
     """The log of AutoGen's core: agents of one run share a key; tools have lines of their own."""
     call = {"id": "k", "type": "function", "function": {"name": "look", "arguments": "{}"}}
