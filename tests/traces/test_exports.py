@@ -625,7 +625,10 @@ KERNEL_CAMEL_SPANS = [
 
 BFCL_WITHOUT_ANSWER = {
     "id": "simple_0",
-    "result": [[[{"cd": "{}"}, "Now I am in it."]], ["All done in the folder, and nothing is left to be moved."]],
+    "result": [
+        [[{"cd": "{}"}, "Now I am in it."]],
+        ["All done in the folder, and nothing is left to be moved."],
+    ],
     "inference_log": [
         {"role": "inference_input", "content": {"message": [{"role": "user", "content": LONG}]}},
         {"end_of_turn_state": [{"role": "state_info", "class_name": "Files", "content": "a"}, 5]},
@@ -647,7 +650,9 @@ BFCL_COUNTED = {
     "input_token_count": 5,
     "output_token_count": 2,
     "latency": 0.5,
+    "reasoning_content": LONG,
 }
+BFCL_COUNTED_SPANS = [f"reasoning assistant: {LONG}", "message assistant: [cd(folder='a')]"]
 
 THREADS = [
     {
@@ -743,7 +748,7 @@ def test_exports_become_spans(document: object, expected: list[str], tmp_path: P
         pytest.param(CREWAI_FAILED, CREWAI_FAILED_SPANS, id="crewai-without-start"),
         pytest.param(CREW_OUTPUT, CREW_OUTPUT_SPANS, id="crewai-output"),
         pytest.param(BFCL_WITHOUT_ANSWER, BFCL_WITHOUT_ANSWER_SPANS, id="bfcl-without-answer"),
-        pytest.param(BFCL_COUNTED, ["message assistant: [cd(folder='a')]"], id="bfcl-counted"),
+        pytest.param(BFCL_COUNTED, BFCL_COUNTED_SPANS, id="bfcl-counted"),
         pytest.param(THREADS, THREADS_SPANS, id="openai-assistants-runs"),
         pytest.param(CHATGPT_KINDS, CHATGPT_KINDS_SPANS, id="chatgpt-kinds"),
         pytest.param({"conversations": [CHATGPT]}, CHATGPT_SPANS, id="chatgpt-wrapped"),

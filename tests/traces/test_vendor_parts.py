@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,6 +221,11 @@ GEMINI = {
         {"parts": [{"text": LONG}]},
         {"role": "model", "parts": {"text": "Which month?"}},
         {"role": "user", "parts": "The first one."},
+        {"role": "model", "parts": [{"functionCall": {"name": "hours", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"id": "r", "name": "hours", "response": {"a": 12}}}],
+        },
     ],
     "response": {"candidates": [{"content": {"parts": [{"text": "At noon."}]}}]},
 }
@@ -227,6 +233,8 @@ GEMINI_SPANS = [
     f"message user: {LONG}",
     "message assistant: Which month?",
     "message user: The first one.",
+    "tool_call assistant hours: {}",
+    'tool_result assistant hours: { "a": 12 }',
     "message assistant: At noon.",
 ]
 GEMINI_TEXT = {"contents": LONG, "response": GEMINI["response"]}
@@ -253,6 +261,7 @@ AI_SDK_OLD = [
             }
         ],
     },
+    {"role": "user", "parts": '[{"type": "text", "text": "Which map?"}]'},
     {
         "role": "assistant",
         "parts": [
@@ -272,6 +281,7 @@ AI_SDK_OLD_SPANS = [
     'log log tool-approval-request: { "type": "tool-approval-request", "approvalId": "a", '
     '"toolCallId": "x" }',
     "tool_result assistant hours: noon",
+    "message user: Which map?",
     "tool_call assistant map: {}",
     "tool_result assistant map error: no maps",
 ]
@@ -317,6 +327,17 @@ BARE_ANSWER_SPANS = ["message user: When?", f"message assistant: {LONG}"]
         pytest.param(GEMINI_TEXT, [GEMINI_SPANS[0], GEMINI_SPANS[-1]], id="gemini-text"),
         pytest.param(AI_SDK_OLD, AI_SDK_OLD_SPANS, id="ai-sdk-old"),
         pytest.param(A2A_DRAFT, A2A_DRAFT_SPANS, id="a2a-draft"),
+        pytest.param({"intermediate_steps": THREAD}, THREAD_SPANS, id="intermediate-steps"),
+        pytest.param(
+            {"system_prompt": "Be brief.", "messages": THREAD},
+            ["message system: Be brief.", *THREAD_SPANS],
+            id="system-prompt",
+        ),
+        pytest.param(
+            {"systemPrompt": LONG, "messages": [{"role": "system", "content": LONG}, *THREAD[1:]]},
+            [f"message system: {LONG}", THREAD_SPANS[1]],
+            id="system-prompt-again",
+        ),
         pytest.param(BARE_ANSWER, BARE_ANSWER_SPANS, id="bare-answer"),
         pytest.param(
             {**BARE_ANSWER, "messages": [{"role": "assistant", "content": LONG}]},
@@ -362,7 +383,7 @@ def test_an_unknown_part_is_named_and_kept(tmp_path: Path) -> None:
     ]
 
 
-A2A_STREAM = [
+A2A_STREAM: list[Any] = [
     {
         "kind": "task",
         "id": "t",
@@ -468,6 +489,25 @@ def test_requests_that_repeat_a_history_are_one_trace(tmp_path: Path) -> None:
     assert [run.span(index).tokens for index in (2, 4)] == [Tokens(20, 2), Tokens(40, 2)]
     assert run.meta.model == "boat-1"
     assert span_lines(other) == ["message user: Another run altogether", "message assistant: Yes."]
+
+
+def test_an_error_instead_of_a_response_is_shown(tmp_path: Path) -> None:
+    """A request that failed says why, by itself and where it was made again."""
+    asked = [{"role": "user", "content": LONG}]
+    request = {"model": "boat-3", "messages": asked}
+    failed = {"request": request, "response": {"error": {"message": "too many requests"}}}
+    alone = read_one(READER, write_json(tmp_path / "one.json", failed))
+    torn = {"request": request, "response": None, "error": "the line is dead"}
+    assert span_lines(alone) == [f"message user: {LONG}", "log error error: too many requests"]
+    assert alone.meta.model == "boat-3"
+    again = {"request": {"messages": [*asked, *asked]}, "response": "At noon."}
+    path = write_json_lines(tmp_path / "log.jsonl", torn, again)
+    assert span_lines(read_one(READER, path)) == [
+        f"message user: {LONG}",
+        "log assistant model error: the line is dead",
+        f"message user: {LONG}",
+        "message assistant: At noon.",
+    ]
 
 
 def test_agents_of_autogen_with_one_key_are_one_trace(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
         fields = fields_of(artifact)
         heading = texts_in(fields, "name", "description")
-        parts = [{"text": heading}] if heading else []
+        parts: list[object] = [{"text": heading}] if heading else []
         parts.extend(items_of(fields.get("parts")))
         if parts:
             delivered = {"role": "agent", "parts": parts}

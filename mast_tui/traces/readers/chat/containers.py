@@ -15,12 +15,14 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
     fields_of,
+    first_in,
     items_of,
     json_in,
     kind_of,
     mostly,
     name_in,
     names,
+    text_in,
 )
 
 Messages = tuple[tuple[str, object], ...]
@@ -28,7 +30,7 @@ Messages = tuple[tuple[str, object], ...]
 
 _CONTAINERS: Final = names("""
     messages history traj trajectory conversation conversations input contents events
-    chat_history message_history all_messages
+    chat_history message_history all_messages intermediate_steps
 """)
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
 """The containers that hold what a model was asked: beside them its response may stand."""
@@ -39,7 +41,9 @@ _NESTS: Final = names("""
 """)
 _RESPONSES: Final = ("response", "completion", "response_body", "output")
 _PROMPTS: Final = ("input", "prompt", "contents")
-_SYSTEMS: Final = ("system", "systemInstruction", "system_instruction")
+_SYSTEMS: Final = names("""
+    system systemInstruction system_instruction system_prompt systemPrompt
+""")
 _RESPONSE_OBJECTS: Final = ("response", "chat.completion")
 
 _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
@@ -80,7 +84,7 @@ class Conversation:
     """A run's messages and the record around them.
 
     The last ``answers`` messages are a model's response, where the file keeps responses apart;
-    ``usage`` and ``model`` are those of that response.
+    ``usage`` and ``model`` are those of that response; ``error`` says why there is none.
     """
 
     messages: Messages
@@ -88,6 +92,7 @@ class Conversation:
     usage: Tokens | None = None
     model: str | None = None
     answers: int = 0
+    error: str | None = None
 
 
 def mostly_messages(values: Iterable[object]) -> bool:
@@ -147,7 +152,11 @@ def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversa
         return None
     answer = None
     if container in _ANSWERED:
-        answer = _answer(record, pointer, whole) or _text_answer(record, pointer, asked)
+        answer = (
+            _answer(record, pointer, whole)
+            or _text_answer(record, pointer, asked)
+            or _text_answer(whole, "", asked)
+        )
     return _conversation(record, pointer, whole, asked, answer)
 
 
@@ -166,13 +175,41 @@ def _conversation(
     record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
     about = record if record is whole else {**record, **whole}
-    messages = _system(record, pointer) + _with_logged_prompts(record, pointer, asked)
+    messages = _with_logged_prompts(record, pointer, asked)
+    system = _system(record, pointer)
+    if not (system and messages and _say_the_same(system[0][1], messages[0][1])):
+        messages = system + messages
     if answer is None:
-        return Conversation(messages, about)
+        error = _response_error(record) or _response_error(whole)
+        return Conversation(messages, about, model=model_of(record), error=error)
     answered = answer.messages
     if asked and answered and _are_equal(asked[-1][1], answered[0][1]):
         answered = answered[1:]  # the log of the request holds the answer already
-    return Conversation(messages + answered, about, answer.usage, answer.model, len(answered))
+    model = answer.model or model_of(record)
+    return Conversation(messages + answered, about, answer.usage, model, len(answered))
+
+
+def _response_error(record: Fields) -> str | None:
+    """Return the text of the error that came instead of a response, else None."""
+    for name in _RESPONSES:
+        if name not in record:
+            continue
+        response = _object(record[name]) or {}
+        error = first_in(response, "error") or (None if response else record.get("error"))
+        if text := as_text(error) or text_in(fields_of(error), "message", "code", "type"):
+            return text
+    return None
+
+
+def _say_the_same(left: object, right: object) -> bool:
+    """Tell whether two messages are system prompts of the same text."""
+    first = fields_of(left)
+    second = fields_of(right)
+    return (
+        first.get("role") == second.get("role")
+        and "content" in first
+        and said_text(first["content"]) == said_text(second.get("content"))
+    )
 
 
 def _are_equal(left: object, right: object) -> bool:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, tokens_of
+from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.containers import Conversation
 from mast_tui.traces.readers.chat.values import said_text, usage_of
 from mast_tui.traces.readers.document_traces import Record
@@ -119,6 +120,8 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         start=_time(fields),
         agent=_agent_name(fields),
         model=conversation.model,
+        error=conversation.error,
+        status=SpanStatus.ERROR if conversation.error else SpanStatus.UNKNOWN,
         tokens=conversation.usage or usage_of(fields) or counts,
         asked=tuple(messages[:asked_count]),
         answered=tuple(messages[asked_count:]),

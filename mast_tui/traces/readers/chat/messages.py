@@ -117,12 +117,13 @@ def is_update(text: str) -> bool:
 
 @dataclass(slots=True)
 class Call:
-    """A tool call that has a span."""
+    """A tool call that has a span; ``has_id`` is false where its source gave it no id."""
 
     key: str
     agent: str
     name: str | None
     start: float | None = None
+    has_id: bool = True
 
 
 AnyCall = TypeVar("AnyCall", bound=Call)
@@ -286,7 +287,7 @@ class MessageMapper:
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
-            made = Call(self._last, agent, name, start)
+            made = Call(self._last, agent, name, start, piece.call_id is not None)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is None:
                 self._open.add(made)
@@ -299,11 +300,18 @@ class MessageMapper:
         return self._last
 
     def answered(self, result: Piece) -> Call | None:
-        """The call that a result answers: by its id, else the oldest open one of its name."""
+        """Return the call that a result answers, and close it.
+
+        It is the call of the same id, else the oldest open one of the same name. Some programs give
+        ids to results alone: those answer calls without an id.
+        """
         if result.call_id is None:
             call = self._open.oldest(result.name)
         else:
             call = self.calls.get(result.call_id)
+            named = None if call or result.name is None else self._open.oldest(result.name)
+            if named is not None and not named.has_id:
+                call = named
         if call is not None:
             self._open.close(call)
         return call

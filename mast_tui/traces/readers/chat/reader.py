@@ -14,7 +14,17 @@ from typing import Final
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Problem, Trace, TraceMeta
+from mast_tui.traces.model import (
+    AnswerKey,
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    Trace,
+    TraceMeta,
+)
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.containers import (
@@ -26,7 +36,7 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.growing import LoggedRun, is_tool_call, logged_runs
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import ASSISTANT, speaks_by_name
+from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, speaks_by_name
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -152,6 +162,9 @@ def trace_of(
     for key, message in conversation.messages:
         mapper.add(message, key)
     mapper.count_tokens(conversation.usage)
+    if conversation.error is not None:
+        failed = Piece(SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR)
+        mapper.put(failed, "/error")
     meta = _facts(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
     return trace_of_steps(

@@ -47,6 +47,7 @@ from mast_tui.traces.readers.json_fields import (
     name_in,
     name_set,
     names,
+    value_in,
 )
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -386,7 +387,10 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
         speaker = Speaker(name or ASSISTANT, Role.AGENT)
     else:
         speaker = Speaker(name or role, role_of(role) or Role.AGENT)
-    pieces = list(content_pieces(message.get("parts"), speaker, "/parts"))
+    parts = message.get("parts")
+    if isinstance(parts, str):
+        parts = value_in(parts)  # databases keep the list as a JSON text
+    pieces = list(content_pieces(parts, speaker, "/parts"))
     return pieces or [speaker.says("")]
 
 

@@ -149,6 +149,9 @@ def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
         answered = answered or fields_of(message).get("role") == "assistant"
         yield pointer, message
     if not answered:
+        if text := text_in(entry, "reasoning_content"):
+            thought = {"role": "assistant", "content": None, "reasoning_content": text}
+            yield "/reasoning_content", thought
         yield from _bfcl_result(entry.get("result"), "/result")
     if text := text_in(entry, "traceback"):
         yield "/traceback", {"role": "system", "name": "traceback", "content": text}

@@ -89,12 +89,12 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
     current = as_text(conversation.get("current_node"))
     leaf = current if current in nodes else next(reversed(nodes), "")
     branch = branch_to(leaf or "", _chatgpt_parents(nodes))
-    spoken = {name for name, node in nodes.items() if _chatgpt_message(node) is not None}
-    messages = [
-        (f"/mapping/{name}", message)
-        for name in branch
-        if (message := _chatgpt_message(nodes[name])) is not None
-    ]
+    spoken = {
+        name: message
+        for name, node in nodes.items()
+        if (message := _chatgpt_message(node)) is not None
+    }
+    messages = [(f"/mapping/{name}", spoken[name]) for name in branch if name in spoken]
     _tie_chatgpt_results(messages)
     return ExportedRun(
         value=conversation,
@@ -102,7 +102,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "id"),
         meta=TraceMeta(system="ChatGPT", model=text_in(conversation, "default_model_slug")),
-        problems=_left_out(len(spoken - set(branch))),
+        problems=_left_out(len(spoken.keys() - set(branch))),
     )
 
 

@@ -16,6 +16,7 @@ from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.run_facts import task_of
 
 NO_FACTS: Final = TraceMeta()
+_LOOKED_AT: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +133,13 @@ def step_lists(
     Args:
         document: A list of steps, an object that holds one, or a list of such values.
         lists: The dotted paths in an object to the list.
-        is_step: Tells whether a value is a step; a list counts if one of its values is.
+        is_step: Tells whether a value is a step; a list counts if one of its first values is.
 
     Yields:
         The pointer of a run, the run, the pointer in it to the list, and the list.
     """
     runs = [("", document)]
-    if isinstance(document, list) and not any(map(is_step, document)):
+    if isinstance(document, list) and not any(map(is_step, document[:_LOOKED_AT])):
         runs = [(f"/{number}", run) for number, run in enumerate(document)]
     for pointer, run in runs:
         holders: list[tuple[str, object]] = [("", run)]
@@ -148,7 +149,7 @@ def step_lists(
                 listed = fields_at(run, *outer).get(last)
                 holders.append((f"/{path.replace('.', '/')}", listed))
         for list_pointer, value in holders:
-            if isinstance(value, list) and any(map(is_step, value)):
+            if isinstance(value, list) and any(map(is_step, value[:_LOOKED_AT])):
                 yield pointer, run, list_pointer, value
                 break
 
