@@ -9,6 +9,7 @@ from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
     CLAUDE_AI,
+    LIBRECHAT,
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
@@ -24,6 +25,7 @@ FORMATS = tuple(
         CREWAI,
         CHATGPT,
         CLAUDE_AI,
+        LIBRECHAT,
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
     )
