@@ -580,3 +580,14 @@ def test_broken_messages_of_librechat_lose_nothing_else(broken: object, tmp_path
         "1 message of another branch",
         "2 messages without `messageId`",
     ]
+
+
+def test_messages_of_librechat_without_ids_follow_one_another(tmp_path: Path) -> None:
+    """The order of the list is the order of the conversation where nothing else tells it."""
+    messages = [
+        {"messageId": None, "text": text, "isCreatedByUser": by_user}
+        for text, by_user in ((LONG, True), (LONGER, False))
+    ]
+    document = {"conversationId": "lc-2", "messages": messages}
+    lines = span_lines(read_export(write_json(tmp_path / "chat.json", document)))
+    assert lines == [f"message user: {LONG}", f"message assistant: {LONGER}"]

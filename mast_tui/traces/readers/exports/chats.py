@@ -237,8 +237,8 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         above = names.get(at.rpartition("/children/")[0], previous)
         parents[name] = text_in(nodes[at], "parentMessageId") or above
         previous = name
-    leaf = next((name for at, name in reversed(names.items()) if name != at), "")
-    branch = branch_to(leaf, parents)
+    identified = [name for at, name in names.items() if name != at]
+    branch = branch_to((identified or list(pointers))[-1], parents)
     broken = sum(at == name for at, name in names.items() if name not in branch)
     problems = _left_out(len(names) - len(branch) - broken)
     if broken:
