@@ -359,11 +359,8 @@ LIBRECHAT_HEAD = {
     "title": "Depth",
     "options": {"model": "lamp-4", "promptPrefix": LONGER},
 }
-LIBRECHAT = {
-    **LIBRECHAT_HEAD,
-    "recursive": False,
-    "messages": [LIBRECHAT_QUESTION, LIBRECHAT_OTHER, LIBRECHAT_ANSWER, LIBRECHAT_ERROR],
-}
+LIBRECHAT_MESSAGES = [LIBRECHAT_QUESTION, LIBRECHAT_OTHER, LIBRECHAT_ANSWER, LIBRECHAT_ERROR]
+LIBRECHAT = {**LIBRECHAT_HEAD, "recursive": False, "messages": LIBRECHAT_MESSAGES}
 LIBRECHAT_TREE = {
     **LIBRECHAT_HEAD,
     "recursive": True,
@@ -573,7 +570,8 @@ def test_a_librechat_answer_has_its_model_and_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", [None, 7, "?", [], {}, {"content": 3}])
 def test_broken_messages_of_librechat_lose_nothing_else(broken: object, tmp_path: Path) -> None:
     """A message that is none breaks neither the reading nor the branch around it."""
-    document = {**LIBRECHAT, "messages": [broken, *LIBRECHAT["messages"], broken]}
+    messages = [broken, *LIBRECHAT_MESSAGES, broken]
+    document = {**LIBRECHAT, "messages": messages}
     trace = read_export(write_json(tmp_path / "chat.json", document))
     assert span_lines(trace) == LIBRECHAT_SPANS
     assert [problem.message.partition(" left out")[0] for problem in trace.problems] == [

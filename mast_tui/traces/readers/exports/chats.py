@@ -229,17 +229,19 @@ def _numbered(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fie
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
-    names = {at: text_in(message, "messageId") or at for at, message in nodes.items()}
-    pointers = {name: at for at, name in names.items()}
+    names = {
+        location: text_in(message, "messageId") or location for location, message in nodes.items()
+    }
+    pointers = {name: location for location, name in names.items()}
     parents: dict[str, str | None] = {}
     previous: str | None = None
-    for at, name in names.items():
-        above = names.get(at.rpartition("/children/")[0], previous)
-        parents[name] = text_in(nodes[at], "parentMessageId") or above
+    for location, name in names.items():
+        above = names.get(location.rpartition("/children/")[0], previous)
+        parents[name] = text_in(nodes[location], "parentMessageId") or above
         previous = name
-    identified = [name for at, name in names.items() if name != at]
+    identified = [name for location, name in names.items() if name != location]
     branch = branch_to((identified or list(pointers))[-1], parents)
-    broken = sum(at == name for at, name in names.items() if name not in branch)
+    broken = sum(location == name for location, name in names.items() if name not in branch)
     problems = _left_out(len(names) - len(branch) - broken)
     if broken:
         problems.append(f"{counted(broken, 'message')} without `messageId` left out")
