@@ -296,6 +296,99 @@ CLAUDE_AI_SPANS = [
     "message assistant: It failed.",
 ]
 
+LIBRECHAT_PARTS = [
+    {"type": "think", "think": "Ask the gauge."},
+    {"type": "text", "text": {"value": "I measure.", "annotations": []}, "tool_call_ids": ["g1"]},
+    {
+        "type": "tool_call",
+        "tool_call": {
+            "id": "g1",
+            "name": "gauge",
+            "args": '{"at": "A"}',
+            "type": "tool_call",
+            "progress": 1,
+            "output": "4 m",
+        },
+    },
+    {
+        "type": "tool_call",
+        "tool_call": {
+            "id": "g2",
+            "type": "function",
+            "function": {"name": "tide", "arguments": "{}", "output": None},
+        },
+    },
+    {"type": "error", "error": "The tide table is gone."},
+    {"type": "text", "text": "Four metres."},
+]
+
+
+def librechat_message(
+    name: str, parent: str, text: str, *children: object, **fields: object
+) -> dict[str, object]:
+    """A message of a LibreChat export."""
+    message = {"messageId": name, "parentMessageId": parent, "text": text, **fields}
+    return {**message, "children": list(children)} if children else message
+
+
+LIBRECHAT_QUESTION = librechat_message(
+    "m1",
+    "00000000-0000-0000-0000-000000000000",
+    LONG,
+    sender="User",
+    isCreatedByUser=True,
+    tokenCount=20,
+    files=[{"filename": "log.txt"}],
+)
+LIBRECHAT_OTHER = librechat_message(
+    "m2", "m1", "An answer made anew later.", sender="Mason", isCreatedByUser=False
+)
+LIBRECHAT_ANSWER = librechat_message(
+    "m3",
+    "m1",
+    "",
+    sender="Mason",
+    isCreatedByUser=False,
+    content=LIBRECHAT_PARTS,
+    model="lamp-4",
+    promptTokens=30,
+    tokenCount=5,
+    createdAt="2026-10-01T10:00:00Z",
+)
+LIBRECHAT_ERROR = librechat_message(
+    "m4", "m3", "The server is away.", sender="Mason", isCreatedByUser=False, error=True
+)
+LIBRECHAT_HEAD = {
+    "conversationId": "lc-1",
+    "endpoint": "agents",
+    "title": "Depth",
+    "options": {"model": "lamp-4", "promptPrefix": LONGER},
+}
+LIBRECHAT_MESSAGES = [LIBRECHAT_QUESTION, LIBRECHAT_OTHER, LIBRECHAT_ANSWER, LIBRECHAT_ERROR]
+LIBRECHAT = {**LIBRECHAT_HEAD, "recursive": False, "messages": LIBRECHAT_MESSAGES}
+LIBRECHAT_TREE = {
+    **LIBRECHAT_HEAD,
+    "recursive": True,
+    "messagesTree": [
+        {
+            **LIBRECHAT_QUESTION,
+            "children": [LIBRECHAT_OTHER, {**LIBRECHAT_ANSWER, "children": [LIBRECHAT_ERROR]}],
+        }
+    ],
+}
+LIBRECHAT_SPANS = [
+    f"message system: {LONGER}",
+    f"message user: {LONG} [file log.txt]",
+    "reasoning Mason: Ask the gauge.",
+    "message Mason: I measure.",
+    'tool_call Mason gauge: {"at": "A"}',
+    "tool_result Mason gauge: 4 m",
+    "tool_call Mason tide: {}",
+    "log Mason error: The tide table is gone.",
+    "message Mason: Four metres.",
+    "log Mason error: The server is away.",
+]
+
 SEMANTIC_KERNEL = {
     "messages": [
         {"role": "user", "items": [{"content_type": "text", "text": LONG}]},
@@ -713,6 +806,8 @@ def read_export(path: Path) -> Trace:
             id="chatgpt-without-current-node",
         ),
         pytest.param([CLAUDE_AI], CLAUDE_AI_SPANS, id="claude-ai"),
+        pytest.param(LIBRECHAT, LIBRECHAT_SPANS, id="librechat"),
+        pytest.param([LIBRECHAT_TREE], LIBRECHAT_SPANS, id="librechat-tree"),
         pytest.param(SEMANTIC_KERNEL, SEMANTIC_KERNEL_SPANS, id="semantic-kernel"),
         pytest.param(ASSISTANTS, ASSISTANTS_SPANS, id="openai-assistants"),
     ],
@@ -811,9 +906,44 @@ def test_lines_of_bfcl_are_a_trace_each(tmp_path: Path) -> None:
     assert [trace.meta.task_id for trace in traces] == ["multi_turn_base_3", "multi_turn_base_4"]
 
 
-@pytest.mark.parametrize("conversation", [CHATGPT, CLAUDE_AI], ids=["chatgpt", "claude-ai"])
+@pytest.mark.parametrize(
+    "conversation",
+    [CHATGPT, CLAUDE_AI, LIBRECHAT, LIBRECHAT_TREE],
+    ids=["chatgpt", "claude-ai", "librechat", "librechat-tree"],
+)
 def test_other_branches_of_a_conversation_are_named(conversation: object, tmp_path: Path) -> None:
     """Answers that were made anew are no part of the run, and the trace says so."""
     trace = read_export(write_json(tmp_path / "conversations.json", [conversation]))
     (problem,) = trace.problems
     assert problem.message.startswith("1 message of another branch left out")
+
+
+def test_a_librechat_answer_has_its_model_and_tokens(tmp_path: Path) -> None:
+    """The count of a question's tokens is that of its text and no model call's."""
+    trace = read_export(write_json(tmp_path / "chat.json", LIBRECHAT))
+    assert (trace.identity.trace_id, trace.meta.model) == ("lc-1", "lamp-4")
+    assert [span.tokens for span in spans_of(trace) if span.tokens] == [Tokens(30, 5)]
+
+
+@pytest.mark.parametrize("broken", [None, 7, "?", [], {}, {"content": 3}])
+def test_broken_messages_of_librechat_lose_nothing_else(broken: object, tmp_path: Path) -> None:
+    """A message that is none breaks neither the reading nor the branch around it."""
+    messages = [broken, *LIBRECHAT_MESSAGES, broken]
+    document = {**LIBRECHAT, "messages": messages}
+    trace = read_export(write_json(tmp_path / "chat.json", document))
+    assert span_lines(trace) == LIBRECHAT_SPANS
+    assert [problem.message.partition(" left out")[0] for problem in trace.problems] == [
+        "1 message of another branch",
+        "2 messages without `messageId`",
+    ]
+
+
+def test_messages_of_librechat_without_ids_follow_one_another(tmp_path: Path) -> None:
+    """The order of the list is the order of the conversation where nothing else tells it."""
+    messages = [
+        {"messageId": None, "text": text, "isCreatedByUser": by_user}
+        for text, by_user in ((LONG, True), (LONGER, False))
+    ]
+    document = {"conversationId": "lc-2", "messages": messages}
+    lines = span_lines(read_export(write_json(tmp_path / "chat.json", document)))
+    assert lines == [f"message user: {LONG}", f"message assistant: {LONGER}"]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text
-from mast_tui.traces.model import SpanKind, SpanStatus
+from mast_tui.traces.io.json_values import as_text, content_text
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.pieces import (
     Piece,
     Speaker,
@@ -154,6 +154,12 @@ def _result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     return [result_piece(part, first_in(part, *_OUTPUTS), pointer)]
 
 
+def _error(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    text = content_text(first_in(part, "error", "text", "message"))
+    status = SpanStatus.ERROR
+    return [Piece(SpanKind.LOG, Role.LOG, speaker.agent, text, pointer, status=status)]
+
+
 def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     """Return the call and the result that a part of Vercel's AI SDK holds in one.
 
@@ -286,6 +292,8 @@ _TYPED: Final = _by_name(
         "toolConfirmationRequest actionRequired systemNotification compaction flag": _note,
         "tool-approval-request tool-approval-response": _note,
         "summarizationRequested contextLengthExceeded conversationCompacted": _note,
+        "agent_update": _note,
+        "error": _error,
     }
 )
 _KEYED: Final = _by_name(

@@ -14,6 +14,7 @@ from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
     CLAUDE_AI,
+    LIBRECHAT,
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
@@ -30,6 +31,7 @@ FORMATS = tuple(
         CREW_OUTPUT,
         CHATGPT,
         CLAUDE_AI,
+        LIBRECHAT,
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
     )

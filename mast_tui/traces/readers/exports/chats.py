@@ -1,4 +1,7 @@
-"""Conversations of chat products and kits: ChatGPT, claude.ai, Semantic Kernel, Assistants."""
+"""Conversations of chat products and kits.
+
+The products are ChatGPT, claude.ai and LibreChat, the kits Semantic Kernel and OpenAI's Assistants.
+"""
 
 from __future__ import annotations
 
@@ -270,6 +273,125 @@ def _file_note(file: object) -> str:
 
 CLAUDE_AI: Final = ExportFormat(
     name="claude-ai-export", marks=(b'"chat_messages"',), runs=_claude_ai_runs
+)
+
+
+def _librechat_runs(document: object) -> Sequence[ExportedRun]:
+    """Return the conversations of a LibreChat export, each along the branch of its last message."""
+    return [
+        _librechat_run(conversation, pointer, nodes)
+        for pointer, conversation in objects_in(document)
+        if (nodes := _librechat_nodes(conversation))
+        and any("isCreatedByUser" in message for message in nodes.values())
+    ]
+
+
+def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
+    """Return the messages under their pointers, each before its answers.
+
+    The export has a list of messages, or a tree of messages with ``children``.
+    """
+    field = "messagesTree" if "messagesTree" in conversation else "messages"
+    nodes: dict[str, Fields] = {}
+    levels = [_numbered(f"/{field}", items_of(conversation.get(field)))]
+    while levels:
+        pointer, message = next(levels[-1], ("", {}))
+        if not pointer:
+            levels.pop()
+            continue
+        nodes[pointer] = message
+        levels.append(_numbered(f"{pointer}/children", items_of(message.get("children"))))
+    return nodes
+
+
+def _numbered(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
+    for number, value in enumerate(values):
+        yield f"{pointer}/{number}", fields_of(value)
+
+
+def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
+    names = {
+        location: text_in(message, "messageId") or location for location, message in nodes.items()
+    }
+    pointers = {name: location for location, name in names.items()}
+    parents: dict[str, str | None] = {}
+    previous: str | None = None
+    for location, name in names.items():
+        above = names.get(location.rpartition("/children/")[0], previous)
+        parents[name] = text_in(nodes[location], "parentMessageId") or above
+        previous = name
+    identified = [name for location, name in names.items() if name != location]
+    branch = branch_to((identified or list(pointers))[-1], parents)
+    broken = sum(location == name for location, name in names.items() if name not in branch)
+    problems = _left_out(len(names) - len(branch) - broken)
+    if broken:
+        problems.append(f"{counted(broken, 'message')} without `messageId` left out")
+    options = fields_of(conversation.get("options"))
+    messages: list[tuple[str, Fields]] = []
+    for field in ("promptPrefix", "system", "instructions"):
+        if prompt := text_in(options, field):
+            messages.append((f"/options/{field}", {"role": "system", "content": prompt}))
+    messages.extend((pointers[name], _librechat_message(nodes[pointers[name]])) for name in branch)
+    return ExportedRun(
+        value=conversation,
+        messages=messages,
+        pointer=pointer,
+        native_id=text_in(conversation, "conversationId"),
+        meta=TraceMeta(
+            system="LibreChat",
+            model=text_in(options, "model") or text_in(conversation, "model"),
+        ),
+        problems=problems,
+    )
+
+
+def _librechat_message(message: Fields) -> Fields:
+    parts = [_librechat_part(part) for part in items_of(message.get("content"))]
+    if not parts and (text := text_in(message, "text")):
+        kind = "error" if message.get("error") is True else "text"
+        parts.append({"type": kind, "text": text})
+    for file in map(fields_of, items_of(message.get("files"))):
+        parts.append({"type": "text", "text": f"[file {text_in(file, 'filename') or 'file'}]"})
+    chat: dict[str, object] = {"content": parts, "timestamp": message.get("createdAt")}
+    if message.get("isCreatedByUser") is True:
+        return {**chat, "role": "user"}
+    return {
+        **chat,
+        "role": "assistant",
+        "name": text_in(message, "sender"),
+        "model": message.get("model"),
+        "usage": {
+            "prompt_tokens": message.get("promptTokens"),
+            "completion_tokens": message.get("tokenCount"),
+        },
+    }
+
+
+def _librechat_part(part: object) -> object:
+    """Return a part of a content as Anthropic and Vercel's AI SDK spell it."""
+    fields = fields_of(part)
+    kind = kind_of(part)
+    if kind == "think":
+        thought = fields.get("think")
+        return {"type": "thinking", "thinking": text_in(fields_of(thought), "value") or thought}
+    if kind != "tool_call":
+        return part
+    call = fields_of(fields.get("tool_call"))
+    details = fields_of(call.get(kind_of(call))) or call  # assistants name the details by the type
+    output = first_in(details, "output", "outputs")
+    return {
+        "type": "tool-invocation",
+        "toolInvocation": {
+            "toolCallId": call.get("id"),
+            "toolName": text_in(details, "name") or kind_of(call) or "tool",
+            "args": first_in(details, "args", "arguments", "input"),
+            "output": None if output == "" and call.get("progress") != 1 else output,
+        },
+    }
+
+
+LIBRECHAT: Final = ExportFormat(
+    name="librechat-export", marks=(b'"messageId"', b'"isCreatedByUser"'), runs=_librechat_runs
 )
 
 
