@@ -88,7 +88,10 @@ class Event:
     @property
     def response_id(self) -> str | None:
         """The name of the model's response; None for an event that came of none."""
-        return (identifier(self.response.get("id")) or self.key) if self.response else None
+        if not self.response:
+            return None
+        event_id = identifier(self.fields.get("id"))
+        return identifier(self.response.get("id")) or f"of event {event_id}"
 
 
 def is_old_event(value: object) -> bool:
@@ -179,7 +182,7 @@ class EventMapper:
             piece.agent,
             piece.text,
             place=event.place,
-            name=(call.name if call else None) or piece.name,
+            name=(call.name if call else None) or piece.name or None,
             parent=call.key if call else None,
             start=time,
             status=piece.status,
@@ -203,15 +206,15 @@ class EventMapper:
     def _pieces(self, event: Event) -> Iterator[Piece]:
         """Take an event apart."""
         fields = event.fields
-        for field in ("action", "observation", "kind"):
-            name = fields.get(field)
-            if not isinstance(name, str):
-                continue
-            if field == "action":
-                return self._old_action(event, one_line(name) or "")
-            if field == "observation":
-                return self._old_observation(event, one_line(name) or "")
-            return self._sdk_event(event, name)
+        kind = fields.get("kind")
+        action = fields.get("action")
+        observation = fields.get("observation")
+        if isinstance(kind, str):
+            return self._sdk_event(event, kind)
+        if isinstance(action, str):
+            return self._old_action(event, one_line(action) or "")
+        if isinstance(observation, str):
+            return self._old_observation(event, one_line(observation) or "")
         problem = None if fields else "not an event but a bare value"
         return iter((replace(noted(event.value), problem=problem),))
 
@@ -378,10 +381,10 @@ class EventMapper:
         report.
         """
         call_id = event.call_id or event.id
-        first, *_others = reports = self._reports[call_id]
+        reports = self._reports[call_id]
         last = reports[-1].fields
         title = one_line(last.get("title"))
-        if event is first:
+        if event is reports[0]:
             text = dump_text(last.get("raw_input")) or title or ""
             name = title or one_line(last.get("tool_kind"))
             agent = self._agents[-1]
