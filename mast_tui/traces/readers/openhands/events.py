@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from mast_tui.traces.index.document import Step, StepList
@@ -56,7 +57,7 @@ _INTERNAL_ARGUMENTS: Final = name_set("""
 _OUTPUTS: Final = ("content", "output", "text", "message", "error")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
     """A JSON value in a list of events; ``key`` names its spans where it has no id."""
 
@@ -64,28 +65,28 @@ class Event:
     place: str
     value: object
 
-    @property
+    @cached_property
     def fields(self) -> Fields:
         """The fields of the event; empty for a bare value."""
         return fields_of(self.value)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The id of the event, or its key."""
         return identifier(self.fields.get("id")) or self.key
 
-    @property
+    @cached_property
     def call_id(self) -> str | None:
         """The model's id of the tool call that the event makes, reports or answers."""
         metadata = fields_of(self.fields.get("tool_call_metadata"))
         return identifier(self.fields.get("tool_call_id") or metadata.get("tool_call_id"))
 
-    @property
+    @cached_property
     def response(self) -> Fields:
         """The model's response, which every action of it repeats (generation 0)."""
         return fields_at(self.fields.get("tool_call_metadata"), "model_response")
 
-    @property
+    @cached_property
     def response_id(self) -> str | None:
         """The name of the model's response; None for an event that came of none."""
         if not self.response:
@@ -136,6 +137,7 @@ class EventMapper:
         self._agents = [agent or _DEFAULT_AGENT]
         self._calls_by_id: dict[str | None, Step] = {}
         self._calls_by_event: dict[str | None, Step] = {}
+        self._is_sdk = False
         self._previous_id: str | None = None
         self._prompt = ""
         self._started_responses: set[str | None] = set()
@@ -146,6 +148,8 @@ class EventMapper:
     def add_all(self, events: Iterable[Event]) -> None:
         """Add the spans of all events of the run."""
         events = tuple(events)
+        sdk_events = sum(is_sdk_event(event.value) for event in events)
+        self._is_sdk = 2 * sdk_events >= len(events)
         for event in events:
             if isinstance(event.fields.get("action"), str):
                 self._last_actions[event.response_id] = event
@@ -172,14 +176,13 @@ class EventMapper:
         elif piece.kind is SpanKind.TOOL_RESULT:
             key = f"{piece.call_id or event.id}:result"
             call = self._answered_call(event)
-            piece = replace(piece, agent=call.agent if call else "environment")
         if call is not None and time is not None:
             call.end = time
         self.steps.add(
             key,
             piece.kind,
             piece.role,
-            piece.agent,
+            call.agent if call else piece.agent,
             piece.text,
             place=event.place,
             name=(call.name if call else None) or piece.name or None,
@@ -197,7 +200,7 @@ class EventMapper:
         """Return the call that an event answers: by its id, else by the event that made it."""
         fields = event.fields
         cause = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
-        if not any((cause, event.call_id, identifier(fields.get("id")))):
+        if not self._is_sdk and not any((cause, event.call_id, identifier(fields.get("id")))):
             cause = self._previous_id  # the oldest histories have no ids, but pairs
         if fields.get("kind") == "ACPToolCallEvent":
             return self._calls_by_id.get(event.call_id or event.id)
@@ -209,11 +212,12 @@ class EventMapper:
         kind = fields.get("kind")
         action = fields.get("action")
         observation = fields.get("observation")
-        if isinstance(kind, str):
-            return self._sdk_event(event, kind)
-        if isinstance(action, str):
+        if self._is_sdk:
+            if fields:
+                return self._sdk_event(event, kind if isinstance(kind, str) else "")
+        elif isinstance(action, str):
             return self._old_action(event, one_line(action) or "")
-        if isinstance(observation, str):
+        elif isinstance(observation, str):
             return self._old_observation(event, one_line(observation) or "")
         problem = None if fields else "not an event but a bare value"
         return iter((replace(noted(event.value), problem=problem),))
@@ -404,7 +408,9 @@ def _log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -
 
 def _result(event: Event, text: str, status: SpanStatus, name: str | None) -> Piece:
     kind = SpanKind.TOOL_RESULT
-    return Piece(kind, Role.TOOL, "", text, name=name, call_id=event.call_id, status=status)
+    return Piece(
+        kind, Role.TOOL, "environment", text, name=name, call_id=event.call_id, status=status
+    )
 
 
 def _first_text(*contents: object) -> str:
