@@ -56,9 +56,9 @@ def format_table() -> str:
 
 def page_with_table(page: str) -> str:
     """Return the page with the table of today."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{format_table()}\n{END}{after}"
+    head = page.partition(BEGIN)[0]
+    foot = page.partition(END)[2]
+    return f"{head}{BEGIN}\n{format_table()}\n{END}{foot}"
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.output_files import OutputError, Outputs, Rules, is_stdout, write_output
+from tests.waiting import PATIENCE
 
 
 def names(folder: Path) -> set[str]:
@@ -30,7 +31,7 @@ def read_in_background(pipe: Path) -> Callable[[], bytes]:
     thread.start()
 
     def result() -> bytes:
-        thread.join(30)
+        thread.join(PATIENCE)
         return found[0]
 
     return result

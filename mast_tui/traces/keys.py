@@ -51,7 +51,12 @@ class UniqueKeys:
         return self._taken[key]
 
     def renumber(self, key: str, number: int) -> None:
-        """Give a key another number, as where what it names is moved."""
+        """Give a key another number, because what it names was moved.
+
+        Args:
+            key: A key that was handed out.
+            number: Its new number.
+        """
         self._taken[key] = number
 
     def find(self, key: str) -> int | None:

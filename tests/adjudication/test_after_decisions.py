@@ -134,7 +134,7 @@ places = st.builds(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(places, max_size=2), st.lists(places, max_size=2), st.lists(places, max_size=2))
 def test_whatever_the_sides_say_since_confirming_settles_it(
     ann: list[Target], bob: list[Target], later: list[Target]

@@ -37,10 +37,11 @@ from tests.attack.trying import (
 )
 from tests.exchange.test_findings_of_tools import agentdebugx_report, pisama_file
 from tests.exchange.test_hostile_files import valid_documents
-from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when, write_json
+from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when
 from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
 from tests.exchange.test_trail import labels_file as trail_file
 from tests.terminal.hostile import BIDI, HIDDEN, HOSTILE, forbidden
+from tests.traces.checks import write_json
 from tests.traces.damage import mutate
 
 WHOLE: Final = 2_000

@@ -34,7 +34,7 @@ def test_no_takeover_is_taken_and_each_is_seen_where_it_is(template: Path, tmp_p
     lines = SAMPLES.read_text("utf-8").splitlines(keepends=True)
     names = {str(row[0]) for row in before.state["labels"]}
     refused = 0
-    for seed in range(40):
+    for seed in range(12):
         file = tmp_path / "x.jsonl"
         file.write_text("".join(takeover(lines, random.Random(seed))))
         path = tmp_path / f"{seed}.db"
@@ -52,4 +52,4 @@ def test_no_takeover_is_taken_and_each_is_seen_where_it_is(template: Path, tmp_p
             with closing(Workspace.open(path)) as workspace:
                 merge_content(read_jsonl(file), workspace, replacing=names | {"zoe"})
             assert guarded(before.state) - guarded(state(path)) or overruled(before, path)
-    assert refused > 20
+    assert refused > 6

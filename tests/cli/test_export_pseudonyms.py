@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mast_tui.cli.command_line import split_words
+from mast_tui.cli.dispatch import run
 from mast_tui.exchange.formats import EXPORT_FORMATS
 from mast_tui.gold import Decision, Guideline, Said
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
@@ -27,24 +33,30 @@ AT = "2026-05-04T10:20:30Z"
 HEAD = "trace_id,annotator,mode,value,span_first,note\n"
 
 
-@pytest.fixture
-def study(cli: Cli, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three people on a trace that is at hand, a study, a decision of a fourth, and a guideline."""
-    (tmp_path / "run.json").write_text(json.dumps(vendor_layouts.langfuse()), encoding="utf-8")
-    (trace,) = cli("inspect", "run.json", "--spans", "--json").json["files"][0]["traces"]
-    assert cli("judge", "run.json", "--judge", "rules").code == 0
-    key = trace["span_list"][0]["key"]
+    folder = tmp_path_factory.mktemp("labelled")
+    path, run_file, labels_file = (folder / name for name in ("w.db", "run.json", "labels.csv"))
+    run_file.write_text(json.dumps(vendor_layouts.langfuse()), encoding="utf-8")
+    (trace,) = read_file(run_file, named=True).traces
+    read_fully(trace)
+    trace_id = trace.identity.trace_id
+    key = trace.span(0).key
     rows = []
     for name in PEOPLE[:3]:
-        start = f"{trace['id']},{name},"
+        start = f"{trace_id},{name},"
         value = "absent" if name == CLARA else "present"
         rows += [f"{start}1.3,{value},{key if value == 'present' else ''},"]
         rows += [f"{start}1.1,absent,,", f"{start},note,{key},look", f"{start},finished,,"]
     rows += [f"elsewhere,{ABEL},1.1,absent,,"]
-    (tmp_path / "labels.csv").write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
-    done = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
-    assert done.code == 0, done.err
-    path = tmp_path / ".mast-tui" / "workspace.db"
+    labels_file.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    for command in (
+        ("judge", str(run_file), "--judge", "rules", "--quiet"),
+        ("import", str(labels_file), "--format", "csv-long", "--allow-new"),
+    ):
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            assert run(split_words([*command, "--workspace", str(path)])) == 0
     workspace = Workspace.open(path)
     mode = MAST.modes[0].slug
     said = tuple(Said(name, VerdictValue.ABSENT, ()) for name in (ABEL, BRUNO))
@@ -52,15 +64,25 @@ def study(cli: Cli, tmp_path: Path) -> Path:
         mode, mode, VerdictValue.ABSENT, (), (ABEL,), said, DORA, AT, reason="clear enough"
     )
     words = Guideline("g", mode, "Ask twice.", CLARA, AT)
-    planned = Study(MAST.ref, PEOPLE[:3], (DORA,), batches=((trace["id"],),), overlap=1, seed=1)
+    planned = Study(MAST.ref, PEOPLE[:3], (DORA,), batches=((trace_id,),), overlap=1, seed=1)
     workspace.append(
         [
             NewEvent(ABEL, None, MAST.ref, None, StudySet(None, planned)),
             NewEvent(CLARA, None, MAST.ref, None, GuidelineSet("g", None, words)),
         ]
     )
-    workspace.append([NewEvent(DORA, trace["id"], MAST.ref, 1, Decided(mode, None, decision))])
+    workspace.append([NewEvent(DORA, trace_id, MAST.ref, 1, Decided(mode, None, decision))])
     workspace.close()
+    return path
+
+
+@pytest.fixture
+def study(labelled: Path, tmp_path: Path) -> Path:
+    """A copy of that workspace and its trace, in the folder in which commands run."""
+    path = tmp_path / ".mast-tui" / "workspace.db"
+    path.parent.mkdir()
+    shutil.copy(labelled, path)
+    shutil.copy(labelled.with_name("run.json"), tmp_path)
     return path
 
 
@@ -148,7 +170,6 @@ def test_letters_stay_when_somebody_joins(cli: Cli, tmp_path: Path, study: Path)
     "words",
     [
         ("agree", "--judge", RulesJudge().name, "--against", ABEL, "--rounds", 0),
-        ("agree", "--rounds", 0),
         ("report", "--labels", ABEL, "--rounds", 0),
         ("report", "--rounds", 0),
     ],

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.command_line import split_words
-from mast_tui.cli.dispatch import run
+from tests.cli.conftest import Cli
 from tests.traces.rollouts import SESSION, call, message, meta, output, reasoning, record, write
-
-Result = dict[str, object]
-
-
-def mast_tui(*args: str | Path) -> int:
-    return run(split_words([str(arg) for arg in args]))
 
 
 @pytest.fixture
@@ -42,13 +34,10 @@ def folder(tmp_path: Path) -> Path:
     return traces
 
 
-def test_the_json_document_has_the_agreed_shape(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert mast_tui("inspect", folder, "--json") == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    document = json.loads(out)
+def test_the_json_document_has_the_agreed_shape(cli: Cli, folder: Path) -> None:
+    done = cli("inspect", folder, "--json")
+    assert (done.code, done.err) == (0, "")
+    document = done.json
     chat, rollout = document["files"]
     assert rollout == {
         "path": str(folder / "run.jsonl"),
@@ -76,9 +65,8 @@ def test_the_json_document_has_the_agreed_shape(
     assert document["failed"] == []
 
 
-def test_spans_are_listed_when_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui("inspect", folder / "run.jsonl", "--spans", "--json") == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+def test_spans_are_listed_when_asked_for(cli: Cli, folder: Path) -> None:
+    (file,) = cli("inspect", folder / "run.jsonl", "--spans", "--json").json["files"]
     spans = file["traces"][0]["span_list"]
     assert spans[-1] == {
         "index": 3,
@@ -95,135 +83,97 @@ def test_spans_are_listed_when_asked_for(folder: Path, capsys: pytest.CaptureFix
     assert [span["kind"] for span in spans] == ["message", "reasoning", "tool_call", "tool_result"]
 
 
-def test_big_files_are_read_to_their_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_big_files_are_read_to_their_end(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, meta(), *(message("user", "x" * 1000) for _ in range(2000)))
-    assert mast_tui("inspect", tmp_path, "--json") == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = cli("inspect", tmp_path, "--json").json["files"]
     assert file["traces"][0]["spans"] == 2000
 
 
-def test_what_failed_is_told_on_stderr_with_exit_code_1(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_failed_is_told_on_stderr_with_exit_code_1(cli: Cli, folder: Path) -> None:
     (folder / "broken.json").write_text("{")
-    assert mast_tui("inspect", folder, folder / "nothing", "--json") == 1
-    out, err = capsys.readouterr()
-    failed = json.loads(out)["failed"]
-    assert [Path(one["path"]).name for one in failed] == ["broken.json", "nothing"]
-    assert len(err.splitlines()) == 2
-    assert "broken.json: not JSON, line 1" in err
-    assert "nothing: no such file or folder" in err
+    done = cli("inspect", folder, folder / "nothing", "--json")
+    failed = [Path(one["path"]).name for one in done.json["failed"]]
+    assert (done.code, failed) == (1, ["broken.json", "nothing"])
+    assert len(done.err.splitlines()) == 2
+    assert "broken.json: not JSON, line 1" in done.err
+    assert "nothing: no such file or folder" in done.err
 
 
-def test_people_get_a_table_without_control_characters(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_people_get_a_table_without_control_characters(cli: Cli, folder: Path) -> None:
     evil = "\x1b]0;gone\x07[/red]\u202e"
     write(folder, meta("s-1"), message("user", evil), call(f"k{evil}"), name="evil.jsonl")
     (folder / f"na\x1bme{evil[-1]}.json").write_text("[]")
-    assert mast_tui("inspect", folder, "--spans") == 0
-    out = capsys.readouterr().out
+    out = cli("inspect", folder, "--spans").out
     assert not any(character in out for character in "\x1b\x07\u202e")
     for shown in (SESSION, "gpt-oss-120b", "no such file", "[/red]", ":7: ", "document"):
         assert shown in out
 
 
-def test_one_long_name_does_not_widen_every_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_long_name_does_not_widen_every_row(cli: Cli, tmp_path: Path) -> None:
     named = {"type": "function_call", "name": "f" * (1 << 20), "arguments": "{}", "call_id": "x"}
     long = record("response_item", named)
     write(tmp_path, meta(), long, *(call(f"c{number}") for number in range(2000)))
-    assert mast_tui("inspect", tmp_path, "--spans") == 0
-    out = capsys.readouterr().out
+    out = cli("inspect", tmp_path, "--spans").out
     assert out.count("\n") > 2000
     assert len(out) < 2 << 20
     assert "f… " in out
-    assert mast_tui("inspect", tmp_path, "--spans", "--json") == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = cli("inspect", tmp_path, "--spans", "--json").json["files"]
     assert len(file["traces"][0]["span_list"][0]["name"]) == 1 << 20
 
 
-def test_a_folder_without_traces_is_said_to_have_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert mast_tui("inspect", tmp_path) == 0
-    assert "no traces" in capsys.readouterr().out
+def test_a_folder_without_traces_is_said_to_have_none(cli: Cli, tmp_path: Path) -> None:
+    done = cli("inspect", tmp_path)
+    assert (done.code, "no traces" in done.out) == (0, True)
 
 
-@pytest.mark.parametrize("args", [["inspect"], ["convert", "x"], ["inspect", "x", "--no"]])
-def test_wrong_usage_leaves_with_2(args: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui(*args) == 2
-    assert capsys.readouterr().out == ""
-
-
-def test_converting_writes_one_line_per_trace(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_converting_writes_one_line_per_trace(cli: Cli, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    assert mast_tui("convert", folder, "-o", out) == 0
+    done = cli("convert", folder, "-o", out)
+    assert (done.code, "3 traces written" in done.err) == (0, True)
     lines = [json.loads(line) for line in out.read_bytes().splitlines()]
     assert [len(line["spans"]) for line in lines] == [2, 1, 4]
     assert lines[2]["spans"][3]["text"] == "no such file"
-    assert "3 traces written" in capsys.readouterr().err
-    assert mast_tui("inspect", out, "--json") == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = cli("inspect", out, "--json").json["files"]
     assert [trace["spans"] for trace in file["traces"]] == [2, 1, 4]
 
 
 def test_converting_to_atif_writes_what_other_tools_read(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.json"
     for _ in range(2):  # what it has written itself it replaces
-        assert mast_tui("convert", folder, "--to", "atif", "-o", out) == 0
+        assert cli("convert", folder, "--to", "atif", "-o", out).code == 0
     lines = [json.loads(line) for line in out.read_bytes().splitlines()]
     assert [line["schema_version"] for line in lines] == ["ATIF-v1.7"] * 3
     assert lines[2]["steps"][-1]["observation"]["results"][0]["content"] == "no such file"
-    capsys.readouterr()
-    assert mast_tui("inspect", out, "--json") == 0
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = cli("inspect", out, "--json").json["files"]
     assert file["format"] == "atif"
     assert [trace["spans"] for trace in file["traces"]] == [2, 1, 4]
     one = tmp_path / "one.json"
-    assert mast_tui("convert", folder / "run.jsonl", "--to", "atif", "-o", one) == 0
+    assert cli("convert", folder / "run.jsonl", "--to", "atif", "-o", one).code == 0
     assert json.loads(one.read_bytes())["session_id"]
 
 
 def test_converting_goes_on_after_a_file_that_failed(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
     (folder / "broken.json").write_text("{")
     out = tmp_path / "out.jsonl"
-    assert mast_tui("convert", folder, "-o", out) == 1
+    done = cli("convert", folder, "-o", out)
+    assert (done.code, "broken.json" in done.err) == (1, True)
     assert len(out.read_bytes().splitlines()) == 3
-    assert "broken.json" in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_there_is_nothing_to_write(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_where_there_is_nothing_to_write(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# what this is")
-    assert mast_tui("convert", tmp_path, "-o", tmp_path / "out.jsonl") == 1
+    done = cli("convert", tmp_path, "-o", tmp_path / "out.jsonl")
+    assert (done.code, "inspect" in done.err) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
-    assert "inspect" in capsys.readouterr().err
 
 
-def test_converting_a_folder_into_itself_can_be_repeated(folder: Path) -> None:
+def test_converting_a_folder_into_itself_can_be_repeated(cli: Cli, folder: Path) -> None:
     out = folder / "all.jsonl"
-    assert mast_tui("convert", folder, "-o", out) == 0
+    assert cli("convert", folder, "-o", out).code == 0
     first = out.read_bytes()
-    assert mast_tui("convert", folder, "-o", out) == 0
+    assert cli("convert", folder, "-o", out).code == 0
     assert out.read_bytes() == first
-
-
-@pytest.mark.parametrize("name", ["run.jsonl", "README.md"])
-def test_only_what_was_converted_before_is_written_over(
-    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = (folder / name).read_bytes()
-    assert mast_tui("convert", folder, "-o", folder / name) == 1
-    assert (folder / name).read_bytes() == before
-    assert "was not written by mast-tui; name another" in capsys.readouterr().err

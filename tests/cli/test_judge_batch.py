@@ -15,6 +15,7 @@ from mast_tui.judges.llm.run import vendor_batches
 from tests.cli.batches import BatchDesk, Line, completion, done, expired, right
 from tests.cli.conftest import Judge
 from tests.judges.llm.server import Action, ModelServer, close, status
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -130,19 +131,16 @@ def test_broken_off_after_any_step_nothing_is_asked_twice(
     assert len(desk.batches) == 1, "the batch that was made is found again"
 
 
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/batches"), ("GET", "/files/batch_0-output/content")]
-)
-def test_killed_at_a_step_the_next_command_takes_it_up(
-    judge: Judge, server: ModelServer, desk: BatchDesk, method: str, path: str
+def test_killed_as_a_batch_is_made_the_next_command_takes_it_up(
+    judge: Judge, server: ModelServer, desk: BatchDesk
 ) -> None:
     started = threading.Event()
     at_work: list[subprocess.Popen[bytes]] = []
 
     def after(*call: str) -> Action | None:
-        if call != (method, path):
+        if call != ("POST", "/batches"):
             return None
-        assert started.wait(30)
+        assert started.wait(PATIENCE)
         at_work[0].kill()
         return close()
 
@@ -151,7 +149,7 @@ def test_killed_at_a_step_the_next_command_takes_it_up(
     command = (sys.executable, "-m", "mast_tui", *words, "--base-url", server.base_url)
     at_work.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     started.set()
-    assert at_work[0].wait(60) == -signal.SIGKILL
+    assert at_work[0].wait(PATIENCE) == -signal.SIGKILL
     desk.after = lambda *_: None
     ended = judge()
     assert ended.code == 0, ended.err

@@ -49,10 +49,7 @@ def labels(cli: Cli, workspace: str, judge: str) -> list[dict[str, str]]:
     [
         (),
         ("--samples", "3"),
-        ("--window-tokens", "2000"),
-        ("--verify",),
         ("--verify", "--samples", "2"),
-        ("--decisive",),
         ("--decisive", "--window-tokens", "1000"),
         ("--step-by-step",),
     ],

@@ -32,17 +32,16 @@ def older_export(folder: Path, judge: str = OLD_JUDGE) -> Path:
     return path
 
 
-@pytest.fixture(params=["judged now", "older file", "older workspace"])
+@pytest.fixture(params=["judged now", "older file"])
 def judge(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> str:
     """The name of a judge that has labelled here."""
     if request.param == "judged now":
         done = cli("judge", SAMPLES, "--judge", "rules", "--rules", "all", "--quiet", "--json")
         return str(done.json["judge"])
     cli("import", older_export(tmp_path), "--format", "jsonl")
-    if request.param == "older workspace":
-        with closing(sqlite3.connect(tmp_path / ".mast-tui" / "workspace.db")) as raw:
-            query = "SELECT DISTINCT origin FROM labels WHERE annotator = ?"
-            assert raw.execute(query, [OLD_JUDGE]).fetchall() == [("manual",)]
+    with closing(sqlite3.connect(tmp_path / ".mast-tui" / "workspace.db")) as raw:
+        query = "SELECT DISTINCT origin FROM labels WHERE annotator = ?"
+        assert raw.execute(query, [OLD_JUDGE]).fetchall() == [("manual",)]
     return OLD_JUDGE
 
 

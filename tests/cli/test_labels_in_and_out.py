@@ -219,17 +219,6 @@ def test_csv_comes_back_as_it_went_out(cli: Cli, tmp_path: Path, file_format: st
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
-def test_jsonl_makes_the_same_workspace(cli: Cli, tmp_path: Path) -> None:
-    cli("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
-    cli("export", "--format", "jsonl", "-o", "one.jsonl")
-    done = cli("import", "one.jsonl", "--format", "jsonl", "--workspace", "new.db", "--json")
-    assert done.json["annotators"] == ["alice", "bob"]
-    again = cli("import", "one.jsonl", "--format", "jsonl", "--workspace", "new.db", "--json")
-    assert again.json["events"]["new"] == 0
-    cli("export", "--format", "jsonl", "-o", "two.jsonl", "--workspace", "new.db")
-    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-
-
 def test_a_crosswalk_makes_labels_of_mast(cli: Cli, tmp_path: Path) -> None:
     run = {
         "history": [{"role": "user", "content": "Do it."}, {"role": "Worker", "content": "No."}],
@@ -263,7 +252,10 @@ def test_without_a_workspace_a_reader_makes_none(cli: Cli, tmp_path: Path) -> No
     ("args", "code"),
     [
         (("export", "--format", "cake", "-o", "x"), 2),
+        (("inspect",), 2),
+        (("convert", "x"), 2),
         (("export", "--format", "gold"), 2),
+        (("export", "--format", "huggingface", "--labels", "all", "-o", "x"), 2),
         (("export", "--format", "jsonl", "-o", "x", "--labels", "alice"), 2),
         (("export", "--format", "gold", "-o", "x", "--labels", "alice"), 2),
         (("export", "--format", "csv-long", "-o", "x", "--labels", "carol"), 1),

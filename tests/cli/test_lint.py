@@ -178,12 +178,3 @@ def test_somebody_who_works_blind_is_told_nothing(cli: Cli, tmp_path: Path) -> N
     assert (hidden.code, hidden.out) == (1, "")
     assert "hidden from you" in hidden.err
     assert cli("lint", "run.json", "--annotator", "ann", "--assisted").code == 3
-
-
-def test_the_page_shows_what_it_prints(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).parents[2]
-    monkeypatch.chdir(root)
-    block = (root / "docs" / "lint.md").read_text("utf-8").split("```\n")[1]
-    command, *shown, _echo, code = block.splitlines()
-    done = cli(*command.removeprefix("$ mast-tui ").split())
-    assert (done.out.splitlines(), str(done.code)) == (shown, code)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_inspect import mast_tui
+from tests.cli.conftest import Cli
 from tests.traces.checks import write_json_lines
 
 TRACE_IDS_IN = {
@@ -38,58 +38,47 @@ def test_a_number_behind_a_file_names_one_trace(
     expected: list[int],
     workers: tuple[str, ...],
     file: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """Only the traces asked for are read; the file by itself is all of them."""
     paths = [str(file) if number is None else f"{file}#{number}" for number in numbers]
     query = ["zebra"] if command == "search" else []
-    assert mast_tui(command, *query, *paths, "--json", *workers) == 0
-    ids = TRACE_IDS_IN[command](capsys.readouterr().out)
+    done = cli(command, *query, *paths, "--json", *workers)
+    assert done.code == 0, done.err
+    ids = TRACE_IDS_IN[command](done.out)
     assert [identifier.partition(":")[2].partition("-")[0] for identifier in ids] == [
         str(number) for number in expected
     ]
 
 
-def test_other_commands_take_one_trace(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_commands_take_one_trace(file: Path, cli: Cli) -> None:
     """Judging, converting and judging into shards read the one trace alone."""
-    workspace = ("--workspace", tmp_path / "w.db")
-    assert mast_tui("judge", f"{file}#1", "--judge", "rules", *workspace) == 0
-    assert "1 trace judged" in capsys.readouterr().out
+    done = cli("judge", f"{file}#1", "--judge", "rules")
+    assert (done.code, "1 trace judged" in done.out) == (0, True)
     for paths, judged in (((f"{file}#1",), 1), ((f"{file}#0", f"{file}#1"), 2)):
-        assert mast_tui("judge", *paths, "--judge", "rules", "--out", tmp_path / "shards") == 0
-        assert f"{judged} trace" in capsys.readouterr().out
-    converted = tmp_path / "converted.jsonl"
-    assert mast_tui("convert", f"{file}#1", "-o", converted) == 0
-    (line,) = converted.read_text().splitlines()
+        done = cli("judge", *paths, "--judge", "rules", "--out", "shards")
+        assert (done.code, f"{judged} trace" in done.out) == (0, True)
+    assert cli("convert", f"{file}#1", "-o", "converted.jsonl").code == 0
+    (line,) = Path("converted.jsonl").read_text().splitlines()
     assert json.loads(line)["spans"][0]["text"] == "zebra 1"
-    capsys.readouterr()
-    assert mast_tui("compare", f"{file}#1", f"{file}#2") == 0
+    assert cli("compare", f"{file}#1", f"{file}#2").code == 0
 
 
-def test_a_number_without_a_trace_is_refused(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_number_without_a_trace_is_refused(file: Path, cli: Cli) -> None:
     """The message says how many traces there are."""
-    assert mast_tui("inspect", f"{file}#3") == 1
-    assert "holds 3 traces, no #3" in capsys.readouterr().err
+    done = cli("inspect", f"{file}#3")
+    assert (done.code, "holds 3 traces, no #3" in done.err) == (1, True)
 
 
-def test_a_file_whose_own_name_ends_in_a_number_is_that_file(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_whose_own_name_ends_in_a_number_is_that_file(file: Path, cli: Cli) -> None:
     """The number means a trace only where no such file exists."""
     own = file.rename(file.with_name("chats.jsonl#2"))
-    assert mast_tui("inspect", own, "--json") == 0
-    assert len(TRACE_IDS_IN["inspect"](capsys.readouterr().out)) == 3
+    done = cli("inspect", own, "--json")
+    assert (done.code, len(TRACE_IDS_IN["inspect"](done.out))) == (0, 3)
 
 
-def test_a_judge_without_any_trace_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_without_any_trace_fails(tmp_path: Path, cli: Cli) -> None:
     """A folder without traces is a mistake in the command, not a run without suggestions."""
     (tmp_path / "empty").mkdir()
-    workspace = ("--workspace", tmp_path / "w.db")
-    assert mast_tui("judge", tmp_path / "empty", "--judge", "rules", *workspace) == 1
-    assert "no traces under the paths" in capsys.readouterr().err
+    done = cli("judge", "empty", "--judge", "rules")
+    assert (done.code, "no traces under the paths" in done.err) == (1, True)

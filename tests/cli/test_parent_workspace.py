@@ -42,36 +42,20 @@ def below(cli: Cli, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: "-".join(words[:2]))
 def test_a_workspace_of_a_parent_folder_is_reported_once_on_stderr(
-    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(below)
-    done = cli(*words)
-    assert done.err.count(LINE) == 1
-    assert "parent folder" not in done.out
-    place = Path("..", ".mast-tui", "workspace.db")
-    named = cli(*words, "--workspace", place)
-    assert "found in a parent folder" not in named.err
-
-
-def test_a_workspace_of_the_current_folder_is_not_reported(cli: Cli, below: Path) -> None:
-    assert below.is_dir()
-    assert cli("status").err == ""
-
-
-def test_json_on_stdout_stays_one_document(
     cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert cli("status").err == ""
     monkeypatch.chdir(below)
+    place = Path("..", ".mast-tui", "workspace.db")
+    for words in COMMANDS:
+        done = cli(*words)
+        assert (words, done.err.count(LINE)) == (words, 1)
+        assert "parent folder" not in done.out
+        named = cli(*words, "--workspace", place)
+        assert "found in a parent folder" not in named.err
     done = cli("status", "--json")
-    assert Path(done.json["workspace"]).samefile("../.mast-tui/workspace.db")
+    assert Path(done.json["workspace"]).samefile(place)
     assert LINE in done.err
-
-
-@pytest.mark.parametrize("words", [("inspect", "runs"), ("search", "redis", "runs")])
-def test_commands_that_only_read_traces_report_no_workspace(
-    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(below)
-    assert "workspace" not in cli(*words).err
+    for reading in (("inspect", "runs"), ("search", "redis", "runs")):
+        assert "workspace" not in cli(*reading).err

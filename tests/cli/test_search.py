@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_inspect import mast_tui
+from tests.cli.conftest import Cli
 from tests.traces.rollouts import SESSION, call, message, meta, output, write
 
 
@@ -28,25 +28,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "traces"
 
 
-def test_a_line_tells_place_trace_span_and_text(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert mast_tui("search", "zebra", folder) == 0
-    out, err = capsys.readouterr()
-    chat, asked, called, result = out.splitlines()
-    assert err == ""
+def test_a_line_tells_place_trace_span_and_text(cli: Cli, folder: Path) -> None:
+    done = cli("search", "zebra", folder)
+    assert (done.code, done.err) == (0, "")
+    chat, asked, called, result = done.out.splitlines()
     assert chat.startswith(f"{folder / 'chat.json'}#/")
     assert chat.endswith("  #2 message  a zebra")
     assert asked == f"{folder / 'run.jsonl'}:2  {SESSION}  #1 message  find the zebra"
     assert "#2 tool call shell  " in called
     assert "  #3 tool result shell  ✗  " in result
-    assert "\x1b" not in out
+    assert "\x1b" not in done.out
 
 
-def test_json_is_one_object_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui("search", "zebra", folder, "--json", "--tool", "shell", "--failed") == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    found = json.loads(line)
+def test_json_is_one_object_a_line(cli: Cli, folder: Path) -> None:
+    done = cli("search", "zebra", folder, "--json", "--tool", "shell", "--failed")
+    assert (done.code, done.out.count("\n")) == (0, 1)
+    found = done.json
     preview, (lit, unlit) = found.pop("preview"), found.pop("lit")
     assert preview[lit:unlit] == "zebra"
     assert found == {
@@ -65,37 +62,31 @@ def test_json_is_one_object_a_line(folder: Path, capsys: pytest.CaptureFixture[s
     }
 
 
-def test_spans_are_counted_by_trace(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui("search", "zebra", folder, "--count") == 0
-    chat, run = capsys.readouterr().out.splitlines()
+def test_spans_are_counted_by_trace(cli: Cli, folder: Path) -> None:
+    chat, run = cli("search", "zebra", folder, "--count").out.splitlines()
     assert chat.endswith("  1 span")
     assert run == f"{folder / 'run.jsonl'}  {SESSION}  3 spans, 4 matches"
-    assert mast_tui("search", "zebra", folder, "--count", "--json", "--kind", "tool-call") == 0
-    counted = json.loads(capsys.readouterr().out)
+    counted = cli("search", "zebra", folder, "--count", "--json", "--kind", "tool-call").json
     assert (counted["spans"], counted["matches"]) == (1, 1)
 
-
-def test_it_stops_after_so_many(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui("search", "zebra", folder, "--max", "2") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert cli("search", "zebra", folder, "--max", "2").out.count("\n") == 2
 
 
-def test_exit_codes_tell_what_was_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui("search", "giraffe", folder) == 1
-    assert capsys.readouterr() == ("", "")
+def test_exit_codes_tell_what_was_found(cli: Cli, folder: Path) -> None:
+    none = cli("search", "giraffe", folder)
+    assert (none.code, none.out, none.err) == (1, "", "")
     (folder / "broken.json").write_text('{"zebra": nothing,,}')
-    assert mast_tui("search", "zebra", folder) == 1
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 4
-    assert err.startswith(f"mast-tui search: {folder / 'broken.json'}: not JSON")
-    assert mast_tui("search", "zebra", folder / "missing") == 1
-    assert "no such file" in capsys.readouterr().err
+    done = cli("search", "zebra", folder)
+    assert (done.code, done.out.count("\n")) == (1, 4)
+    assert done.err.startswith(f"mast-tui search: {folder / 'broken.json'}: not JSON")
+    missing = cli("search", "zebra", folder / "missing")
+    assert (missing.code, "no such file" in missing.err) == (1, True)
 
 
 @pytest.mark.parametrize(
     "words",
     [("search", "zebra"), ("search", "", "x"), ("search", "(", "x", "--regex")],
 )
-def test_wrong_usage_is_told(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert mast_tui(*words) == 2
-    assert capsys.readouterr().err
+def test_wrong_usage_is_told(cli: Cli, words: tuple[str, ...]) -> None:
+    done = cli(*words)
+    assert (done.code, bool(done.err)) == (2, True)

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -101,21 +102,27 @@ def test_a_refusal_asks_for_the_whole_url_and_quotes_none(cli: Cli, server: S3Se
         assert secret not in done.out + done.err
 
 
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
-        "HTTP://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK#SECRETTOK",
-        "simplecache::http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
-        "http:/ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
-        "nothing://ada:SECRETPW@host/a.json?token=SECRETTOK",
-        "zip://x::nothing://ada:SECRETPW@host/a.zip?token=SECRETTOK",
-        "@http://ada:SECRETPW@127.0.0.1:1/list?token=SECRETTOK",
-        "http://ada:SECRETPW@127.0.0.1:1/*.json?token=SECRETTOK",
-    ],
+URLS: Final = (
+    "http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+    "HTTP://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK#SECRETTOK",
+    "simplecache::http://ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+    "http:/ada:SECRETPW@127.0.0.1:1/a.json?token=SECRETTOK",
+    "nothing://ada:SECRETPW@host/a.json?token=SECRETTOK",
+    "zip://x::nothing://ada:SECRETPW@host/a.zip?token=SECRETTOK",
+    "@http://ada:SECRETPW@127.0.0.1:1/list?token=SECRETTOK",
+    "http://ada:SECRETPW@127.0.0.1:1/*.json?token=SECRETTOK",
 )
+
+
 @pytest.mark.parametrize(
-    "command", [["inspect"], ["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"]]
+    ("argument", "command"),
+    [
+        *((url, ["inspect"]) for url in URLS),
+        *(
+            (URLS[0], command)
+            for command in (["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"])
+        ),
+    ],
 )
 def test_no_message_quotes_a_secret(cli: Cli, argument: str, command: list[str]) -> None:
     done = cli(*command, argument)
@@ -124,18 +131,23 @@ def test_no_message_quotes_a_secret(cli: Cli, argument: str, command: list[str])
         assert secret not in done.out + done.err
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "postgresql://ada:SECRETPW@127.0.0.1:1/labels",
-        "postgresql://ada:SECRETPW%zz@127.0.0.1:1/labels",
-        "postgresql://ada@127.0.0.1:1/labels?password=SECRETPW",
-        "postgresql://ada@127.0.0.1:1/labels?passwort=SECRETPW",
-        "mysql://ada:SECRETPW@127.0.0.1:1/labels",
-    ],
+WORKSPACES: Final = (
+    "postgresql://ada:SECRETPW@127.0.0.1:1/labels",
+    "postgresql://ada:SECRETPW%zz@127.0.0.1:1/labels",
+    "postgresql://ada@127.0.0.1:1/labels?password=SECRETPW",
+    "postgresql://ada@127.0.0.1:1/labels?passwort=SECRETPW",
+    "mysql://ada:SECRETPW@127.0.0.1:1/labels",
 )
+
+
 @pytest.mark.parametrize(
-    "command", [["status"], ["doctor", "--offline"], ["workspace", "create"], ["agree"]]
+    ("place", "command"),
+    [
+        *((place, ["status"]) for place in WORKSPACES),
+        *((place, ["workspace", "create"]) for place in WORKSPACES),
+        (WORKSPACES[0], ["doctor", "--offline"]),
+        (WORKSPACES[0], ["agree"]),
+    ],
 )
 def test_no_message_quotes_the_password_of_a_workspace(
     cli: Cli,

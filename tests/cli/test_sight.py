@@ -117,10 +117,14 @@ SUGGESTIONS = {(JUDGE, "t2"), (JUDGE, "t3"), (JUDGE, "t4")}
 LIMITED = [BLIND, BLIND_NAMED, BLIND_FOR_ONCE, BLIND_AS_TOMAS]
 SIGHTS = [
     *((asker, EVERYTHING) for asker in (NOBODY, LEAD)),
-    *((asker, OF_T1) for asker in LIMITED),
+    *((asker, OF_T1) for asker in (BLIND, BLIND_AS_TOMAS)),
     (ASSISTED, OF_T1 | SUGGESTIONS),
     (STRANGER, set()),
 ]
+
+
+NAMED_SIGHTS = [(asker, OF_T1) for asker in (BLIND_NAMED, BLIND_FOR_ONCE)]
+"""The sights of those whom the command line names: every command learns of them in one way."""
 
 
 def people(seen: set[tuple[str, str]]) -> set[str]:
@@ -164,6 +168,7 @@ def left_out(done: Done, asker: Asker, count: int) -> None:
     assert told["blind"] is (asker != ASSISTED)
 
 
+@pytest.mark.parametrize("sight", [*SIGHTS, *NAMED_SIGHTS], indirect=True)
 def test_export_of_all_labels(cli: Cli, tmp_path: Path, sight: tuple[Asker, Any]) -> None:
     asker, seen = sight
     options = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv", *asker.args)

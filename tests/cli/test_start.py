@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.cli import main
-from mast_tui.cli.command_line import split_words
+from mast_tui.cli.command_line import COMMANDS, split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui import app
@@ -65,6 +65,17 @@ def test_both_ways_of_parsing_say_the_same(
     assert started == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
 
 
+def test_help_lists_every_command(
+    started: list[AppOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start("--help") == 0
+    out = capsys.readouterr().out
+    assert [name for name in (*COMMANDS, "PATH") if name not in out] == []
+    assert start("--version") == 0
+    assert capsys.readouterr().out.startswith("mast-tui")
+    assert started == []
+
+
 def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> None:
     assert start("--taxonomy", "own.toml", "--assisted") == 0
     assert started[0].taxonomy == Path("own.toml")
@@ -75,7 +86,8 @@ def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> Non
 @pytest.mark.parametrize(
     ("args", "code"),
     [
-        (("nowhere.jsonl",), 1),
+        (("no-such\x1b[31m.jsonl",), 1),
+        (("exprot",), 1),
         (("a.jsonl", "nowhere.jsonl"), 1),
         (("--taxonomy", "nowhere.toml"), 1),
         (("--blind", "--assisted"), 2),
@@ -89,6 +101,11 @@ def test_nothing_is_opened_where_something_is_wrong(
     code: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    files = sorted(Path().iterdir())
     assert start(*args) == code
     assert started == []
-    assert capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert code == 2 or err.count("\n") == 1
+    assert ("mast-tui export" in err) == (args == ("exprot",))
+    assert sorted(Path().iterdir()) == files

@@ -44,7 +44,7 @@ def mast_tui(
     )
 
 
-@pytest.mark.parametrize("words", [(), (SAMPLE,), ("--taxonomy", "own.toml", "--", SAMPLE)])
+@pytest.mark.parametrize("words", [(), ("--taxonomy", "own.toml", "--", SAMPLE)])
 def test_without_a_terminal_the_app_ends_with_2_and_writes_nothing_to_stdout(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -58,7 +58,7 @@ def test_without_a_terminal_the_app_ends_with_2_and_writes_nothing_to_stdout(
     assert [path.name for path in tmp_path.iterdir()] == ["own.toml"]
 
 
-@pytest.mark.parametrize("closing", ["<&-", "</dev/null", ">out", "2>err", "| cat >out"])
+@pytest.mark.parametrize("closing", ["<&-", ">out", "2>err"])
 def test_each_stream_that_is_no_terminal_ends_the_app(tmp_path: Path, closing: str) -> None:
     # The other streams are a terminal of its own.
     command = f"{sys.executable} -m mast_tui {SAMPLE} {closing}; echo over"
@@ -100,12 +100,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("encoding", "command"),
-    [
-        ("latin-1", "agree"),
-        ("cp1252", "report --by all"),
-        ("latin-1:strict", "status"),
-        ("latin-1:strict", "doctor --offline"),
-    ],
+    [("cp1252", "report --by all"), ("latin-1:strict", "doctor --offline")],
 )
 def test_commands_replace_characters_that_the_encoding_lacks(
     labelled: Path, encoding: str, command: str

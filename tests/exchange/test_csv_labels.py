@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_long import COLUMNS, LongWork, iso_time, read_csv_long, write_csv_long
@@ -97,6 +97,7 @@ def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incomi
     return read_csv_wide([file], taxonomy=MAST, annotator=annotator)
 
 
+@settings(max_examples=25)
 @given(st.lists(works(), max_size=4, unique_by=lambda w: (w.annotator, w.trace_id)))
 def test_long_rows_come_back(
     tmp_path_factory: pytest.TempPathFactory, written: list[LongWork]

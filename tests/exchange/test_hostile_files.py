@@ -31,7 +31,7 @@ from mast_tui.workspace import Workspace, WorkspaceError
 
 MAST = load_mast()
 QUICK = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 FIELDS = (
@@ -88,7 +88,7 @@ def in_words(call: Callable[[], Result]) -> Result | None:
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
-@settings(QUICK, max_examples=20)
+@settings(QUICK, max_examples=10)
 @given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
 def test_any_json_is_read_or_refused_in_words(name: str, document: Any, tmp_path: Path) -> None:
     file = tmp_path / "labels.json"
@@ -205,7 +205,7 @@ def changed_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK)
 @given(data=st.data(), new=LEAF | st.just([]) | st.just({}) | st.just([{}]))
 def test_one_wrong_part_is_read_or_refused_in_words(
     data: st.DataObject, new: Any, tmp_path: Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,10 @@ from mast_tui.exchange.importers.adamast import read_adamast
 from mast_tui.exchange.importers.agentdash import read_agentdash
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
+from tests.traces.checks import write_json
 
 MAST = load_mast()
 CODES = [mode.code for mode in MAST.modes]
-
-
-def write_json(path: Path, value: object) -> Path:
-    path.write_text(json.dumps(value), encoding="utf-8")
-    return path
 
 
 def answer(*present: str, **fields: object) -> dict[str, Any]:

@@ -16,12 +16,7 @@ from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
 from tests.exchange.corpus import corpus
-
-
-def write_json(path: Path, value: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value), encoding="utf-8")
-    return path
+from tests.traces.checks import write_json
 
 
 def texts_by_key(trace: Trace) -> dict[str, str]:

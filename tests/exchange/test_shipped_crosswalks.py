@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.trail import read_trail
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
+from tests.traces.checks import write_json
 
 MAST = load_mast()
 PACKAGE = Path(crosswalk.__file__).parent
@@ -29,11 +29,6 @@ SHIPPED = {
 }
 VERSIONS = {"early-mast-18-to-mast", "interim-mast-17-to-mast"}
 """Those from MAST's own earlier versions are tried with migrations."""
-
-
-def write_json(path: Path, value: object) -> Path:
-    path.write_text(json.dumps(value), encoding="utf-8")
-    return path
 
 
 def labels_of_agentrx(folder: Path) -> Incoming:

@@ -16,6 +16,7 @@ from mast_tui.labels import AnnotatorKind, Label
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, SpanKind, Trace, TraceIdentity
+from tests.traces.checks import write_json
 
 TRACE_ID = "0f3c11aa52d6440e9a07f2f1a4d0b6c2"
 ERROR: dict[str, object] = {
@@ -25,12 +26,6 @@ ERROR: dict[str, object] = {
     "description": "It leaves the question.",
     "impact": "HIGH",
 }
-
-
-def write_json(path: Path, value: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value), encoding="utf-8")
-    return path
 
 
 def labels_file(folder: Path, *errors: Mapping[str, object], name: str = TRACE_ID) -> Path:

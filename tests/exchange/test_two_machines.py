@@ -124,7 +124,7 @@ def decision(who: str, mode: str) -> Decision:
     return Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), who, "2026-05-04")
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(STEPS, STEPS, STEPS, STEPS, st.booleans())
 def test_exchanging_in_any_order_and_twice_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,

@@ -65,7 +65,7 @@ def to_nearest(share: float, count: int) -> int:
     return int((Decimal(str(share)) * count).quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(studies())
 def test_each_trace_has_its_number_of_annotators(study: Study) -> None:
     several = set(overlap_traces(study))
@@ -81,7 +81,7 @@ def test_each_trace_has_its_number_of_annotators(study: Study) -> None:
         assert len(several) == to_nearest(study.overlap, len(study.traces))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(studies())
 def test_everybody_has_as_much_of_each_lot(study: Study) -> None:
     several = set(overlap_traces(study))
@@ -96,7 +96,7 @@ def test_everybody_has_as_much_of_each_lot(study: Study) -> None:
             assert max(loads.values()) - min(loads.values()) <= 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(studies(), st.integers(1, 20))
 def test_a_further_lot_changes_nothing_for_earlier_ones(study: Study, more: int) -> None:
     grown = replace(study, batches=(*study.batches, tuple(f"new-{i}" for i in range(more))))
@@ -110,7 +110,7 @@ def test_a_further_lot_changes_nothing_for_earlier_ones(study: Study, more: int)
         assert back_now[: len(back)] == back
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(studies())
 def test_shares_are_exact_to_rounding(study: Study) -> None:
     for name in study.annotators:
@@ -122,7 +122,7 @@ def test_shares_are_exact_to_rounding(study: Study) -> None:
         assert set(back) <= set(own)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(studies(), st.permutations(NAMES))
 def test_the_order_of_names_says_nothing(study: Study, order: tuple[str, ...]) -> None:
     other = replace(study, annotators=tuple(n for n in order if n in study.annotators))
@@ -329,7 +329,7 @@ def test_what_was_given_back_stays_so_once_figures_rest_on_it() -> None:
         replace(before, releases=(Release("zoe", ()),))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(studies(), st.data())
 def test_what_is_fixed_by_name_is_not_dealt(study: Study, data: st.DataObject) -> None:
     if not study.traces:
@@ -351,7 +351,7 @@ def _meant(study: Study, trace_id: str) -> bool:
     return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(studies())
 def test_all_that_is_dealt_can_be_fixed_as_it_is(study: Study) -> None:
     fixed = tuple(Assignment(one, annotators_of(study, one)) for one in study.traces)

@@ -7,22 +7,11 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.terminal.hostile import gone, until_whole
 from tests.terminal.screen import Terminal
 
 MEGABYTES: Final = 10
 SPANS: Final = 20_000
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty home, in which somebody has seen the welcome."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
-    return tmp_path
 
 
 def terminal(home: Path, path: Path) -> Terminal:

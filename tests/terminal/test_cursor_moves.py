@@ -23,16 +23,13 @@ SCROLLED = 7000
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(home: Path) -> Path:
     """A conversation in which every eleventh message has many lines."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
     long = "\n".join(f"{place} {'words of a long message ' * 6}" for place in range(60))
     texts = [
         long if number % LONG == LONG - 1 else f"step {number} of a run" for number in range(SPANS)
     ]
-    path = tmp_path / "talk.json"
+    path = home / "talk.json"
     path.write_text(json.dumps([{"role": "assistant", "content": text} for text in texts]))
     return path
 

@@ -71,15 +71,6 @@ os.execv(sys.argv[1], sys.argv[1:])
 IN_A_SHELL: Final = 'stty -a > before; "$@"; code=$?; stty -a > after; echo "left with $code ."'
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty home, in which somebody has seen the welcome."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
-    return tmp_path
-
-
 def command(planted: str) -> list[str]:
     run = [sys.executable, "-c", RUN.format(secret=SECRET), planted]
     return [*run, str(TRACE), "--workspace", "w.db", "--annotator", "alice"]

@@ -23,15 +23,6 @@ HOME = "\x01"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty home, in which somebody has seen the welcome."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
-    return tmp_path
-
-
-@pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """A trace that is hostile wherever it can be, in a file whose name is."""
     folder = tmp_path / "runs"

@@ -67,12 +67,9 @@ def kept(workspace: Path) -> Shown:
 
 
 @pytest.fixture
-def apps(tmp_path: Path) -> Iterator[Apps]:
-    """Starts the app in a home in which somebody has seen the welcome."""
-    welcomed = tmp_path / ".local" / "share" / "mast-tui"
-    welcomed.mkdir(parents=True)
-    (welcomed / "welcomed").touch()
-    with Apps(tmp_path) as apps:
+def apps(home: Path) -> Iterator[Apps]:
+    """Starts the app in a home in which the welcome has been shown."""
+    with Apps(home) as apps:
         yield apps
 
 

@@ -18,8 +18,7 @@ from mast_tui.session import Session, set_study
 from mast_tui.study import Study
 from mast_tui.workspace import Workspace
 from tests.ui.stage import MAST, SLUGS, finding, read_trace, suggest, write_trace
-
-SECONDS = 60
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_one_walks_and_labels_in_a_terminal_and_nothing_is_drawn_over(
         words,
         env=env,
         encoding="utf-8",
-        timeout=SECONDS,
+        timeout=PATIENCE,
         echo=False,
     )
     everything = tmp_path / "said.txt"
@@ -207,7 +206,7 @@ def test_in_a_study_its_people_are_listed_and_another_name_is_confirmed(
 
     def reading() -> pexpect.spawn[str]:
         return pexpect.spawn(
-            sys.executable, words, env=env, encoding="utf-8", timeout=SECONDS, echo=False
+            sys.executable, words, env=env, encoding="utf-8", timeout=PATIENCE, echo=False
         )
 
     with closing(reading()) as terminal:

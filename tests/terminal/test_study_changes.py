@@ -37,18 +37,14 @@ PARTS = ("asks_the_user_twice", "asks_a_tool_twice")
 Tell = Callable[..., str]
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home in which somebody has seen the welcome, with two of the samples and a third."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
+@pytest.fixture(autouse=True)
+def _samples(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy two of the samples into the folder ``set``, and a third into ``later``."""
     for folder, names in (("set", FIRST_LOT), ("later", (SECOND_LOT,))):
-        (tmp_path / folder).mkdir()
+        (home / folder).mkdir()
         for name in names:
-            shutil.copy(samples_folder() / name, tmp_path / folder / name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+            shutil.copy(samples_folder() / name, home / folder / name)
+    monkeypatch.chdir(home)
 
 
 @pytest.fixture

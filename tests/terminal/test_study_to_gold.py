@@ -22,15 +22,12 @@ SAID: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home in which somebody has seen the welcome, with two of the samples."""
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
-    (tmp_path / "set").mkdir()
+def samples(home: Path) -> Path:
+    """A home with two of the samples in the folder ``set``."""
+    (home / "set").mkdir()
     for name in ("ad-restart-loop.jsonl", "support_desk_exchange.json"):
-        shutil.copy(samples_folder() / name, tmp_path / "set" / name)
-    return tmp_path
+        shutil.copy(samples_folder() / name, home / "set" / name)
+    return home
 
 
 def title(terminal: Terminal) -> str:
@@ -96,7 +93,8 @@ def decide_all(home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]
     return keys, decided
 
 
-def test_from_the_protocol_to_gold_with_a_key_for_each_conflict(home: Path) -> None:
+def test_from_the_protocol_to_gold_with_a_key_for_each_conflict(samples: Path) -> None:
+    home = samples
     place = ("--workspace", str(home / "workspace.db"))
     people = ("--annotators", "alice,bob", "--adjudicators", "carol", "--annotator", "carol")
     command(home, "study", "set", "set", *people, "--open-modes", "absent", *place)

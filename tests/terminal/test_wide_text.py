@@ -34,10 +34,7 @@ TEXTS: Final = {
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
-def test_every_border_stays_in_its_column(tmp_path: Path, columns: int, rows: int) -> None:
-    seen = tmp_path / ".local" / "share" / "mast-tui"
-    seen.mkdir(parents=True)
-    (seen / "welcomed").touch()
+def test_every_border_stays_in_its_column(home: Path, columns: int, rows: int) -> None:
     messages: list[object] = []
     for number, (name, text) in enumerate(TEXTS.items()):
         messages += [
@@ -45,10 +42,10 @@ def test_every_border_stays_in_its_column(tmp_path: Path, columns: int, rows: in
             call(number, text[:12], json.dumps({"x": text}, ensure_ascii=False)),
             result(number, text),
         ]
-    path = tmp_path / f"{TEXTS['chinese'][:9]}{TEXTS['emoji'][:9]}{TEXTS['arabic'][:9]}.json"
+    path = home / f"{TEXTS['chinese'][:9]}{TEXTS['emoji'][:9]}{TEXTS['arabic'][:9]}.json"
     path.write_text(json.dumps({"messages": messages}, ensure_ascii=False), "utf-8")
-    arguments = (str(path), "--workspace", str(tmp_path / "w.db"), "--annotator", "alice")
-    with Terminal(*arguments, home=tmp_path, columns=columns, rows=rows) as terminal:
+    arguments = (str(path), "--workspace", str(home / "w.db"), "--annotator", "alice")
+    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
         terminal.until(r"alice")
         for number in range(1, len(messages) + 1):
             terminal.until(rf"─ #{number} ")

@@ -45,7 +45,8 @@ def read_file(reader: Reader, path: Path) -> FileReport:
 
 
 def write_json(path: Path, value: object) -> Path:
-    """``value`` as a JSON document at ``path``."""
+    """Write ``value`` as a JSON document to ``path``, whose folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 

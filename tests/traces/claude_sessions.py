@@ -43,6 +43,7 @@ def agent(
     *blocks: Mapping[str, object] | str,
     response: str | None = None,
     usage: Mapping[str, object] | None = None,
+    model: str = "claude-opus-5",
     **fields: object,
 ) -> Record:
     """A record of the model; a text stands for a text block."""
@@ -50,7 +51,7 @@ def agent(
         "id": response or f"msg_{uuid}",
         "type": "message",
         "role": "assistant",
-        "model": "claude-opus-5",
+        "model": model,
         "content": [text(block) if isinstance(block, str) else block for block in blocks],
         "stop_reason": None,
     }

@@ -788,20 +788,21 @@ CLINE = SessionFile(
         _cline(2, "say", "reasoning", LONGER),
         _cline(3, "say", "tool", {"tool": "searchFiles", "path": ".", "content": "2 hits"}),
         _cline(4, "ask", "tool", {"tool": "readFile", "path": "rye.txt", "content": "/rye.txt"}),
+        _cline(4, "say", "task_progress", "- [x] count"),
         _cline(
             5, "say", "api_req_started", {"request": "[read_file for 'rye.txt'] Result:\n\nrye"}
         ),
         _cline(6, "ask", "command", "ls /loft"),
         _cline(7, "ask", "command_output", ""),
         _cline(8, "say", "command_output", "one"),
-        _cline(9, "say", "command_output", "two"),
+        _cline(8, "say", "command_output", "two"),
         _cline(10, "ask", "use_mcp_server", {"toolName": "turn", "arguments": '{"n": 2}'}),
         _cline(11, "say", "mcp_server_request_started", ""),
         _cline(12, "say", "mcp_server_response", "Error:\nstuck"),
         _cline(13, "ask", "followup", {"question": "Which way?", "options": ["left", "right"]}),
         _cline(14, "say", "user_feedback", "Left."),
         _cline(15, "say", "error", "No net."),
-        _cline(16, "say", "completion_result", "It turns."),
+        {**_cline(16, "say", "completion_result", "It turns."), "partial": True},
         _cline(16, "say", "completion_result", "It turns left."),
         _cline(17, "ask", "completion_result", ""),
     ],
@@ -811,6 +812,7 @@ CLINE = SessionFile(
         'tool_call assistant searchFiles: { "path": "." }',
         "tool_result assistant searchFiles: 2 hits",
         'tool_call assistant readFile: { "path": "rye.txt" }',
+        "log log task_progress: - [x] count",
         "tool_result assistant readFile: rye",
         'tool_call assistant command: { "command": "ls /loft" }',
         "tool_result assistant command: one two",
@@ -909,6 +911,125 @@ TELEMETRY = SessionFile(
     tokens=(3, 1),
 )
 
+
+def _buddy(kind: str, **more: Any) -> Record:
+    return {"type": kind, "sessionId": "bud", "timestamp": MS, **more}
+
+
+CODEBUDDY = SessionFile(
+    "codebuddy",
+    [
+        _buddy("session_start", model="grain-2"),
+        _buddy("message", role="user", content=[{"type": "input_text", "text": LONG}]),
+        _buddy("reasoning", rawContent=[{"type": "reasoning_text", "text": LONGER}]),
+        _buddy("function_call", name="sh", callId="k", arguments='{"command": "ls"}'),
+        _buddy("function_call_result", name="sh", callId="k", output="none", status="error"),
+        _buddy("message", role="assistant", content=[{"type": "output_text", "text": "None."}]),
+        _buddy("topic", topic="Rye"),
+        {
+            "event_type": "tool_use",
+            "session_id": "bud",
+            "tool": {"name": "stop"},
+            "input": {"now": True},
+        },
+    ],
+    [
+        f"message user: {LONG}",
+        f"reasoning assistant: {LONGER}",
+        'tool_call assistant sh: {"command": "ls"}',
+        "tool_result assistant sh error: none",
+        "message assistant: None.",
+        'tool_call assistant stop: { "now": true }',
+    ],
+    id="bud",
+    model="grain-2",
+)
+
+DEVIN = SessionFile(
+    "devin",
+    {
+        "session": {"id": "calm-mill", "model": "grain-2", "main_chain_id": 3},
+        "nodes": [
+            {"message_id": "a", "role": "user", "content": LONG, "metadata": {}},
+            {
+                "message_id": "b",
+                "role": "assistant",
+                "content": "I count.",
+                "thinking": {"thinking": LONGER, "signature": "s"},
+                "tool_calls": [{"id": "k", "name": "count", "arguments": {"of": "rye"}}],
+            },
+            {"message_id": "c", "role": "tool", "content": "twelve", "tool_call_id": "k"},
+        ],
+    },
+    [
+        f"message user: {LONG}",
+        f"reasoning assistant: {LONGER}",
+        "message assistant: I count.",
+        'tool_call assistant count: { "of": "rye" }',
+        "tool_result assistant count: twelve",
+    ],
+    id="calm-mill",
+    model="grain-2",
+)
+
+
+def _fx_call(name: str) -> Record:
+    return {"id": name, "name": name, "arguments_json": '{"n": 1}', "provider_result": None}
+
+
+FX = SessionFile(
+    "fx",
+    {
+        "session_id": "fx-1",
+        "state": {
+            "preferences": {"model": "grain-2"},
+            "history": [
+                {
+                    "kind": "assistant",
+                    "user": {"text": LONG},
+                    "assistant": None,
+                    "execution": {
+                        "tool_steps": [
+                            {
+                                "assistant": LONGER,
+                                "tool_calls": [_fx_call("weigh")],
+                                "tool_results": [
+                                    {
+                                        "tool_call_id": "weigh",
+                                        "tool_name": "weigh",
+                                        "status": "error",
+                                        "output": "broken",
+                                        "created_at_ms": MS,
+                                    }
+                                ],
+                            },
+                            {"assistant": "It is broken.", "tool_calls": [], "tool_results": []},
+                        ]
+                    },
+                },
+                {
+                    "kind": "interrupted",
+                    "user": {"text": "Mend it."},
+                    "tool_call": _fx_call("mend"),
+                    "terminal_reason": "cancelled",
+                },
+            ],
+        },
+    },
+    [
+        f"message user: {LONG}",
+        f"message assistant: {LONGER}",
+        'tool_call assistant weigh: {"n": 1}',
+        "tool_result assistant weigh error: broken",
+        "message assistant: It is broken.",
+        "message user: Mend it.",
+        'tool_call assistant mend: {"n": 1}',
+        "log log interrupted error: cancelled",
+    ],
+    id="fx-1",
+    model="grain-2",
+)
+
 SESSIONS = {
     "Pi": PI,
     "Droid": DROID,
@@ -931,4 +1052,7 @@ SESSIONS = {
     "Cline": CLINE,
     "Antigravity": ANTIGRAVITY,
     "Telemetry": TELEMETRY,
+    "CodeBuddy": CODEBUDDY,
+    "Devin": DEVIN,
+    "fx": FX,
 }

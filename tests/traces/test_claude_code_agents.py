@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Role, Thread, Trace
+from mast_tui.traces.model import Role, Thread
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import keys_of, read_file, spans_of, write_json_lines
 from tests.traces.claude_sessions import (
@@ -32,10 +34,6 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
         linked.append({**one, "uuid": uuid, "parentUuid": parent, "isSidechain": True, **fields})
         parent = uuid
     return linked
-
-
-def spawned_by(trace: Trace) -> dict[str, str]:
-    return dict(trace.spawned)
 
 
 def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> None:
@@ -74,136 +72,156 @@ def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> No
     assert (spans[2].role, trace.meta.task) == (Role.USER, "go")
 
 
-def test_side_chains_that_ran_at_once_are_read_one_after_the_other(tmp_path: Path) -> None:
-    one = side("w", user("", None, "same"), agent("", None, "w says"))
-    two = side("x", user("", None, "same"), agent("", None, "x says"))
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Task", prompt="same"), response="m"),
-        agent("a2", "a1", call("t2", "Agent", prompt="same"), response="m"),
-        one[0],
-        two[0],
-        two[1],
-        one[1],
-        answer("r2", "a2", "t2"),
-        answer("r1", "a1", "t1"),
-    )
-    assert keys_of(trace)[3:] == [
-        "x0/x0",
-        "x0/x1",
-        "t2:result",
-        "w0/w0",
-        "w0/w1",
-        "t1:result",
-    ]
-    assert spans_of(trace)[4].agent == "sub-agent x0"
+GO = user("u1", None, "go")
+TWO_CALLS = agent("a1", "u1", call("t1", "Task", prompt="same"), call("t2", "Task", prompt="same"))
+ONE = side("w", user("", None, "same"), agent("", None, "w says"))
+TWO = side("x", user("", None, "same"), agent("", None, "x says"))
+NAMED_ONE = [{**one, "agentId": "one"} for one in ONE]
+NAMED_TWO = [{**one, "agentId": "two"} for one in TWO]
+OUTER = (
+    user("", None, "outer"),
+    agent("", None, call("t2", "Agent", prompt="inner", subagent_type="Plan")),
+    answer("", None, "t2", "agentId: in"),
+)
+AGAIN = (
+    user("", None, "again"),
+    agent("", None, call("t1", "Agent", prompt="again")),
+    answer("", None, "t1", "agentId: odd"),
+)
+
+SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] = {
+    "at work at once": (
+        [GO, TWO_CALLS, ONE[0], *TWO, ONE[1], answer("r2", "a1", "t2"), answer("r1", "a1", "t1")],
+        {
+            "u1": None,
+            "t1:call": None,
+            "t2:call": None,
+            "x0/x0": "t2:call",
+            "x0/x1": "t2:call",
+            "t2:result": "t2:call",
+            "w0/w0": "t1:call",
+            "w0/w1": "t1:call",
+            "t1:result": "t1:call",
+        },
+        {},
+    ),
+    "a result names its sub-agent, whatever the prompts": (
+        [
+            *(GO, TWO_CALLS, *NAMED_ONE, *NAMED_TWO),
+            answer("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
+            answer("r2", "a1", "t2", "fine\nagentId: one (for resuming)"),
+        ],
+        {
+            "u1": None,
+            "t1:call": None,
+            "t2:call": None,
+            "two/x0": "t1:call",
+            "two/x1": "t1:call",
+            "t1:result": "t1:call",
+            "one/w0": "t2:call",
+            "one/w1": "t2:call",
+            "t2:result": "t2:call",
+        },
+        {"two": "t1:result", "one": "t2:result"},
+    ),
+    "a call whose result names another is not taken for a prompt's": (
+        [
+            *(GO, TWO_CALLS, *NAMED_ONE, *NAMED_TWO),
+            answer("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
+            answer("r2", "a1", "t2"),
+        ],
+        {
+            "u1": None,
+            "t1:call": None,
+            "t2:call": None,
+            "two/x0": "t1:call",
+            "two/x1": "t1:call",
+            "t1:result": "t1:call",
+            "one/w0": "t2:call",
+            "one/w1": "t2:call",
+            "t2:result": "t2:call",
+        },
+        {"two": "t1:result"},
+    ),
+    "without a call, and without a result": (
+        [
+            *side("v", user("", None, "Warmup"), agent("", None, "ready"), agentId="a1b2"),
+            *(GO, agent("a1", "u1", call("t1", "Task", prompt="same")), *ONE),
+        ],
+        {
+            "a1b2/v0": None,
+            "a1b2/v1": None,
+            "u1": None,
+            "t1:call": None,
+            "w0/w0": "t1:call",
+            "w0/w1": "t1:call",
+        },
+        {},
+    ),
+    "within a sub-agent": (
+        [
+            *(GO, agent("a1", "u1", call("t1", "Agent", prompt="outer"))),
+            *side("x", user("", None, "inner"), agent("", None, "deep"), agentId="in"),
+            *side("w", *OUTER, agentId="out"),
+            answer("r1", "a1", "t1", "agentId: out"),
+        ],
+        {
+            "u1": None,
+            "t1:call": None,
+            "out/w0": "t1:call",
+            "out/t2:call": "t1:call",
+            "in/x0": "out/t2:call",
+            "in/x1": "out/t2:call",
+            "out/t2:result": "out/t2:call",
+            "t1:result": "t1:call",
+        },
+        {"in": "out/t2:result", "out": "t1:result"},
+    ),
+    "seems to call itself": (
+        [GO, *side("w", *AGAIN, agentId="odd")],
+        {
+            "u1": None,
+            "odd/w0": None,
+            "odd/t1:call": None,
+            "odd/t1:result": "odd/t1:call",
+        },
+        {"odd": "odd/t1:result"},
+    ),
+    "on an abandoned branch": (
+        [
+            *(GO, user("u2", "u1", "first"), agent("a2", "u2", call("t1", "Task", prompt="same"))),
+            *(*ONE, answer("r1", "a2", "t1"), user("u3", "u1", "second")),
+        ],
+        {"u1": None, "u3": None},
+        {},
+    ),
+    "in files of their own": (
+        [
+            GO,
+            agent("a1", "u1", call("t1", "Agent", prompt="x"), call("t2", "Read")),
+            answer("r1", "a1", "t1", [{"type": "text", "text": "done\nagentId: a5f3b2c"}]),
+            answer("r2", "a1", "t2", "says agentId: other", toolUseResult={"agentId": "no"}),
+        ],
+        {
+            "u1": None,
+            "t1:call": None,
+            "t2:call": None,
+            "t1:result": "t1:call",
+            "t2:result": "t2:call",
+        },
+        {"a5f3b2c": "t1:result"},
+    ),
+}
 
 
-def test_the_result_tells_whose_it_is_before_the_prompt_does(tmp_path: Path) -> None:
-    one = side("w", user("", None, "same"), agent("", None, "w says"), agentId="agent-one")
-    two = side("x", user("", None, "same"), agent("", None, "x says"), agentId="agent-two")
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Task", prompt="same"), call("t2", "Task", prompt="same")),
-        *one,
-        *two,
-        answer("r1", "a1", "t1", toolUseResult={"agentId": "agent-two"}),
-        answer("r2", "a1", "t2", "fine\nagentId: agent-one (for resuming)"),
-    )
-    assert keys_of(trace)[3:] == [
-        "agent-two/x0",
-        "agent-two/x1",
-        "t1:result",
-        "agent-one/w0",
-        "agent-one/w1",
-        "t2:result",
-    ]
-    assert spawned_by(trace) == {"agent-two": "t1:result", "agent-one": "t2:result"}
-
-
-def test_a_call_whose_result_names_one_sub_agent_is_not_anothers(tmp_path: Path) -> None:
-    one = side("w", user("", None, "same"), agent("", None, "w says"), agentId="agent-one")
-    two = side("x", user("", None, "same"), agent("", None, "x says"), agentId="agent-two")
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Task", prompt="same"), call("t2", "Task", prompt="same")),
-        *one,
-        *two,
-        answer("r1", "a1", "t1", toolUseResult={"agentId": "agent-two"}),
-        answer("r2", "a1", "t2"),
-    )
-    own = [one.key for one in spans_of(trace) if one.parent == "t1:call"]
-    assert own == ["agent-two/x0", "agent-two/x1", "t1:result"]
-    others = [one.key for one in spans_of(trace) if one.parent == "t2:call"]
-    assert others == ["agent-one/w0", "agent-one/w1", "t2:result"]
-
-
-def test_a_side_chain_without_a_call_or_a_result_stands_at_its_lines(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        *side("w", user("", None, "Warmup"), agent("", None, "ready")),
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Task", prompt="look")),
-        *side("x", user("", None, "look"), agent("", None, "cut short")),
-    )
-    assert keys_of(trace) == ["w0/w0", "w0/w1", "u1", "t1:call", "x0/x0", "x0/x1"]
-    parents = [one.parent for one in spans_of(trace)]
-    assert parents == [None, None, None, None, "t1:call", "t1:call"]
-
-
-def test_a_session_that_begins_with_a_sub_agent_is_no_file_of_a_sub_agent(tmp_path: Path) -> None:
-    warm = side("w", user("", None, "Warmup"), agent("", None, "ready"), agentId="a1b2")
-    report = report_of(tmp_path, *warm, user("u1", None, "go"), agent("a1", "u1", "ok"))
+@pytest.mark.parametrize("name", SESSIONS)
+def test_sub_agents_are_read_before_the_results_of_their_calls(tmp_path: Path, name: str) -> None:
+    records, parents, spawned = SESSIONS[name]
+    report = report_of(tmp_path, *records)
     (trace,) = report.traces
+    assert [(span.key, span.parent) for span in spans_of(trace)] == list(parents.items())
+    assert trace.spawned == spawned
     assert report.thread == Thread(SESSION)
-    assert keys_of(trace) == ["a1b2/w0", "a1b2/w1", "u1", "a1"]
-
-
-def test_a_sub_agent_within_a_sub_agent(tmp_path: Path) -> None:
-    inner = side("x", user("", None, "inner"), agent("", None, "deep"), agentId="in")
-    outer = side(
-        "w",
-        user("", None, "outer"),
-        agent("", None, call("t2", "Agent", prompt="inner", subagent_type="Plan")),
-        answer("", None, "t2", "agentId: in"),
-        agentId="out",
-    )
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Agent", prompt="outer")),
-        *inner,
-        *outer,
-        answer("r1", "a1", "t1", "agentId: out"),
-    )
-    assert keys_of(trace) == [
-        "u1",
-        "t1:call",
-        "out/w0",
-        "out/t2:call",
-        "in/x0",
-        "in/x1",
-        "out/t2:result",
-        "t1:result",
-    ]
-    assert trace.span(5).agent == "Plan"
-    assert trace.span(5).parent == "out/t2:call"
-    assert spawned_by(trace) == {"in": "out/t2:result", "out": "t1:result"}
-
-
-def test_a_sub_agent_that_seems_to_call_itself_is_shown_all_the_same(tmp_path: Path) -> None:
-    odd = side(
-        "w",
-        user("", None, "again"),
-        agent("", None, call("t1", "Agent", prompt="again")),
-        answer("", None, "t1", "agentId: odd"),
-        agentId="odd",
-    )
-    trace = trace_of(tmp_path, user("u1", None, "go"), *odd)
-    assert keys_of(trace) == ["u1", "odd/w0", "odd/t1:call", "odd/t1:result"]
 
 
 def test_deeply_nested_sub_agents_are_read(tmp_path: Path) -> None:
@@ -220,36 +238,6 @@ def test_deeply_nested_sub_agents_are_read(tmp_path: Path) -> None:
     assert len(trace) == 3 + 3 * depth
     assert keys_of(trace)[-1] == "t0:result"
     assert keys_of(trace)[depth * 2 + 1].startswith(f"w{depth - 1}-0/")
-
-
-def test_what_a_sub_agent_did_on_an_abandoned_branch_is_not_shown(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", "ready"),
-        user("u2", "a1", "first"),
-        agent("a2", "u2", call("t1", "Task", prompt="look")),
-        *side("w", user("", None, "look"), agent("", None, "found")),
-        answer("r1", "a2", "t1"),
-        user("u3", "a1", "second"),
-        agent("a3", "u3", "done"),
-    )
-    assert keys_of(trace) == ["u1", "a1", "u3", "a3"]
-    assert spawned_by(trace) == {}
-
-
-def test_the_main_file_tells_where_sub_agents_of_other_files_belong(tmp_path: Path) -> None:
-    quoted = "a transcript says agentId: other"
-    report = report_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Agent", prompt="x"), call("t2", "Read"), response="m"),
-        answer("r1", "a1", "t1", [{"type": "text", "text": "done\nagentId: a5f3b2c"}]),
-        answer("r2", "a1", "t2", quoted, toolUseResult={"agentId": "no"}),
-    )
-    (trace,) = report.traces
-    assert report.thread == Thread(SESSION)
-    assert spawned_by(trace) == {"a5f3b2c": "t1:result"}
 
 
 def test_messages_of_a_team_are_said_by_who_sent_them(tmp_path: Path) -> None:
@@ -317,5 +305,5 @@ def test_a_sub_agent_in_a_file_of_its_own_may_be_rewound_and_have_sub_agents(
     (trace,) = read_file(READER, path).traces
     own = ("w0", "w1", "w3", "t1:call", "t1:result")
     assert keys_of(trace) == [f"a5f3b2c9d/{key}" for key in own]
-    assert spawned_by(trace) == {"deep": "a5f3b2c9d/t1:result"}
+    assert trace.spawned == {"deep": "a5f3b2c9d/t1:result"}
     assert [problem.place for problem in trace.problems] == ["line 3"]

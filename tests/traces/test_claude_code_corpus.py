@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import SpanKind, Tokens
+from mast_tui.traces.model import SpanKind
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.reader import READER
-from tests.traces.checks import CORPUS, needs_corpus, read_file, said, spans_of
+from tests.traces.checks import CORPUS, needs_corpus, read_file, spans_of
 
 FOLDER = CORPUS / "claude-code"
 NAMES = ("edge_cases", "representative_messages", "todowrite_examples")
@@ -62,35 +62,3 @@ def test_every_block_of_a_real_session_is_a_span_in_its_place(name: str) -> None
                 assert spans[index].parent == f"{block['tool_use_id']}:call"
     assert sum(one.kind is SpanKind.TOOL_CALL for one in spans) == calls
     assert [reader.name for reader in claims(Source(path))] == ["claude-code"]
-
-
-@needs_corpus
-@pytest.mark.parametrize(("name", "count"), zip(NAMES, (17, 12, 12), strict=True))
-def test_how_much_becomes_of_a_real_session(name: str, count: int) -> None:
-    path = FOLDER / f"{name}.jsonl"
-    (trace,) = read_file(READER, path).traces
-    records = raw_records(path)
-    assert len(trace) == count
-    summaries = [record["summary"] for _line, record in records if record.get("type") == "summary"]
-    assert [said(trace)[-1]] == summaries
-    first = blocks_of(records[0][1])
-    asked = first[0]["text"] if first else records[0][1]["message"]
-    assert trace.meta.task == (asked["content"] if isinstance(asked, dict) else asked)
-    usage: list[Tokens] = []
-    for _line, record in records:
-        message = record.get("message")
-        if isinstance(message, dict) and isinstance(message.get("usage"), dict):
-            counts = message["usage"]
-            usage.append(Tokens(counts["input_tokens"], counts["output_tokens"]))
-    assert [one.tokens for one in spans_of(trace) if one.tokens is not None] == usage
-
-
-@needs_corpus
-def test_what_is_broken_in_the_edge_cases_is_reported() -> None:
-    (trace,) = read_file(READER, FOLDER / "edge_cases.jsonl").traces
-    assert [problem.place for problem in trace.problems] == ["line 13", "line 15", "line 16"]
-    failed = trace.index_of("tool_edge_001:result")
-    assert failed is not None
-    assert trace.span(failed).status == "error"
-    assert "error" in said(trace)
-    assert "wow error" in said(trace)

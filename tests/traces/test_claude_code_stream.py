@@ -10,10 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.claude_code.stream import READER
-from tests.traces.checks import check_sound, keys_of, read_file, said, spans_of, write_json_lines
+from tests.traces.checks import (
+    check_sound,
+    keys_of,
+    read_file,
+    said,
+    span_lines,
+    spans_of,
+    write_json_lines,
+)
 from tests.traces.claude_sessions import Record, call, text
 
 SESSION = "0b7a3c11-0000-4000-8000-000000000002"
@@ -124,117 +132,98 @@ def test_the_prompt_is_the_task_where_it_is_printed(tmp_path: Path) -> None:
     assert trace.span(0).agent == "user"
 
 
-@pytest.mark.parametrize(
-    ("ended", "shown"),
-    [
-        (result(None, subtype="error_max_turns", is_error=True), "error_max_turns"),
-        (result(None, subtype="error_during_execution", errors=["no", "way"]), "no\nway"),
-        (result("it broke", is_error=True), "it broke"),
-    ],
-)
-def test_a_run_that_ended_in_an_error_says_so(tmp_path: Path, ended: Record, shown: str) -> None:
-    trace = trace_of(tmp_path, init(), agent("a1", text("working")), ended)
-    last = trace.span(1)
-    assert (last.kind, last.role, last.status) == (SpanKind.LOG, Role.SYSTEM, SpanStatus.ERROR)
-    assert trace.text(1) == shown
+AGENT = "message claude-code"
+OK = agent("a1", text("ok"))
+STREAMS: dict[str, tuple[list[Record], dict[str, str]]] = {
+    "too many turns": (
+        [OK, result(None, subtype="error_max_turns", is_error=True)],
+        {"a1": f"{AGENT}: ok", "line 3": "log system error_max_turns error: error_max_turns"},
+    ),
+    "errors": (
+        [OK, result(None, subtype="error_during_execution", errors=["no", "way"])],
+        {"a1": f"{AGENT}: ok", "line 3": "log system error_during_execution error: no way"},
+    ),
+    "an error as result": (
+        [OK, result("it broke", is_error=True)],
+        {"a1": f"{AGENT}: ok", "line 3": "log system success error: it broke"},
+    ),
+    "an error that was shown already": (
+        [agent("a1", text("API Error: 500")), result("API Error: 500", is_error=True)],
+        {"a1": f"{AGENT} error: API Error: 500"},
+    ),
+    "runs that continue one another": (
+        [OK, result("ok"), init("other"), result("ok", session_id="other")],
+        {"a1": f"{AGENT}: ok", "line 5": f"{AGENT} result: ok"},
+    ),
+    "messages with their pieces": (
+        [
+            *(begun("m1"), piece("hel"), piece("lo"), agent("a1", text("hello"), id="m1")),
+            *(piece("wor"), agent("a2", text("world"), id="m1"), result("world")),
+        ],
+        {"a1": f"{AGENT}: hello", "a2": f"{AGENT}: world"},
+    ),
+    "pieces of messages that never came": (
+        [
+            *(begun("m1"), piece("hm ", kind="thinking"), piece("of another", caller="t1")),
+            *(printed("tool_progress"), piece("half a wo"), begun("m2"), piece("rd")),
+        ],
+        {
+            "line 3": f"{AGENT}: hm half a wo",
+            "t1/line 4": "message sub-agent t1: of another",
+            "line 8": f"{AGENT}: rd",
+        },
+    ),
+    "records of the program": (
+        [
+            printed("system", subtype="hook_started"),
+            printed("system", subtype="status", status="compacting"),
+            printed("system", subtype="compact_boundary", trigger="auto"),
+            *(printed("rate_limit_event"), printed("control_response"), printed("hologram")),
+        ],
+        {
+            "line 4": 'log system compact_boundary: { "trigger": "auto" }',
+            "line 7": f'log log hologram: {{ "type": "hologram", "session_id": "{SESSION}" }}',
+        },
+    ),
+}
 
 
-def test_an_error_that_was_said_already_is_marked_where_it_was_said(tmp_path: Path) -> None:
-    failed = agent("a1", text("API Error: 500"))
-    trace = trace_of(tmp_path, init(), failed, result("API Error: 500", is_error=True))
-    assert [(one.key, one.status.value) for one in spans_of(trace)] == [("a1", "error")]
-
-
-def test_several_runs_that_continue_one_another_are_one_trace(tmp_path: Path) -> None:
-    again = "0b7a3c11-0000-4000-8000-000000000003"
-    trace = trace_of(
-        tmp_path,
-        init(),
-        agent("a1", text("done")),
-        result("done"),
-        init(again),
-        result("done", session_id=again),
-    )
-    assert said(trace) == ["done", "done"]
+@pytest.mark.parametrize("name", STREAMS)
+def test_records_of_a_stream(tmp_path: Path, name: str) -> None:
+    records, shown = STREAMS[name]
+    trace = trace_of(tmp_path, init(), *records)
+    assert dict(zip(keys_of(trace), span_lines(trace), strict=True)) == shown
     assert trace.identity.trace_id == SESSION
+    assert not trace.problems
 
 
-def test_pieces_of_a_message_that_came_whole_are_not_shown(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        init(),
-        begun("m1"),
-        piece("hel"),
-        piece("lo"),
-        agent("a1", text("hello"), id="m1"),
-        piece("wor"),
-        agent("a2", text("world"), id="m1"),
-        result("world"),
-    )
-    assert said(trace) == ["hello", "world"]
+INIT, FIRST, SECOND = (json.dumps(one) for one in (init(), OK, agent("a2", text("done"))))
+WARNING = "npm warn deprecated\n{'not': 'json'}\n{\n\"pretty\": 1}"
+LINES: dict[str, tuple[str, dict[str, str], tuple[int, ...]]] = {
+    "text and a cut end": (
+        f'{WARNING}\n{INIT}\n42\n{FIRST}\n{{"type": "assis',
+        {"line 1": WARNING, "line 6": "42", "a1": "ok"},
+        (8,),
+    ),
+    "pretty JSON at the end": (f'{INIT}\n{{\n"a": 1\n}}\n', {"line 2": '{\n"a": 1\n}'}, ()),
+    "glued records": (f"{INIT}\n{FIRST}{SECOND}\n", {"a1": "ok", "a2": "done"}, (2,)),
+    "a record behind a cut one": (f"{INIT}\n{FIRST[:60]}{SECOND}\n", {"a2": "done"}, (2,)),
+    "NUL bytes": (
+        f"{INIT}\n\0\0\0\n{FIRST[:30]}\0{FIRST[30:]}\nnpm\0 warn\n",
+        {"a1": "ok", "line 4": "npm warn"},
+        (2, 3, 4),
+    ),
+}
 
 
-def test_pieces_of_a_message_that_never_came_whole_are(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        init(),
-        begun("m1"),
-        piece("hm ", kind="thinking"),
-        piece("of another", caller="t1"),
-        printed("tool_progress"),
-        piece("half a wo"),
-        begun("m2"),
-        piece("rd"),
-    )
-    assert [(one.key, trace.text(one.index)) for one in spans_of(trace)] == [
-        ("line 3", "hm half a wo"),
-        ("t1/line 4", "of another"),
-        ("line 8", "rd"),
-    ]
-
-
-def test_lines_of_plain_text_are_logs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_text_and_damaged_lines(tmp_path: Path, name: str) -> None:
+    content, shown, lines = LINES[name]
     path = tmp_path / "stdout.log"
-    lines = [
-        "npm warn deprecated",
-        "{'not': 'json'}",
-        "{",
-        '"pretty": 1}',
-        json.dumps(init()),
-        "42",
-        json.dumps(agent("a1", text("ok"))),
-        '{"type": "assis',
-    ]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text(content, encoding="utf-8")
     (trace,) = read_file(READER, path).traces
-    assert said(trace) == ["\n".join(lines[:4]), "42", "ok"]
-    assert keys_of(trace) == ["line 1", "line 6", "a1"]
-    assert trace.span(0).kind is SpanKind.LOG
-    assert [problem.place for problem in trace.problems] == ["line 8"]
-
-
-def test_pretty_printed_json_among_the_lines_is_text_too(tmp_path: Path) -> None:
-    path = tmp_path / "stdout.log"
-    path.write_text(f'{json.dumps(init())}\n{{\n"pretty": 1\n}}\n', encoding="utf-8")
-    assert said(read_file(READER, path).traces[0]) == ['{\n"pretty": 1\n}']
-
-
-def test_what_the_harness_prints(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        printed("system", subtype="hook_started"),
-        init(),
-        printed("system", subtype="status", status="compacting"),
-        printed("system", subtype="compact_boundary", compact_metadata={"trigger": "auto"}),
-        printed("rate_limit_event"),
-        printed("control_response"),
-        printed("hologram", depth=3),
-    )
-    assert [(one.name, one.kind) for one in spans_of(trace)] == [
-        ("compact_boundary", SpanKind.LOG),
-        ("hologram", SpanKind.LOG),
-    ]
-    assert "auto" in trace.text(0)
+    assert dict(zip(keys_of(trace), said(trace), strict=True)) == shown
+    assert [problem.place for problem in trace.problems] == [f"line {line}" for line in lines]
 
 
 def test_a_long_beginning_is_recognised(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
@@ -39,10 +39,6 @@ def item(kind: str, /, second: float = 0, **fields: object) -> Record:
 
 def text_part(text: str) -> list[object]:
     return [{"type": "text", "text": text}]
-
-
-def outline(spans: list[Span]) -> list[tuple[str, str, str | None, str]]:
-    return [(span.key, span.kind.value, span.name, span.status.value) for span in spans]
 
 
 PUBLISHED_LAYOUT_PAGINATED = [
@@ -107,52 +103,6 @@ def test_a_compressed_rollout_reads_like_the_same_rollout_unpacked(tmp_path: Pat
     assert read_in_library(packed, named=False).format == "codex"
 
 
-def test_the_bare_era_has_other_tools_too(tmp_path: Path) -> None:
-    first: Record = {
-        "id": SESSION,
-        "timestamp": "2025-05-07T17:24:21Z",
-        "instructions": None,
-        "git": {},
-    }
-    shell = {
-        "type": "local_shell_call",
-        "id": "lsh",
-        "call_id": "l1",
-        "status": "completed",
-        "action": {"type": "exec", "command": ["ls", "-l"], "timeout_ms": 1000},
-    }
-    done = {"type": "local_shell_call_output", "call_id": "l1", "output": "a  b"}
-    path = write(tmp_path, first, {"record_type": "state"}, shell, done)
-    trace = trace_of(path)
-    assert outline(spans_of(trace)) == [
-        ("l1:call", "tool_call", "local_shell", "unknown"),
-        ("l1:result", "tool_result", "local_shell", "unknown"),
-    ]
-    assert trace.span(0).preview == "ls -l"
-
-
-def test_calls_whose_tools_the_model_runs_itself(tmp_path: Path) -> None:
-    image = item("image_generation_call", id="ig", revised_prompt="a cat", result="QUJD" * 99)
-    path = write(
-        tmp_path,
-        meta(),
-        item("tool_search_call", call_id="ts", execution="client", arguments={"query": "logs"}),
-        item("tool_search_output", call_id="ts", tools=[{"name": "read_logs"}]),
-        turn_item("WebSearch", id="ws", query="pods", action={"type": "search"}),
-        item("web_search_call", id="ws", action={"type": "search", "query": "pods"}),
-        image,
-        event("image_generation_end", call_id="ig", result="QUJD"),
-    )
-    trace = trace_of(path)
-    assert outline(spans_of(trace)) == [
-        ("ts:call", "tool_call", "tool_search", "unknown"),
-        ("ts:result", "tool_result", "tool_search", "unknown"),
-        ("ws:call", "tool_call", "web_search", "unknown"),
-        ("ig:call", "tool_call", "image_generation", "unknown"),
-    ]
-    assert json.loads(said(trace)[3]) == {"revised_prompt": "a cat"}
-
-
 def mcp_end(result: object, call_id: str = "m") -> Record:
     return event(
         "mcp_tool_call_end",
@@ -187,14 +137,6 @@ def test_an_mcp_call_without_an_item_is_known_from_its_end(
     assert None not in (asked.start, asked.end)
     assert (asked.end or 0) - (asked.start or 0) == 2.5
     assert asked.place == answered.place == "line 2"
-
-
-def test_an_mcp_call_with_its_items_is_shown_once(tmp_path: Path) -> None:
-    failed = {"Ok": {"content": text_part("no pod"), "isError": True}}
-    path = write(tmp_path, meta(), call("m"), mcp_end(failed), output("m", "no pod"))
-    trace = trace_of(path)
-    assert [span.key for span in spans_of(trace)] == ["m:call", "m:result"]
-    assert trace.span(1).status is SpanStatus.ERROR
 
 
 NESTED = [
@@ -243,42 +185,6 @@ def test_calls_from_inside_another_tool_have_no_items_of_their_own(
         seen[2].strip('"'),
         seen[3],
     )
-
-
-def test_turns_that_were_rolled_back_are_said_to_be(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        meta(),
-        message("user", "one"),
-        event("thread_rolled_back", num_turns=1),
-        event("thread_rolled_back", num_turns=3),
-        event("thread_rolled_back"),
-    )
-    trace = trace_of(path)
-    lines = [trace.text(span.index) for span in spans_of(trace) if span.kind is SpanKind.LOG]
-    assert len(lines) == 3
-    assert all("rolled back" in line and "\n" not in line for line in lines)
-    assert "last turn" in lines[0]
-    assert "last 3 turns" in lines[1]
-
-
-def test_an_aborted_turn_gives_the_errors_own_words(tmp_path: Path) -> None:
-    aborted = event("turn_aborted", reason="error", error={"message": "out of credits"})
-    assert said(trace_of(write(tmp_path, meta(), aborted))) == [
-        "turn aborted: error: out of credits"
-    ]
-
-
-def test_what_holds_nothing_to_read_shows_nothing(tmp_path: Path) -> None:
-    silent = [
-        item("compaction", encrypted_content="g"),
-        item("context_compaction", encrypted_content="g"),
-        item("additional_tools", tools=[]),
-        item("ghost_snapshot"),
-        turn_item("ContextCompaction", id="c"),
-        record("inter_agent_communication_metadata", {"trigger_turn": True}),
-    ]
-    assert len(trace_of(write(tmp_path, meta(), *silent))) == 0
 
 
 @pytest.mark.parametrize(

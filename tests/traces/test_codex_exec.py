@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import Role, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.codex.exec import READER
 from tests.traces.checks import read_one, said, spans_of
@@ -88,24 +88,6 @@ def test_a_run_from_its_first_thought_to_its_answer(tmp_path: Path) -> None:
     assert trace.meta.system == "codex"
 
 
-def test_a_command_that_never_ended_is_a_call_without_a_result(tmp_path: Path) -> None:
-    (span,) = spans_of(trace_of(tmp_path, *BEGIN, command("started")))
-    assert (span.key, span.kind) == ("item_0:call", SpanKind.TOOL_CALL)
-
-
-def test_a_command_of_which_only_the_end_is_told(tmp_path: Path) -> None:
-    trace = trace_of(tmp_path, *BEGIN, command("completed", code=0, shown="NAME"))
-    assert [span.key for span in spans_of(trace)] == ["item_0:call", "item_0:result"]
-    assert said(trace)[1] == "NAME"
-    assert trace.span(1).status is SpanStatus.OK
-    assert trace.span(0).place == trace.span(1).place == "line 3"
-
-
-def test_a_declined_command_has_gone_wrong(tmp_path: Path) -> None:
-    declined = item("completed", "command_execution", command="rm", status="declined")
-    assert spans_of(trace_of(tmp_path, *BEGIN, declined))[1].status is SpanStatus.ERROR
-
-
 CHANGES = [{"path": "/srv/a.py", "kind": "update"}]
 ANSWER = {"content": [{"type": "text", "text": "3 lines"}], "structured_content": None}
 
@@ -165,63 +147,6 @@ def test_every_kind_of_call(
     assert trace.text(1) == answered
 
 
-def test_a_search_says_what_it_looks_for_only_at_its_end(tmp_path: Path) -> None:
-    begun = item("started", "web_search", query="", action={"type": "other"})
-    ended = item("completed", "web_search", query="pods", action={"type": "search"})
-    trace = trace_of(tmp_path, *BEGIN, begun, ended)
-    assert [span.key for span in spans_of(trace)] == ["item_0:call"]
-    assert json.loads(trace.text(0))["query"] == "pods"
-    assert [span.name for span in spans_of(trace_of(tmp_path, *BEGIN, begun))] == ["web_search"]
-
-
-def test_the_plan_is_shown_whenever_it_changes(tmp_path: Path) -> None:
-    def plan(stage: str, *done: bool) -> Event:
-        steps = [{"text": f"step {at}", "completed": one} for at, one in enumerate(done)]
-        return item(stage, "todo_list", "item_3", items=steps)
-
-    trace = trace_of(
-        tmp_path,
-        *BEGIN,
-        plan("started", False, False),
-        plan("updated", True, False),
-        plan("updated", True, False),
-        plan("completed", True, True),
-        plan("completed", True, True),
-    )
-    assert said(trace) == [
-        "[ ] step 0\n[ ] step 1",
-        "[x] step 0\n[ ] step 1",
-        "[x] step 0\n[x] step 1",
-    ]
-    assert [span.key for span in spans_of(trace)] == [
-        "item_3:call",
-        "item_3:call~2",
-        "item_3:call~3",
-    ]
-
-
-def test_a_spawn_call_names_the_thread_that_it_began(tmp_path: Path) -> None:
-    begun = item("started", "collab_tool_call", tool="spawn_agent", prompt="Look.")
-    ended = item("completed", "collab_tool_call", tool="spawn_agent", receiver_thread_ids=["child"])
-    trace = trace_of(tmp_path, *BEGIN, begun, ended)
-    assert json.loads(trace.text(0)) == {"prompt": "Look."}
-    assert "child" in trace.text(1)
-
-
-def test_errors(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        *BEGIN,
-        item("completed", "error", message="a feature is new"),
-        {"type": "error", "message": "stream closed"},
-        {"type": "turn.failed", "error": {"message": "stream closed"}},
-        {"type": "turn.failed", "error": {"message": "no more credits"}},
-    )
-    assert said(trace) == ["a feature is new", "stream closed", "no more credits"]
-    for span in spans_of(trace):
-        assert (span.kind, span.status) == (SpanKind.LOG, SpanStatus.ERROR)
-
-
 def test_other_text_is_kept_each_run_of_it_one_span(tmp_path: Path) -> None:
     trace = trace_of(
         tmp_path,
@@ -253,82 +178,6 @@ def test_a_long_preamble_does_not_hide_the_events(tmp_path: Path) -> None:
     assert [reader.name for reader in claims(Source(path))] == ["codex-exec"]
 
 
-def test_events_of_unknown_kinds_are_kept_as_logs(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        *BEGIN,
-        item("started", "hologram", "item_0", shape="cube"),
-        item("completed", "hologram", "item_0", shape="cube"),
-        item("started", "hologram", "item_1", shape="ball"),
-        {"type": "thread.renamed", "name": "x"},
-    )
-    assert [(span.key, span.kind) for span in spans_of(trace)] == [
-        ("item_0", SpanKind.LOG),
-        ("line 6", SpanKind.LOG),
-        ("item_1", SpanKind.LOG),
-    ]
-    assert "cube" in trace.text(0)
-
-
-def test_ids_begin_anew_with_every_process(tmp_path: Path) -> None:
-    run = [*BEGIN, command("started"), command("completed", code=0), said_by_agent("ok", "item_1")]
-    trace = trace_of(tmp_path, *run, turn_over(100, 10), *run, turn_over(250, 30))
-    assert [span.key for span in spans_of(trace)] == [
-        "item_0:call",
-        "item_0:result",
-        "item_1",
-        "item_0:call~2",
-        "item_0:result~2",
-        "item_1~2",
-    ]
-    assert trace.span(4).parent == "item_0:call~2"
-    assert [span.tokens for span in spans_of(trace) if span.tokens] == [
-        Tokens(100, 10),
-        Tokens(150, 20),
-    ]
-
-
-def test_a_call_left_open_by_one_process_is_not_answered_by_the_next(tmp_path: Path) -> None:
-    again = [*BEGIN, command("completed", code=0)]
-    trace = trace_of(tmp_path, *BEGIN, command("started"), *again)
-    assert [(span.key, span.parent) for span in spans_of(trace)] == [
-        ("item_0:call", None),
-        ("item_0:call~2", None),
-        ("item_0:result", "item_0:call~2"),
-    ]
-
-
-def test_a_count_that_is_smaller_than_before_began_anew(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        *BEGIN,
-        said_by_agent("a", "item_0"),
-        turn_over(100, 10),
-        {"type": "thread.started", "thread_id": "another"},
-        said_by_agent("b", "item_0"),
-        turn_over(300, 30),
-        said_by_agent("c", "item_1"),
-        turn_over(50, 5),
-        turn_over(60, 6),
-    )
-    assert [span.tokens for span in spans_of(trace)] == [
-        Tokens(100, 10),
-        Tokens(300, 30),
-        Tokens(50, 5),
-    ]
-
-
-def test_the_names_of_the_first_builds(tmp_path: Path) -> None:
-    old = {"id": "item_0", "item_type": "assistant_message", "text": "hello"}
-    trace = trace_of(
-        tmp_path,
-        {"type": "session.created", "session_id": THREAD},
-        {"type": "item.completed", "item": old},
-    )
-    assert said(trace) == ["hello"]
-    assert trace.identity.trace_id == THREAD
-
-
 def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, *BEGIN, '{"type":"item.completed","item":{"id":', said_by_agent("ok"))
     with path.open("ab") as file:
@@ -337,6 +186,23 @@ def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert said(trace) == ["ok", "\ufffd\ufffd text"]
     assert [problem.place for problem in trace.problems] == ["line 3", "line 6"]
     assert "cut off" in trace.problems[1].message
+
+
+def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
+    first = json.dumps(said_by_agent("one", "item_1"))
+    second = json.dumps(command("completed", "item_2", 0, "two"))
+    trace = trace_of(tmp_path, *BEGIN, first + second, first[:40] + second, "\0\0" + first)
+    assert [span.key for span in spans_of(trace)] == [
+        "item_1",
+        "item_2:call",
+        "item_2:result",
+        "item_2:call~2",
+        "item_2:result~2",
+        "item_1~2",
+    ]
+    texts = said(trace)
+    assert [texts[0], texts[2], texts[4], texts[5]] == ["one", "two", "two", "one"]
+    assert [problem.place for problem in trace.problems] == ["line 3", "line 4"]
 
 
 @pytest.mark.parametrize(

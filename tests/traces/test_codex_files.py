@@ -9,11 +9,12 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import Problem
+from mast_tui.traces.model import Problem, SpanKind
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
     SESSION,
+    Record,
     call,
     event,
     message,
@@ -34,6 +35,63 @@ def test_lines_that_cannot_be_read_are_named_and_the_rest_is_read(tmp_path: Path
     assert said(trace) == ["one", "two"]
     assert [problem.place for problem in trace.problems] == ["line 3", "line 5", "line 6", "line 8"]
     assert "cut off" in trace.problems[-1].message
+
+
+ANSWERED = [call("a"), output("a", "first"), message("assistant", "ok")]
+
+
+def glued(*records: Record) -> str:
+    return "".join(map(json.dumps, records))
+
+
+@pytest.mark.parametrize(
+    ("line", "texts", "keys", "problem"),
+    [
+        (
+            glued(*ANSWERED),
+            ["first", "ok", "last"],
+            ["a:call", "a:result", "line 2", "line 3"],
+            "3 records on one line",
+        ),
+        (
+            glued(message("assistant", "one"), message("assistant", "two")),
+            ["one", "two", "last"],
+            ["line 2", "line 2~2", "line 3"],
+            "2 records on one line",
+        ),
+        (
+            glued(event("agent_message", message="one"), message("assistant", "two"), call("a")),
+            ["two", "one", "last"],
+            ["line 2", "line 2~2", "a:call", "line 3"],
+            "3 records on one line",
+        ),
+        (
+            glued(message("assistant", "cut"))[:-30] + glued(message("assistant", "whole")),
+            ["whole", "last"],
+            ["line 2", "line 3"],
+            "a broken record, left out; 1 record beside it read",
+        ),
+        (
+            "\0" * 300 + glued(message("assistant", "a\0b")).replace("\\u0000", "\0" * 300),
+            ["ab", "last"],
+            ["line 2", "line 3"],
+            None,
+        ),
+    ],
+)
+def test_every_whole_record_on_a_damaged_line_is_read(
+    tmp_path: Path, line: str, texts: list[str], keys: list[str], problem: str | None
+) -> None:
+    path = write(tmp_path, meta(), name="damaged.jsonl")
+    end = json.dumps(message("assistant", "last"))
+    path.write_text(f"{path.read_text('utf-8')}{line}\n{end}\n", encoding="utf-8")
+    trace = trace_of(path)
+    spans = spans_of(trace)
+    assert sorted(span.key for span in spans) == sorted(keys)
+    calls = {span.index for span in spans if span.kind is SpanKind.TOOL_CALL}
+    assert [trace.text(span.index) for span in spans if span.index not in calls] == texts
+    expected = [] if problem is None else [Problem("line 2", problem)]
+    assert list(trace.problems) == expected
 
 
 def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:

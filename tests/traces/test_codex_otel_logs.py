@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,13 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
-from mast_tui.traces.model import FileReport, Role, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import FileReport, SpanKind, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import claims
 from mast_tui.traces.readers.codex.otel_logs import READER
 from tests.traces.checks import read_file, said, spans_of, write_json_lines
 
 Values = dict[str, object]
 ONE = "01a2b3c4-0000-7000-8000-0000000000e1"
-TWO = "01a2b3c4-0000-7000-8000-0000000000e2"
 
 
 def log_record(
@@ -125,41 +123,12 @@ def test_a_run_from_its_prompt_to_its_answer(tmp_path: Path) -> None:
     assert (trace.identity.trace_id, trace.identity.native, trace.record) == (ONE, True, None)
 
 
-def test_nothing_is_shown_of_who_ran_it(tmp_path: Path) -> None:
-    starts = log_record("conversation_starts", provider_name="litellm", auth__env_key=True)
-    trace = trace_of(tmp_path, starts)
-    assert json.loads(trace.text(0)) == {"provider_name": "litellm"}
-
-
 @pytest.mark.parametrize(
     ("success", "status"), [("false", "error"), (True, "ok"), (None, "unknown")]
 )
 def test_how_a_call_went(tmp_path: Path, success: object, status: str) -> None:
     trace = trace_of(tmp_path, result("c", success=success))
     assert trace.span(1).status.value == status
-
-
-def test_a_call_that_was_refused_or_never_answered(tmp_path: Path) -> None:
-    def decision(call_id: str, said_so: str, source: str) -> Values:
-        return log_record(
-            "tool_decision", tool_name="shell", call_id=call_id, decision=said_so, source=source
-        )
-
-    trace = trace_of(
-        tmp_path,
-        decision("a", "denied", "User"),
-        decision("b", "approved", "Config"),
-        result("b"),
-        decision("c", "approved", "Config"),
-    )
-    assert [(span.key, span.kind.value) for span in spans_of(trace) if "/" not in span.key] == [
-        ("a:call", "tool_call"),
-        ("b:call", "tool_call"),
-        ("b:result", "tool_result"),
-        ("c:call", "tool_call"),
-    ]
-    logs = [trace.text(span.index) for span in spans_of(trace) if span.kind is SpanKind.LOG]
-    assert logs == ["shell: denied (User)"]
 
 
 @pytest.mark.parametrize(
@@ -179,39 +148,6 @@ def test_what_failed_is_an_error_in_the_log(
     assert (trace.span(0).kind, trace.span(0).status) == (SpanKind.LOG, SpanStatus.ERROR)
     if "error__message" in values:
         assert trace.text(0).startswith("overloaded")
-
-
-def test_records_of_unknown_kinds_are_kept_as_logs(tmp_path: Path) -> None:
-    bare: Values = {"body": "plain words", "attributes": {"conversation.id": ONE}}
-    trace = trace_of(tmp_path, log_record("weather", 0, wind=3), bare)
-    assert [json.loads(trace.text(0)), trace.text(1)] == [{"wind": 3}, "plain words"]
-    assert {span.kind for span in spans_of(trace)} == {SpanKind.LOG}
-
-
-def test_a_prompt_that_was_not_recorded_is_said_so(tmp_path: Path) -> None:
-    trace = trace_of(tmp_path, log_record("user_prompt", prompt_length="21"))
-    assert "21 characters" in trace.text(0)
-    assert trace.span(0).role is Role.USER
-
-
-def test_each_conversation_is_a_trace(tmp_path: Path) -> None:
-    report = report_of(
-        tmp_path,
-        request(log_record("user_prompt", prompt="one")),
-        request(log_record("user_prompt", 1, TWO, prompt="two"), result("c")),
-        request(log_record("weather", 2, None, wind=3), result("d")),
-    )
-    first, second = report.traces
-    assert [trace.identity.trace_id for trace in report.traces] == [ONE, TWO]
-    assert [trace.record for trace in report.traces] == [0, 1]
-    assert said(second) == ["two"]
-    assert [span.key for span in spans_of(first) if ":" in span.key] == [
-        "c:call",
-        "c:result",
-        "d:call",
-        "d:result",
-    ]
-    assert first.span(1).place.startswith("line 2 /data/resource_logs/0/")
 
 
 def test_what_could_not_be_decoded_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -136,20 +136,6 @@ def test_newer_builds_tell_the_childs_thread_beside_the_answer(
     ]
 
 
-def test_a_sub_agents_life_is_told_in_lines_of_the_log(tmp_path: Path) -> None:
-    ended = {**STARTED, "kind": "interrupted"}
-    path = write(
-        tmp_path,
-        meta(),
-        event("sub_agent_activity", 0, event_id="nested", **STARTED),
-        event("sub_agent_activity", 0, event_id="other", **ended),
-    )
-    trace = trace_of(path)
-    assert said(trace) == ["sub-agent /root/pods: started", "sub-agent /root/pods: interrupted"]
-    assert {span.kind for span in spans_of(trace)} == {SpanKind.LOG}
-    assert spawned(trace) == {CHILD: "line 2"}
-
-
 def test_a_sub_agents_own_sub_agents_belong_before_its_own_keys(tmp_path: Path) -> None:
     first = meta(CHILD, parent_thread_id=PARENT)
     answer = json.dumps({"agent_id": "grandchild"})
@@ -178,38 +164,12 @@ def test_what_agents_write_to_each_other_is_said_by_its_author(tmp_path: Path, k
     assert said(trace)[1:] == ["All pods run.", "Good."]
 
 
-def test_a_letter_that_is_written_down_twice_is_shown_once(tmp_path: Path) -> None:
-    letter = {"author": "/root/pods", "recipient": "/root", "content": "All pods run."}
-    records = [
-        record("inter_agent_communication", letter),
-        record("response_item", {"type": "agent_message", **letter}),
-    ]
-    assert said(trace_of(write(tmp_path, meta(), *records))) == ["All pods run."]
-
-
-def test_an_encrypted_letter_is_a_line_of_the_log(tmp_path: Path) -> None:
-    secret = {"type": "encrypted_content", "encrypted_content": "gAAA"}
-    letter = {"type": "agent_message", "author": "/root", "content": [secret]}
-    trace = trace_of(write(tmp_path, meta(), record("response_item", letter)))
-    assert trace.span(0).kind is SpanKind.LOG
-    assert "encrypted" in trace.text(0)
-    assert "gAAA" not in trace.text(0)
-
-
 HISTORY = [
     message("user", "the parent's task", 0.01),
     message("assistant", "the parent's answer", 0.02),
     event("token_count", 0.02, info=None),
 ]
 OWN = [message("user", "the child's task", 0.2), message("assistant", "the child's answer", 9)]
-
-
-def test_a_sub_agent_may_repeat_only_the_last_turns_of_its_parent(tmp_path: Path) -> None:
-    first = meta(CHILD, parent_thread_id=PARENT, forked_from_id=PARENT)
-    assert said(trace_of(write(tmp_path, first, *HISTORY, *OWN))) == [
-        "the child's task",
-        "the child's answer",
-    ]
 
 
 def test_a_sub_agent_that_was_not_forked_keeps_all_it_says(tmp_path: Path) -> None:
@@ -247,20 +207,6 @@ def test_a_number_that_points_past_the_end_hides_no_more_than_the_history(tmp_pa
     assert said(trace_of(path))[1:] == ["the child's task", "the child's answer"]
     guardian = write(tmp_path, *by_ordinal(meta(CHILD, 0, **fields), *HISTORY, *OWN))
     assert len(said(trace_of(guardian))) == 4
-
-
-def test_the_first_letter_to_a_sub_agent_ends_the_history(tmp_path: Path) -> None:
-    first = meta(CHILD, parent_thread_id=PARENT, agent_path="/root/pods")
-    letter = {"author": "/root", "recipient": "/root/pods", "content": "Look at the pods."}
-    path = write(
-        tmp_path,
-        first,
-        meta(PARENT),
-        *HISTORY,
-        record("inter_agent_communication", letter, 0.3),
-        message("assistant", "I look.", 0.4),
-    )
-    assert said(trace_of(path))[1:] == ["Look at the pods.", "I look."]
 
 
 def test_a_history_that_takes_longer_than_a_second_to_write(tmp_path: Path) -> None:

@@ -45,27 +45,6 @@ def test_the_last_span_of_each_call_has_its_tokens(tmp_path: Path) -> None:
     assert found == [("b:call", Tokens(100, 10)), ("line 9", Tokens(200, 20))]
 
 
-def test_builds_that_wrote_the_count_before_the_items(tmp_path: Path) -> None:
-    found = spent(
-        tmp_path,
-        message("user", "go"),
-        tokens(100, 10, 110, second=3),
-        reasoning("hm", second=3),
-        call("a", second=3),
-        output("a", second=3),
-        tokens(200, 20, 330, second=9),
-        message("assistant", "done", 9),
-        message("user", "more", 60),
-        tokens(300, 30, 660, second=70),
-        message("assistant", "done too", 70),
-    )
-    assert found == [
-        ("a:call", Tokens(100, 10)),
-        ("line 8", Tokens(200, 20)),
-        ("line 11", Tokens(300, 30)),
-    ]
-
-
 @pytest.mark.parametrize("before", [True, False])
 def test_a_count_that_is_repeated_counts_once(tmp_path: Path, before: bool) -> None:
     found = spent(

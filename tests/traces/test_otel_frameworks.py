@@ -298,3 +298,134 @@ def test_strands_tells_messages_in_events(
     assert spans_shown[5].parent == spans_shown[4].key
     if events is _strands_events or not told_in_history_only:
         assert spans_shown[5].status is SpanStatus.ERROR
+
+
+CALL_TEXT = json.dumps(
+    [{"id": "c1", "type": "function", "function": {"name": "greet", "arguments": '{"who": "Bo"}'}}]
+)
+GREETING = {"role": "user", "parts": [{"type": "text", "content": "Greet Bo."}]}
+GOOGLE_USER = {"role": "user", "parts": [{"text": "Greet Bo."}]}
+GOOGLE_CALL = {
+    "role": "model",
+    "parts": [{"function_call": {"name": "greet", "args": {"who": "Bo"}}}],
+}
+
+
+def _prompts(*messages: tuple[str, str]) -> dict[str, object]:
+    return {
+        f"gen_ai.prompt.{number}.{field}": value
+        for number, message in enumerate(messages)
+        for field, value in zip(("role", "content"), message, strict=True)
+    }
+
+
+def _adk(config: object, contents: Sequence[object], content: object) -> dict[str, object]:
+    request = {"model": "g", "config": config, "contents": contents}
+    return {
+        "gcp.vertex.agent.llm_request": json.dumps(request),
+        "gcp.vertex.agent.llm_response": json.dumps({"content": content}),
+    }
+
+
+FRAMEWORKS: dict[str, list[dict[str, object]]] = {
+    "LlamaIndex": [
+        span(
+            1,
+            {
+                "openinference.span.kind": "LLM",
+                "input.value": json.dumps({"args": ["Greet Bo."]}),
+                "output.value": "Done.",
+            },
+        )
+    ],
+    "Koog": [
+        span(
+            1,
+            {
+                "gen_ai.operation.name": "chat",
+                **_prompts(("user", "Greet Bo.")),
+                "gen_ai.completion.0.role": "assistant",
+                "gen_ai.completion.0.content": CALL_TEXT,
+            },
+        ),
+        span(
+            2,
+            {"gen_ai.tool.name": "greet", "gen_ai.tool.call.id": "c1", "output.value": "Hello Bo!"},
+        ),
+        span(
+            3,
+            {
+                "gen_ai.operation.name": "chat",
+                **_prompts(("user", "Greet Bo."), ("tool", CALL_TEXT), ("tool", "Hello Bo!")),
+                "gen_ai.completion.0.role": "assistant",
+                "gen_ai.completion.0.content": "Done.",
+            },
+        ),
+    ],
+    "Agent Framework": [
+        span(
+            1,
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be kind."}]),
+            },
+        ),
+        span(
+            2,
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.input.messages": json.dumps([GREETING]),
+                "gen_ai.output.messages": json.dumps(
+                    [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]
+                ),
+            },
+            parent_id=f"{1:016x}",
+        ),
+    ],
+    "Google ADK": [
+        span(1, _adk({"system_instruction": "Be kind."}, [GOOGLE_USER], GOOGLE_CALL)),
+        span(
+            2,
+            {
+                "openinference.span.kind": "TOOL",
+                "tool.name": "greet",
+                "gen_ai.tool.call.id": "adk-1",
+                "input.value": '{"who": "Bo"}',
+                "output.value": json.dumps(
+                    {"id": "adk-1", "name": "greet", "response": "Hello Bo!"}
+                ),
+            },
+        ),
+        span(
+            3,
+            _adk(
+                {"system_instruction": {"parts": [{"text": "Be kind."}]}},
+                [GOOGLE_USER, GOOGLE_CALL],
+                {"role": "model", "parts": [{"text": "Done."}]},
+            ),
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_each_framework_tells_calls_results_and_prompts_once(
+    framework: str, tmp_path: Path
+) -> None:
+    trace = read_one(READER, write_json(tmp_path / "spans.json", FRAMEWORKS[framework]))
+    expected = [
+        ("message", None, "Be kind."),
+        ("message", None, "Greet Bo."),
+        ("tool_call", "greet", '{"who":"Bo"}'),
+        ("tool_result", "greet", "Hello Bo!"),
+        ("message", None, "Done."),
+    ]
+    if framework in ("LlamaIndex", "Koog"):
+        del expected[0]
+    if framework in ("LlamaIndex", "Agent Framework"):
+        expected = [row for row in expected if row[0] == "message"]
+    told = [row for row in shown(trace) if row[0] != "log"]
+    assert [
+        (kind, name, "".join(text.split()) if kind == "tool_call" else text)
+        for kind, name, text in told
+    ] == expected

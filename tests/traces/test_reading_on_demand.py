@@ -43,7 +43,7 @@ class CountingParser:
     def finish(self) -> None:
         pass
 
-    def text(self, data: bytes, _kind: SpanKind, /) -> str:
+    def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
         self.asked += 1
         return data.decode()
 

@@ -153,3 +153,18 @@ def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
     report = read_file(path, named=True)
     assert report.format == "message-list"
     assert span_lines(report.traces[0]) == ["message user: Go.", "message assistant: Gone."]
+
+
+def test_documents_one_after_another_are_a_trace_each(tmp_path: Path) -> None:
+    """Pretty-printed documents in a row are read one by one, and nothing is left out."""
+    documents = [
+        json.dumps({"messages": [{"role": "user", "content": f"Task {number}"}]}, indent=2)
+        for number in range(3)
+    ]
+    path = tmp_path / "runs.json"
+    path.write_text("\n".join(documents))
+    report = read_file(path, named=True)
+    assert [span_lines(trace) for trace in report.traces] == [
+        [f"message user: Task {number}"] for number in range(3)
+    ]
+    assert not report.problems

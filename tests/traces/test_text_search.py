@@ -78,9 +78,9 @@ class CountingParser(CodexParser):
 
     made = 0
 
-    def text(self, data: bytes, kind: SpanKind, /) -> str:
+    def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
         self.made += 1
-        return super().text(data, kind)
+        return super().text(data, kind, index)
 
 
 def rollout_bytes(records: Iterable[Record], *, plain: bool = False) -> bytes:

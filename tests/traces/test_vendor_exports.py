@@ -290,7 +290,13 @@ def _batches() -> tuple[dict[str, object], dict[str, object]]:
             "usage_metadata": {"input_tokens": 11, "output_tokens": 4},
         },
     }
-    root = {"id": RUN, "trace_id": RUN, "dotted_order": ORDER, "name": "agent", "run_type": "chain"}
+    root: dict[str, object] = {
+        "id": RUN,
+        "trace_id": RUN,
+        "dotted_order": ORDER,
+        "name": "agent",
+        "run_type": "chain",
+    }
     root |= {"start_time": 1_772_355_600_000, "inputs": {"question": layouts.TASK}}
     return {"post": [root, post]}, {"patch": [patch]}
 
@@ -356,6 +362,7 @@ AGENTS_SPANS = [
         input='{"city": "Oslo"}',
         error={"message": layouts.FAILURE, "data": {}},
     ),
+    _agents_span(8, 1, type="custom", name="turn", data={"sdk_span_type": "turn", "turn": 1}),
     _agents_span(5, 1, type="handoff", from_agent="Clerk", to_agent="Driver"),
     _agents_span(
         6,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import SpanKind, Trace
 from mast_tui.traces.readers.vendors.reader import READER
 from tests.traces.checks import read_one, write_json
 from tests.traces.text_coverage import text_coverage
@@ -20,7 +20,8 @@ QUESTION = "How high is the lighthouse of the northern harbour, in whole metres?
 ANSWER = "The lighthouse of the northern harbour is 31 metres high, lantern included."
 RESULT = "northern harbour: built 1887, 31 metres with the lantern, 29 without"
 ARGUMENTS = {"place": "northern harbour"}
-CALL = {"function": {"name": "height", "arguments": json.dumps(ARGUMENTS)}, "type": "function"}
+FUNCTION = {"name": "height", "arguments": json.dumps(ARGUMENTS)}
+CALL = {"function": FUNCTION, "type": "function"}
 CALL_WITH_ID = {**CALL, "id": "call_7"}
 USER = {"role": "user", "content": QUESTION}
 PROMPT = {"role": "system", "content": SYSTEM}
@@ -196,7 +197,7 @@ FRAMEWORKS: dict[str, list[Json]] = {
             {
                 "object": "response",
                 "instructions": SYSTEM,
-                "output": [{"type": "function_call", "call_id": "call_7", **CALL["function"]}],
+                "output": [{"type": "function_call", "call_id": "call_7", **FUNCTION}],
             },
         ),
         TOOL_ROW,
@@ -342,8 +343,12 @@ def test_each_framework_tells_the_same_run(framework: str, tmp_path: Path) -> No
     assert shown == EXPECTED
     keys = [trace.span(index).key for index in range(len(trace))]
     assert trace.span(len(trace) - 2).parent == keys[-3]
+    if framework in ("Google ADK", "Agent Framework"):
+        assert trace.span(len(trace) - 1).agent == "keeper"
     covered = text_coverage(path, [trace], ("attributes",))
     assert not covered.doubled
+    # Agno's client repeats its messages as texts.
+    assert all(SYSTEM in text or QUESTION in text for text in covered.lost)
     assert not trace.problems
 
 
@@ -357,6 +362,44 @@ def test_arguments_of_a_traced_function_are_the_question(arguments: Json, tmp_pa
     )
     assert lines(trace) == [EXPECTED[1], EXPECTED[4]]
     assert trace.meta.task == QUESTION
+
+
+def test_thoughts_in_events_of_an_agent_are_shown_once(tmp_path: Path) -> None:
+    """BeeAI tells a thought with every part of an answer, and again in the next request."""
+    thoughts = ["I look the lighthouse up.", "I know the height now."]
+    updates = [
+        observation(
+            number,
+            "SPAN",
+            f"agent.react.update-{number}",
+            attributes={"openinference.span.kind": "AGENT", "thought": thoughts[number // 4]},
+        )
+        for number in (2, 3, 5, 6)
+    ]
+    history = {"role": "assistant", "content": f"Thought: {thoughts[0]}"}
+    _path, trace = read(
+        tmp_path,
+        observation(1, "GENERATION", "backend.chat.start-1", [PROMPT, USER]),
+        *updates[:2],
+        observation(4, "GENERATION", "backend.chat.start-2", [PROMPT, USER, history]),
+        *updates[2:],
+    )
+    texts = [trace.text(index) for index in range(len(trace))]
+    assert [sum(thought in text for text in texts) for thought in thoughts] == [1, 1]
+    assert trace.span(len(trace) - 1).kind is SpanKind.REASONING
+
+
+def test_none_may_be_an_answer(tmp_path: Path) -> None:
+    """Only an integration that writes messages as text writes Python's None for no text."""
+    structured = observation(1, "GENERATION", "chat", [USER], "None")
+    plain = observation(2, "GENERATION", "chat", "user: which one?", "None")
+    _path, trace = read(tmp_path, structured, plain)
+    assert lines(trace) == [
+        EXPECTED[1],
+        "message agent -: None",
+        line("message user -", "user: which one?"),
+        line("log log chat", "the answer was not recorded"),
+    ]
 
 
 def test_an_argument_named_input_stays(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from mast_tui.ui import app as ui_app
+from tests.ui.office import Office
 from tests.ui.settle import draw_at_rest, still
-from tests.ui.stage import write_runs
+from tests.ui.stage import write_runs, write_trace
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +47,29 @@ def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
 def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A blinking cursor would make two pictures of one screen differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture(autouse=True)
+def _patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pilot wait for a busy machine: by itself it gives up after 30 seconds."""
+    wait = Pilot._wait_for_screen
+
+    async def wait_for_screen(pilot: Pilot[None]) -> bool:
+        return await wait(pilot, PATIENCE)
+
+    monkeypatch.setattr(Pilot, "_wait_for_screen", wait_for_screen)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The small trace, of twelve spans."""
+    return write_trace(tmp_path / "small.json")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """A folder of traces and a workspace beside it."""
+    return Office(tmp_path / "set")
 
 
 @pytest.fixture

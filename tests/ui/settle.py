@@ -38,26 +38,33 @@ async def settle(pilot: Pilot[Result]) -> None:
     """Wait until no worker runs, all messages are handled and what they asked for is shown.
 
     Workers post messages, messages start workers, and both have things written, so all of these
-    are waited for until none is left. A worker that has failed ends the app, which reports it;
-    here it only counts as over.
+    are waited for until none is left. The screen is drawn once, when nothing is left to do;
+    drawing may start work again. A worker that has failed ends the app, which reports it; here it
+    only counts as over.
     """
     app = pilot.app
-    await rest(app)
-    for _ in waiting.until(lambda: not _opens(app)):
-        await a_moment(app)
-    for _ in waiting.until(lambda: not _at_work(app) and _has_written(app)):
-        for worker in _at_work(app):
-            with suppress(WorkerCancelled, WorkerFailed):
-                await worker.wait()
-        await a_moment(app)
+    await rest(app, draws=False)
+    for _ in waiting.until(lambda: False):
+        for _ in waiting.until(lambda: _is_idle(app)):
+            for worker in _at_work(app):
+                with suppress(WorkerCancelled, WorkerFailed):
+                    await worker.wait()
+            await a_moment(app)
+        await rest(app)
+        if _is_idle(app):
+            return
 
 
-async def rest(app: App[Result]) -> None:
+async def rest(app: App[Result], *, draws: bool = True) -> None:
     """Let the app go on until it can only wait: for a key, a clock, a thread or a file.
 
     ``Pilot.pause`` asks every widget for an answer and then sleeps until the process looks idle,
     which takes most of a test's time and says nothing on a busy machine. Here the event loop
     itself says that nothing is left to run; then the screen is drawn.
+
+    Args:
+        app: The running app.
+        draws: Whether the screen is drawn.
     """
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
     for _ in waiting.until(lambda: False):
@@ -66,17 +73,17 @@ async def rest(app: App[Result]) -> None:
             continue
         if app.screen_stack:
             app.screen._on_timer_update()
-            if not ready and app.screen._compositor._dirty_regions:
+            if draws and not ready and app.screen._compositor._dirty_regions:
                 draw(app.screen)
         if not ready:
             return
 
 
 async def a_moment(app: App[Result]) -> None:
-    """Let the app rest, and then its threads and clocks go on."""
-    await rest(app)
+    """Let the app rest, and then its threads and clocks go on; draw nothing."""
+    await rest(app, draws=False)
     await asyncio.sleep(POLL)
-    await rest(app)
+    await rest(app, draws=False)
 
 
 async def still(pilot: Pilot[Result]) -> None:
@@ -93,6 +100,10 @@ async def still(pilot: Pilot[Result]) -> None:
 
 def _drawn(app: App[Result]) -> list[Strip]:
     return app.screen._compositor.render_strips(app.screen.size)
+
+
+def _is_idle(app: App[Result]) -> bool:
+    return not _opens(app) and not _at_work(app) and _has_written(app)
 
 
 def _opens(app: object) -> bool:

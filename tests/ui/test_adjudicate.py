@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from pathlib import Path
 
 import pytest
 
@@ -22,12 +21,6 @@ from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
-
-
-@pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """A folder of traces and a workspace beside it."""
-    return Office(tmp_path / "set")
 
 
 @pytest.fixture
@@ -74,7 +67,7 @@ def place(office: Office, name: str, decision: Decision) -> list[tuple[int, int]
     return found
 
 
-async def test_the_cursor_begins_on_the_first_conflict_beside_its_sides_and_evidence(
+async def test_the_cursor_begins_on_the_first_conflict_and_looking_decides_nothing(
     two: Office,
 ) -> None:
     async with adjudicating(two) as on:
@@ -87,9 +80,20 @@ async def test_the_cursor_begins_on_the_first_conflict_beside_its_sides_and_evid
         assert screen(on).evidence.timeline.index == 2
         assert screen(on).evidence.timeline.range == (2, 7)
         assert "get_pods" in str(screen(on).evidence.span_view.border_title)
+        await on.press("3")
+        assert "There is no side 3" in said(on)
+        assert not two.decisions("one")
+        assert here(on) == "1.3 open"
+        assert "Conversation reset" not in on.text
+        await on.press("v")
+        row = next(line for line in on.lines if "Conversation reset" in line)
+        assert "absent" in row
+        await on.press("v")
+        assert "Conversation reset" not in on.text
+        assert not two.decisions("one")
 
 
-async def test_a_digit_takes_that_side_with_its_places_and_goes_on(two: Office) -> None:
+async def test_a_key_decides_a_conflict_with_its_places_and_goes_on(two: Office) -> None:
     async with adjudicating(two) as on:
         await on.press("1")
         assert here(on) == "3.1 open"
@@ -99,13 +103,23 @@ async def test_a_digit_takes_that_side_with_its_places_and_goes_on(two: Office) 
         assert place(two, "one", decided) == [(3, 8)]
         await on.press("2")
         assert place(two, "one", two.decisions("one")["3.1"]) == ["Done: the checkout"]
-
-
-async def test_keys_in_a_burst_each_settle_one_conflict(two: Office) -> None:
-    async with adjudicating(two) as on:
+        await on.press("u", "u")
+        await on.press("0", "_")
+        assert [two.decisions("one")[code].value for code in ("1.3", "3.1")] == [ABSENT, UNSURE]
+        await on.press("u", "u")
+        await on.press("1", "2", "_")
+        assert "2.6@" not in two.decisions("one")
+        assert "taken or not" in said(on)
+        await on.press("u", "u")
+        await on.press("1", "k")
+        assert here(on) == "1.3 decided"
+        assert "present, as alice" in on.text
+        await on.press("2")
+        assert two.decisions("one")["1.3"].value is ABSENT
+        await on.press("u", "u")
         await on.press("1", "0", "1")
-        decided = two.decisions("one")
-        assert {code: d.value for code, d in decided.items() if "@" not in code} == {
+        decisions_now = two.decisions("one")
+        assert {code: d.value for code, d in decisions_now.items() if "@" not in code} == {
             "1.3": PRESENT,
             "3.1": ABSENT,
         }
@@ -114,19 +128,6 @@ async def test_keys_in_a_burst_each_settle_one_conflict(two: Office) -> None:
         await on.press("]")
         assert said(on) == what_next
         assert "nothing left" in on.lines[0]
-
-
-async def test_nobody_and_unsure_are_verdicts(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.press("0", "_")
-        assert [two.decisions("one")[code].value for code in ("1.3", "3.1")] == [ABSENT, UNSURE]
-
-
-async def test_a_place_is_taken_or_not_and_never_unsure(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.press("1", "2", "_")
-        assert "2.6@" not in two.decisions("one")
-        assert "taken or not" in said(on)
 
 
 async def test_both_keeps_all_that_was_marked(office: Office) -> None:
@@ -149,30 +150,7 @@ async def test_both_has_nothing_to_keep_where_nobody_says_present(office: Office
         assert not office.decisions("one")
 
 
-async def test_a_digit_without_a_side_decides_nothing(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.press("3")
-        assert "There is no side 3" in said(on)
-        assert not two.decisions("one")
-        assert here(on) == "1.3 open"
-
-
-async def test_the_boundary_is_moved_at_either_end_and_enter_decides(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.press("e")
-        assert screen(on).evidence.marked_range() == (2, 7)
-        await on.press("k", "k")
-        assert screen(on).evidence.marked_range() == (2, 5)
-        await on.press("e", "j")
-        assert screen(on).evidence.marked_range() == (3, 5)
-        await on.press("enter")
-        decided = two.decisions("one")["1.3"]
-        assert (decided.value, decided.sides) == (PRESENT, ("alice",))
-        assert place(two, "one", decided) == [(4, 6)]
-        assert here(on) == "3.1 open"
-
-
-async def test_while_a_boundary_is_moved_other_keys_decide_nothing(two: Office) -> None:
+async def test_a_boundary_is_moved_begun_anew_or_left_and_a_mode_replaced(two: Office) -> None:
     async with adjudicating(two) as on:
         await on.press("e", "j")
         row, asked = here(on), screen(on).hints.message
@@ -186,10 +164,6 @@ async def test_while_a_boundary_is_moved_other_keys_decide_nothing(two: Office) 
         await on.press("escape")
         assert screen(on).evidence.marked_range() is None
         assert not two.decisions("one")
-
-
-async def test_a_boundary_can_begin_anew_and_escape_leaves_it(two: Office) -> None:
-    async with adjudicating(two) as on:
         await on.press("e", "j", "j", "v", "j")
         assert screen(on).evidence.marked_range() == (9, 10)
         await on.press("escape")
@@ -197,15 +171,24 @@ async def test_a_boundary_can_begin_anew_and_escape_leaves_it(two: Office) -> No
         assert not two.decisions("one")
         await on.press("2")
         assert two.decisions("one")["1.3"].value is ABSENT
-
-
-async def test_another_mode_takes_the_place_and_this_one_is_absent(two: Office) -> None:
-    async with adjudicating(two) as on:
+        await on.press("u")
+        await on.press("e")
+        assert screen(on).evidence.marked_range() == (2, 7)
+        await on.press("k", "k")
+        assert screen(on).evidence.marked_range() == (2, 5)
+        await on.press("e", "j")
+        assert screen(on).evidence.marked_range() == (3, 5)
+        await on.press("enter")
+        decided = two.decisions("one")["1.3"]
+        assert (decided.value, decided.sides) == (PRESENT, ("alice",))
+        assert place(two, "one", decided) == [(4, 6)]
+        assert here(on) == "3.1 open"
+        await on.press("u")
         await on.press("l", *"1.5", "enter")
-        decided = two.decisions("one")
-        assert decided["1.3"].value is ABSENT
-        assert decided["1.5"].value is PRESENT
-        assert place(two, "one", decided["1.5"]) == [(3, 8)]
+        decisions_now = two.decisions("one")
+        assert decisions_now["1.3"].value is ABSENT
+        assert decisions_now["1.5"].value is PRESENT
+        assert place(two, "one", decisions_now["1.5"]) == [(3, 8)]
         assert here(on) == "3.1 open"
 
 
@@ -235,36 +218,6 @@ async def test_undo_takes_back_what_was_decided_before_a_restart(two: Office) ->
         assert not two.decisions("one")
         await on.press("u")
         assert "Nothing to take back" in said(on)
-
-
-async def test_undo_returns_to_the_trace_that_was_just_left(two: Office) -> None:
-    two.label("alice", "two", {"1.4": (1, 1)})
-    two.label("bob", "two", {})
-    async with adjudicating(two) as on:
-        await on.press("0", "0", "0")
-        assert here(on) == "1.4 open"
-        await on.press("u")
-        assert here(on) == "2.6 open"
-
-
-async def test_a_decided_item_can_be_decided_anew(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.press("1", "k")
-        assert here(on) == "1.3 decided"
-        assert "present, as alice" in on.text
-        await on.press("2")
-        assert two.decisions("one")["1.3"].value is ABSENT
-
-
-async def test_agreed_items_need_no_key_and_can_be_looked_through(two: Office) -> None:
-    async with adjudicating(two) as on:
-        assert "Conversation reset" not in on.text
-        await on.press("v")
-        row = next(line for line in on.lines if "Conversation reset" in line)
-        assert "absent" in row
-        await on.press("v")
-        assert "Conversation reset" not in on.text
-        assert not two.decisions("one")
 
 
 async def test_the_judge_is_hidden_until_the_item_is_decided(two: Office) -> None:
@@ -362,7 +315,9 @@ async def test_full_agreement_is_told_and_can_be_looked_through(office: Office) 
         assert "they agree" in on.text
 
 
-async def test_traces_are_walked_with_braces(two: Office) -> None:
+async def test_braces_walk_the_traces_and_undo_returns_to_the_last(
+    two: Office,
+) -> None:
     two.label("alice", "two", {"1.4": (1, 1)})
     two.label("bob", "two", {})
     async with adjudicating(two) as on:
@@ -374,6 +329,11 @@ async def test_traces_are_walked_with_braces(two: Office) -> None:
         assert here(on) == "1.3 open"
         await on.press("[")
         assert here(on) == "1.4 open"
+        await on.press("{")
+        await on.press("0", "0", "0")
+        assert here(on) == "1.4 open"
+        await on.press("u")
+        assert here(on) == "2.6 open"
 
 
 async def test_foreign_text_is_shown_as_it_is(office: Office) -> None:
@@ -397,10 +357,13 @@ async def test_conflict_sides_evidence_and_keys_are_on_screen(
         assert cursor
 
 
-async def test_a_click_on_a_sides_number_takes_it_and_beside_it_shows_the_place(
-    two: Office,
-) -> None:
+async def test_clicks_on_sides_and_on_the_hint_for_them(two: Office) -> None:
     async with adjudicating(two) as on:
+        await on.pilot.click("HintBar", offset=(2, 0))
+        await on.press()
+        assert not two.decisions("one")
+        assert screen(on).focused is screen(on).evidence.sides
+        await on.press("escape")
         await on.press("1")
         await on.pilot.click("#sides", offset=(20, 2))
         await on.press()
@@ -409,14 +372,6 @@ async def test_a_click_on_a_sides_number_takes_it_and_beside_it_shows_the_place(
         await on.pilot.click("#sides", offset=(2, 2))
         await on.press()
         assert two.decisions("one")["3.1"].sides == ("bob",)
-
-
-async def test_a_click_on_the_hint_for_sides_takes_none(two: Office) -> None:
-    async with adjudicating(two) as on:
-        await on.pilot.click("HintBar", offset=(2, 0))
-        await on.press()
-        assert not two.decisions("one")
-        assert screen(on).focused is screen(on).evidence.sides
 
 
 async def test_only_one_mode_is_listed_where_one_was_asked_for(two: Office) -> None:

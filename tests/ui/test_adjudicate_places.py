@@ -112,49 +112,29 @@ async def test_one_row_shows_where_each_annotator_sees_it(
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("key", "expected", "words"),
-    [
+async def test_one_key_decides_all_places_and_one_undo_takes_them_back(office: Office) -> None:
+    cases = (
         ("1", [(2, 2), (10, 10), (12, 12)], "2 of 3 places taken at #10, #12, as alice"),
         ("2", [(2, 2), (7, 7)], "1 of 3 places taken at #7, as bob"),
         ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "3 of 3 places taken at #7, #10, #12, as all"),
         ("0", [(2, 2)], "no place taken"),
-    ],
-)
-async def test_one_key_decides_all_places_and_one_undo_takes_them_back(
-    office: Office, key: str, expected: list[tuple[int, int]], words: str
-) -> None:
+    )
     async with adjudicating(office) as on:
-        await on.press(key)
-        assert gold(office) == expected
-        assert words in said(on)
-        assert "1 of 1 decided" in on.lines[0]
-        assert row(on)[0] == "decided"
-        await on.press("u")
-        assert gold(office) == [(2, 2)]
-        assert row(on) == ("open", "at #10, #12 / #7")
-        await on.press("U")
-        assert gold(office) == expected
+        for key, expected, message in cases:
+            await on.press(key)
+            assert gold(office) == expected
+            assert message in said(on)
+            assert "1 of 1 decided" in on.lines[0]
+            assert row(on)[0] == "decided"
+            await on.press("u")
+            assert gold(office) == [(2, 2)]
+            assert row(on) == ("open", "at #10, #12 / #7")
+            await on.press("U")
+            assert gold(office) == expected
+            await on.press("u")
 
 
-async def test_a_decided_row_says_where_and_is_decided_anew(office: Office) -> None:
-    async with adjudicating(office) as on:
-        await on.press("1")
-        assert row(on) == ("decided", "at #10, #12, as alice")
-        assert "✓ taken" in next(line for line in on.lines if "1 alice" in line)
-        await on.press("2")
-        assert row(on) == ("decided", "at #7, as bob")
-        assert gold(office) == [(2, 2), (7, 7)]
-
-
-async def test_a_place_of_ones_own_stands_for_all_of_them(office: Office) -> None:
-    async with adjudicating(office) as on:
-        await on.press("e", "j", "enter")
-        assert gold(office) == [(2, 2), (7, 8)]
-        assert "nothing left" in on.lines[0]
-
-
-async def test_among_the_sides_a_key_is_about_one_place_alone(office: Office) -> None:
+async def test_a_place_alone_a_decided_row_and_a_place_of_ones_own(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("tab")
         assert "0 drops it alone" in said(on)
@@ -172,6 +152,16 @@ async def test_among_the_sides_a_key_is_about_one_place_alone(office: Office) ->
         await on.press("u", "u", "u")
         assert row(on) == ("open", "at #10, #12 / #7")
         assert gold(office) == [(2, 2)]
+        await on.press("1")
+        assert row(on) == ("decided", "at #10, #12, as alice")
+        assert "✓ taken" in next(line for line in on.lines if "1 alice" in line)
+        await on.press("2")
+        assert row(on) == ("decided", "at #7, as bob")
+        assert gold(office) == [(2, 2), (7, 7)]
+        await on.press("u", "u")
+        await on.press("e", "j", "enter")
+        assert gold(office) == [(2, 2), (7, 8)]
+        assert "nothing left" in on.lines[0]
 
 
 async def test_a_settled_place_is_looked_at_and_not_decided_among_the_sides(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -20,12 +19,6 @@ from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
 
 UNSURE = VerdictValue.UNSURE
-
-
-@pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """A folder of traces and a workspace beside it."""
-    return Office(tmp_path / "set")
 
 
 @pytest.fixture
@@ -75,7 +68,7 @@ def words(on: Stage) -> str:
     return screen(on).detail.text
 
 
-async def test_figures_stand_under_their_titles(two: Office) -> None:
+async def test_figures_stand_under_their_titles_on_pages_with_digits(two: Office) -> None:
     async with agreeing(two) as on:
         assert "alice and bob" in on.lines[0]
         assert "2 traces by both" in on.lines[0]
@@ -87,6 +80,34 @@ async def test_figures_stand_under_their_titles(two: Office) -> None:
         for title, column in columns.items():
             end = heading(on).index(title) + len(title)
             assert row[:end].split()[-1] == figures[column]
+        pages = list(screen(on).pages)
+        seen = []
+        for _ in pages:
+            seen.append(screen(on).page)
+            await on.press("tab")
+        assert seen == pages == ["modes", "categories", "pairs", "spans", "judge"]
+        assert screen(on).page == "modes"
+        await on.press("2")
+        assert screen(on).page == "categories"
+        assert "1.1, 1.2, 1.3" in words(on)
+        assert screen(on).main_list.rows[0].cells["n"] == 10
+        await on.press("3")
+        assert "three people or more" in " ".join(on.text.split())
+        await on.press("4")
+        figures = cells(on, "2.6")
+        assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
+        await on.press("G", "k")
+        assert str(screen(on).detail.border_title).startswith("alice")
+        assert re.search(r"places marked +3", words(on))
+        await on.press("1")
+        await on.press("j", "j", "a")
+        assert isinstance(on.app.screen, AdjudicateScreen)
+        assert on.app.screen.queue.mode == SLUGS["1.3"]
+        assert "1 left in 1 trace" in on.lines[0]
+        await on.press("escape")
+        assert screen(on).main_list.row == screen(on).main_list.rows[2]
+        await on.press("G", "a")
+        assert "choose a mode" in said(on).lower()
 
 
 async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -> None:
@@ -155,18 +176,6 @@ async def test_p_counts_last_passes_and_back(two: Office) -> None:
         assert cells(on, "1.3")["raw_agreement"] == "1.00"
 
 
-async def test_a_settles_the_disagreements_of_the_mode_and_escape_comes_back(two: Office) -> None:
-    async with agreeing(two) as on:
-        await on.press("j", "j", "a")
-        assert isinstance(on.app.screen, AdjudicateScreen)
-        assert on.app.screen.queue.mode == SLUGS["1.3"]
-        assert "1 left in 1 trace" in on.lines[0]
-        await on.press("escape")
-        assert screen(on).main_list.row == screen(on).main_list.rows[2]
-        await on.press("G", "a")
-        assert "choose a mode" in said(on).lower()
-
-
 async def test_without_two_finishers_it_says_what_it_needs(office: Office) -> None:
     office.label("alice", "one", {})
     async with agreeing(office) as on:
@@ -189,24 +198,7 @@ async def test_what_has_to_be_read_together_fits_and_no_number_is_cut(
             assert cells(on, code)["cohen_kappa"] in row.split()
 
 
-async def test_pages_follow_each_other_and_have_digits(two: Office) -> None:
-    async with agreeing(two) as on:
-        pages = list(screen(on).pages)
-        seen = []
-        for _ in pages:
-            seen.append(screen(on).page)
-            await on.press("tab")
-        assert seen == pages == ["modes", "categories", "pairs", "spans", "judge"]
-        assert screen(on).page == "modes"
-        await on.press("2")
-        assert screen(on).page == "categories"
-        assert "1.1, 1.2, 1.3" in words(on)
-        assert screen(on).main_list.rows[0].cells["n"] == 10
-        await on.press("3")
-        assert "three people or more" in " ".join(on.text.split())
-
-
-async def test_behind_a_cell_of_the_matrix_stand_the_traces_of_the_pair(two: Office) -> None:
+async def test_a_pair_has_its_traces_and_unfolds_to_its_figures_by_mode(two: Office) -> None:
     two.label("carol", "one", {"1.3": (3, 8)})
     async with agreeing(two) as on:
         await on.press("3", "down")
@@ -223,11 +215,6 @@ async def test_behind_a_cell_of_the_matrix_stand_the_traces_of_the_pair(two: Off
             ("pairs_kappa", "carol"),
             "with bob",
         )
-
-
-async def test_a_pair_unfolds_to_its_figures_by_mode(two: Office) -> None:
-    two.label("carol", "one", {"1.3": (3, 8)})
-    async with agreeing(two) as on:
         await on.press("3", "G", "k")
         assert "▌  ▸ alice and carol, by mode" in on.text
         await on.press("enter")
@@ -237,16 +224,6 @@ async def test_a_pair_unfolds_to_its_figures_by_mode(two: Office) -> None:
         assert "1 trace has a verdict by both" in words(on)
         await on.press("k", "k", "k", "enter")
         assert "▌  ▸ alice and carol, by mode" in on.text
-
-
-async def test_places_are_compared_on_a_page_of_their_own(two: Office) -> None:
-    async with agreeing(two) as on:
-        await on.press("4")
-        figures = cells(on, "2.6")
-        assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
-        await on.press("G", "k")
-        assert str(screen(on).detail.border_title).startswith("alice")
-        assert re.search(r"places marked +3", words(on))
 
 
 async def test_without_files_and_indices_places_are_not_compared(two: Office) -> None:

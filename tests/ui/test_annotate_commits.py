@@ -19,12 +19,6 @@ from tests.ui.stage import SMALL, call, finding, read_trace, result, stage, sugg
 pytestmark = pytest.mark.usefixtures("every_frame")
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
 class Steps:
     """What is asked of the screen and of the disk, in order: the widget's class, or ``disk``."""
 

@@ -13,6 +13,7 @@ from mast_tui.ui.text.differences import Comparison, compare
 from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_trace
+from tests.waiting import PATIENCE
 
 
 def trace_of(path: Path, *texts: str) -> Path:
@@ -49,7 +50,7 @@ async def test_long_texts_are_compared_behind_the_keys(
     may_go_on = Event()
 
     def compared(earlier: str, later: str) -> Comparison:
-        assert may_go_on.wait(60)
+        assert may_go_on.wait(PATIENCE)
         return compare(earlier, later)
 
     monkeypatch.setattr(annotate_compare, "AT_ONCE_CHARS", 1000)

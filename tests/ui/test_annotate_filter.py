@@ -17,12 +17,6 @@ from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_tra
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A trace of twelve spans."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def workspace(tmp_path: Path, small: Path) -> Path:
     """Suggestions on #4 and on #9."""
     place = tmp_path / "workspace.db"
@@ -71,7 +65,7 @@ async def test_a_range_goes_by_what_is_shown(small: Path) -> None:
         assert on.labels == {("1.3", 3, 5)}
 
 
-async def test_escape_shows_all_from_the_dialog_and_from_the_timeline(small: Path) -> None:
+async def test_escape_x_and_an_empty_choice_show_everything(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "F", "c", "escape")
         assert len(shown(on)) == 12
@@ -84,6 +78,18 @@ async def test_escape_shows_all_from_the_dialog_and_from_the_timeline(small: Pat
         assert len(shown(on)) == 12
         assert on.number == 3
         assert title(on) == "Timeline"
+        await on.press("F", "c", "e", "x")
+        assert "all 12 spans" in choice(on)
+        await on.press("enter")
+        assert len(shown(on)) == 12
+        await on.press("g")
+        await on.press("j", "F", "g")
+        assert "log records · 0 of 12" in choice(on)
+        assert shown(on) == []
+        await on.press("enter")
+        assert len(shown(on)) == 12
+        assert "Filter left: no span is left" in on.message
+        assert on.number == 2
 
 
 async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
@@ -105,25 +111,6 @@ async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
         assert len(shown(on)) == everything
 
 
-async def test_x_clears_what_is_chosen(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("F", "c", "e", "x")
-        assert "all 12 spans" in choice(on)
-        await on.press("enter")
-        assert len(shown(on)) == 12
-
-
-async def test_where_nothing_is_left_everything_is_shown(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("j", "F", "g")
-        assert "log records · 0 of 12" in choice(on)
-        assert shown(on) == []
-        await on.press("enter")
-        assert len(shown(on)) == 12
-        assert "Filter left: no span is left" in on.message
-        assert on.number == 2
-
-
 async def test_labelled_and_suggested_spans(small: Path, workspace: Path) -> None:
     async with stage(small, workspace=workspace) as on:
         await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
@@ -133,7 +120,7 @@ async def test_labelled_and_suggested_spans(small: Path, workspace: Path) -> Non
         assert title(on) == "Timeline · suggested · 2 of 12"
 
 
-async def test_matches_of_the_search_follow_what_is_looked_for(small: Path) -> None:
+async def test_a_filter_and_a_search_at_once(small: Path) -> None:
     async with stage(small) as on:
         await on.press("/", *"restart", "enter")
         await on.press("F", "/", "enter")
@@ -143,10 +130,7 @@ async def test_matches_of_the_search_follow_what_is_looked_for(small: Path) -> N
         await on.press("escape")
         assert len(shown(on)) == 12
         assert "nothing is looked for any more" in on.message
-
-
-async def test_a_match_outside_the_filter_leaves_it_and_says_so(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("g")
         await on.press("F", "m", "enter")
         await on.press("/", *"crashloop", "enter")
         assert len(shown(on)) == 12
@@ -187,12 +171,18 @@ async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) ->
         assert title(on) == "Timeline"
 
 
-async def test_rows_can_be_clicked(small: Path) -> None:
+async def test_rows_are_clicked_and_one_key_leaves_out_log_records(small: Path) -> None:
     async with stage(small) as on:
         await on.press("F")
         await on.pilot.click(".offer")
         await on.press("enter")
         assert shown(on) == [1, 2, 9, 12]
+        await on.press("escape")
+        await on.press("F", "n")
+        assert "no log records · 12 of 12" in choice(on)
+        assert "[x] all but log records" in choice(on)
+        await on.press("c", "enter")
+        assert title(on) == "Timeline · tool calls, no log records · 4 of 12"
 
 
 async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path) -> None:
@@ -236,12 +226,3 @@ async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
         await settle(on.pilot)
         assert screen.timeline.row_count == 2000
         assert title(on) == "Timeline · messages · 2,000 of 2,000"
-
-
-async def test_log_records_are_left_out_by_one_key(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("F", "n")
-        assert "no log records · 12 of 12" in choice(on)
-        assert "[x] all but log records" in choice(on)
-        await on.press("c", "enter")
-        assert title(on) == "Timeline · tool calls, no log records · 4 of 12"

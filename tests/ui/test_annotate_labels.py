@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.labels import Severity
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import CODES, PLAN, stage, write_trace
+from tests.ui.stage import CODES, PLAN, stage
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-async def test_two_digits_label_the_span_and_the_same_again_takes_it_off(small: Path) -> None:
+async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
@@ -28,12 +20,7 @@ async def test_two_digits_label_the_span_and_the_same_again_takes_it_off(small: 
         await on.press("1", "3")
         assert on.labels == {("2.6", 2, 2)}
         assert "1.3 ●" not in on.row(2)
-
-
-async def test_the_first_digit_waits_in_the_footer_and_a_wrong_second_labels_nothing(
-    small: Path,
-) -> None:
-    async with stage(small) as on:
+        await on.press("u", "u", "u", "g")
         await on.press("1")
         assert "1▁" in on.lines[-1]
         assert "3 Step repetition" in on.lines[-1]
@@ -48,30 +35,40 @@ async def test_the_first_digit_waits_in_the_footer_and_a_wrong_second_labels_not
         assert on.labels == {("1.1", 1, 1)}
         await on.press("1", "escape", "3", "1")
         assert on.labels == {("1.1", 1, 1), ("3.1", 1, 1)}
-
-
-@pytest.mark.parametrize("down", [True, False])
-async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path, down: bool) -> None:
-    async with stage(small) as on:
-        await on.press(*("j" * 3 if down else "j" * 5), "v", *("jj" if down else "kk"))
-        assert on.annotate.timeline.range == (3, 5)
-        assert all("┃" in on.row(n) or "▌" in on.row(n) for n in (4, 5, 6))
-        await on.press("1", "3")
-        assert on.labels == {("1.3", 4, 6)}
-        assert all("1.3 ●" in on.row(n) for n in (4, 5, 6))
-        assert "1.3 ●" not in on.row(7)
-        # The selection ends with the label: the next one is on the span alone.
-        assert on.annotate.timeline.range is None
-        await on.press("2", "1")
-        assert ("2.1", on.number, on.number) in on.labels
-
-
-async def test_a_range_can_be_left(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("u", "u", "g")
         await on.press("v", "j", "j", "escape")
         assert on.annotate.timeline.range is None
         await on.press("v", "k", "v", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
+        await on.press("u", "g")
+        screen = on.app.screen
+        await on.press("j", "v", "j", "l", *"repetition", "enter")
+        assert on.labels == {("1.3", 2, 3)}
+        await on.press("l", *"no such mode at all", "enter")
+        assert on.app.screen is not screen
+        await on.press("escape")
+        assert on.labels == {("1.3", 2, 3)}
+        await on.press("u", "g")
+        for code in CODES.values():
+            await on.press(*code.replace(".", ""))
+        assert on.labels == {(code, 1, 1) for code in CODES.values()}
+
+
+async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path) -> None:
+    async with stage(small) as on:
+        for keys in ("jjjvjj", "jjjjjvkk"):
+            await on.press("g", *keys)
+            assert on.annotate.timeline.range == (3, 5)
+            assert all("┃" in on.row(n) or "▌" in on.row(n) for n in (4, 5, 6))
+            await on.press("1", "3")
+            assert on.labels == {("1.3", 4, 6)}
+            assert all("1.3 ●" in on.row(n) for n in (4, 5, 6))
+            assert "1.3 ●" not in on.row(7)
+            # The selection ends with the label: the next one is on the span alone.
+            assert on.annotate.timeline.range is None
+            await on.press("2", "1")
+            assert ("2.1", on.number, on.number) in on.labels
+            await on.press("u", "u")
 
 
 async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
@@ -85,21 +82,21 @@ async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
         assert on.annotate.state.selection.is_plain
 
 
-@pytest.mark.parametrize("forward", [True, False])
-async def test_a_quote_is_marked_with_the_mouse(small: Path, forward: bool) -> None:
+async def test_a_quote_is_marked_with_the_mouse(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j")
         view = on.annotate.span_view
         # One column is margin; the border is another. The cells are in the middle of the words.
         ends = [(2 + PLAN.index("first") + 2, 1), (2 + PLAN.index("Événements") + 8, 1)]
-        start, end = ends if forward else ends[::-1]
-        await on.pilot.mouse_down(view, offset=start)
-        await on.pilot.hover(view, offset=end)
-        await on.pilot.mouse_up(view, offset=end)
-        await on.press("2", "3")
-        (label,) = on.session.labels
-        assert label.target.quote == "first, then at the Événements"
-        assert PLAN[label.target.char_start : label.target.char_end] == label.target.quote
+        for start, end in (ends, ends[::-1]):
+            await on.pilot.mouse_down(view, offset=start)
+            await on.pilot.hover(view, offset=end)
+            await on.pilot.mouse_up(view, offset=end)
+            await on.press("2", "3")
+            (label,) = on.session.labels
+            assert label.target.quote == "first, then at the Événements"
+            assert PLAN[label.target.char_start : label.target.char_end] == label.target.quote
+            await on.press("u")
 
 
 async def test_the_whole_trace_is_labelled(small: Path) -> None:
@@ -118,24 +115,6 @@ async def test_the_whole_trace_is_labelled(small: Path) -> None:
         assert ("1.5", 1, 1) in on.labels
         await on.press("t", "1", "5")
         assert on.labels == {("1.5", 1, 1)}
-
-
-async def test_a_mode_is_found_by_its_name(small: Path) -> None:
-    async with stage(small) as on:
-        screen = on.app.screen
-        await on.press("j", "v", "j", "l", *"repetition", "enter")
-        assert on.labels == {("1.3", 2, 3)}
-        await on.press("l", *"no such mode at all", "enter")
-        assert on.app.screen is not screen
-        await on.press("escape")
-        assert on.labels == {("1.3", 2, 3)}
-
-
-async def test_every_mode_has_two_digits(small: Path) -> None:
-    async with stage(small) as on:
-        for code in CODES.values():
-            await on.press(*code.replace(".", ""))
-        assert on.labels == {(code, 1, 1) for code in CODES.values()}
 
 
 async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:

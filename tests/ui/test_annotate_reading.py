@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
 
 LONG = "a row of many words that no timeline can show whole, whatever its width " * 4
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 def repeating(times: int) -> list[Message]:
@@ -79,7 +71,7 @@ async def found(on: Stage, *keys: str) -> list[int]:
     return seen
 
 
-async def test_search_goes_along_as_one_types(small: Path) -> None:
+async def test_search_goes_along_as_one_types_and_labels_nothing(small: Path) -> None:
     async with stage(small) as on:
         await on.press("/", "r")
         assert on.number == 1
@@ -95,30 +87,12 @@ async def test_search_goes_along_as_one_types(small: Path) -> None:
         await on.press("n", *"crashes", "enter")
         assert on.number == 9
         assert on.labels == set()
-
-
-async def test_a_capital_makes_case_count(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("escape", "g")
         await on.press("/", *"The", "enter")
         assert [i + 1 for i in on.annotate.state.hits] == [9]
         await on.press("escape", "/", *"the", "enter")
         assert [i + 1 for i in on.annotate.state.hits] == [1, 2, 9, 12]
-
-
-async def test_what_is_nowhere_is_said(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("/", *"zebra", "enter")
-        assert "No span holds “zebra”" in on.message
-        await on.press("n")
-        assert "No span holds “zebra”" in on.message
-        await on.press("escape", "escape")
-        assert isinstance(on.app.screen, LibraryScreen)
-
-
-async def test_a_burst_of_keys_after_the_slash_is_looked_for_and_labels_nothing(
-    small: Path,
-) -> None:
-    async with stage(small) as on:
+        await on.press("escape", "g")
         for burst in ("/13", "/1326a-x", '/t13v"'):
             await on.press(*burst)
             assert on.annotate.state.needle == burst[1:]
@@ -127,6 +101,13 @@ async def test_a_burst_of_keys_after_the_slash_is_looked_for_and_labels_nothing(
             await on.press("escape")
         await on.press("g", *"/13", "enter", "1", "3")
         assert on.labels == {("1.3", on.number, on.number)}
+        await on.press("u", "escape", "g")
+        await on.press("/", *"zebra", "enter")
+        assert "No span holds “zebra”" in on.message
+        await on.press("n")
+        assert "No span holds “zebra”" in on.message
+        await on.press("escape", "escape")
+        assert isinstance(on.app.screen, LibraryScreen)
 
 
 async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:

@@ -39,7 +39,7 @@ async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:
     return seen
 
 
-async def test_one_goes_by_matches_and_not_by_spans(pods: Path) -> None:
+async def test_matches_are_gone_through_and_counted_until_the_search_is_left(pods: Path) -> None:
     async with stage(pods) as on:
         await on.press("/", *"pod", "enter")
         assert marked(on) == ["pod", "pod"]
@@ -51,10 +51,17 @@ async def test_one_goes_by_matches_and_not_by_spans(pods: Path) -> None:
             (2, "2 of 3"),
             (2, "1 of 3"),
         ]
-
-
-async def test_a_search_begins_at_the_cursor_and_goes_round(pods: Path) -> None:
-    async with stage(pods) as on:
+        await on.press("escape", "g")
+        await on.press("/", *"pod", "enter", "G", "n")
+        assert (on.number, "1 of 3" in on.message) == (2, True)
+        await on.press("G", "N")
+        assert (on.number, "3 of 3" in on.message) == (4, True)
+        await on.press("escape", "g")
+        await on.press("/", *"pod", "enter", "G", "k")
+        assert str(on.annotate.timeline.border_subtitle) == "“pod” · 3 matches"
+        await on.press("escape")
+        assert not on.annotate.timeline.border_subtitle
+        await on.press("g")
         await on.press("j", "j", "/", *"pod")
         assert on.number == 4
         assert "3 of 3" in on.message
@@ -65,14 +72,6 @@ async def test_a_search_begins_at_the_cursor_and_goes_round(pods: Path) -> None:
         assert on.number == 4
         await on.press("enter", "j", "/", *"x", "backspace", *"pod")
         assert on.number == 2
-
-
-async def test_the_next_match_is_looked_for_from_the_cursor(pods: Path) -> None:
-    async with stage(pods) as on:
-        await on.press("/", *"pod", "enter", "G", "n")
-        assert (on.number, "1 of 3" in on.message) == (2, True)
-        await on.press("G", "N")
-        assert (on.number, "3 of 3" in on.message) == (4, True)
 
 
 async def test_what_a_row_shows_is_found_as_well(tmp_path: Path) -> None:
@@ -89,19 +88,23 @@ async def test_what_a_row_shows_is_found_as_well(tmp_path: Path) -> None:
         assert (on.number, "1 of 1" in on.message) == (2, True)
 
 
-@pytest.mark.parametrize("keys", [("/", *"/p.d .a/"), ("ctrl+t", *"p.d .a")])
-async def test_a_regular_expression_is_found_and_marked(pods: Path, keys: tuple[str, ...]) -> None:
+async def test_a_regular_expression_is_found_and_marked(pods: Path) -> None:
     async with stage(pods) as on:
-        await on.press(*keys)
-        assert on.number == 2
-        assert "/p.d .a/: 1 of 2" in on.message
-        assert marked(on) == ["pod fa", "pod fa"]
-        await on.press("enter", "n")
-        assert "2 of 2" in on.message
+        for keys in (("/", *"/p.d .a/"), ("ctrl+t", *"p.d .a")):
+            await on.press(*keys)
+            assert on.number == 2
+            assert "/p.d .a/: 1 of 2" in on.message
+            assert marked(on) == ["pod fa", "pod fa"]
+            await on.press("enter", "n")
+            assert "2 of 2" in on.message
+            await on.press("escape", "g")
 
 
-async def test_an_unfinished_pattern_is_said_and_nothing_breaks(pods: Path) -> None:
+async def test_a_pattern_may_be_unfinished_and_escape_ends_patterns(pods: Path) -> None:
     async with stage(pods) as on:
+        await on.press("ctrl+t", *"p.d", "escape", "/", *"p.d")
+        assert "No span holds" in on.message
+        await on.press("escape", "g")
         await on.press("ctrl+t", *"po(")
         assert "Not a regular expression yet: missing )" in on.message
         assert not on.annotate.state.hits
@@ -110,12 +113,6 @@ async def test_an_unfinished_pattern_is_said_and_nothing_breaks(pods: Path) -> N
         # The same once more as plain text.
         await on.press("ctrl+t")
         assert "No span holds “po(d|x)”" in on.message
-
-
-async def test_escape_leaves_regular_expressions_too(pods: Path) -> None:
-    async with stage(pods) as on:
-        await on.press("ctrl+t", *"p.d", "escape", "/", *"p.d")
-        assert "No span holds" in on.message
 
 
 async def test_another_trace_knows_nothing_of_the_search(pods: Path, tmp_path: Path) -> None:
@@ -132,14 +129,6 @@ async def test_a_match_is_gone_to_that_the_timeline_has_not_been_told_of(pods: P
         on.annotate.timeline.rows.grow(2)
         await on.press("/", *"fine", "enter")
         assert on.number == 4
-
-
-async def test_the_total_stands_under_the_timeline_until_the_search_is_left(pods: Path) -> None:
-    async with stage(pods) as on:
-        await on.press("/", *"pod", "enter", "G", "k")
-        assert str(on.annotate.timeline.border_subtitle) == "“pod” · 3 matches"
-        await on.press("escape")
-        assert not on.annotate.timeline.border_subtitle
 
 
 def test_what_stands_between_slashes_is_a_pattern() -> None:

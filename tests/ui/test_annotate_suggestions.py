@@ -20,14 +20,7 @@ from tests.ui.stage import (
     stage,
     suggest,
     with_words,
-    write_trace,
 )
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture
@@ -52,25 +45,24 @@ def answers(on: Stage) -> list[Answer | None]:
     return [None if review is None else review.answer for review in given]
 
 
-@pytest.mark.parametrize(("forth", "back"), [("]", "["), (".", ",")])
-async def test_suggestions_are_gone_round_at_their_evidence(
-    small: Path, judged: Path, forth: str, back: str
-) -> None:
+async def test_suggestions_are_gone_round_at_their_evidence(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged) as on:
         assert "3 wait for an answer" in on.text
-        seen = []
-        for _ in range(4):
-            await on.press(forth)
-            seen.append(on.number)
-        # The first one's evidence is in the last span of its range.
-        assert seen == [8, 10, 12, 8]
-        assert "Suggestion 1 of 3" in on.text
-        assert "the same call thrice" in on.text
-        seen = []
-        for _ in range(3):
-            await on.press(back)
-            seen.append(on.number)
-        assert seen == [12, 10, 8]
+        for forth, back in ("][", ".,"):
+            await on.press("g")
+            seen = []
+            for _ in range(4):
+                await on.press(forth)
+                seen.append(on.number)
+            # The first one's evidence is in the last span of its range.
+            assert seen == [8, 10, 12, 8]
+            assert "Suggestion 1 of 3" in on.text
+            assert "the same call thrice" in on.text
+            seen = []
+            for _ in range(3):
+                await on.press(back)
+                seen.append(on.number)
+            assert seen == [12, 10, 8]
 
 
 async def test_one_key_answers_and_goes_on_to_the_next(small: Path, judged: Path) -> None:
@@ -92,22 +84,27 @@ async def test_one_key_answers_and_goes_on_to_the_next(small: Path, judged: Path
         assert "All suggestions on this trace are answered" in on.message
 
 
-async def test_a_key_away_from_any_suggestion_only_goes_to_one(small: Path, judged: Path) -> None:
+async def test_keys_elsewhere_and_an_edit_that_is_left_answer_nothing(
+    small: Path, judged: Path
+) -> None:
     async with stage(small, workspace=judged) as on:
         for key in "ax":
             await on.press("g", key)
             assert answers(on) == [None, None, None]
             assert on.number == 8
-
-
-async def test_an_answer_is_one_step_of_undo(small: Path, judged: Path) -> None:
-    async with stage(small, workspace=judged) as on:
+        await on.press("g")
         await on.press("]", "a", "x", "u", "u")
         assert answers(on) == [None, None, None]
         assert on.labels == set()
         assert on.number == 8
         await on.press("U")
         assert on.labels == {("1.3", 3, 8)}
+        await on.press("u", "g")
+        await on.press("]", "e", "escape")
+        assert on.annotate.state.selection.is_plain
+        await on.press("G", "1", "1")
+        assert answers(on) == [None, None, None]
+        assert on.session.labels[0].origin is Origin.MANUAL
 
 
 async def test_accepting_what_one_has_labelled_makes_no_second_label(
@@ -140,15 +137,6 @@ async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: 
         quote = next(x.target for x in on.session.labels if x.target.quote)
         assert quote.quote == "Done:"
         assert answers(on) == [None, Answer.EDIT, Answer.EDIT]
-
-
-async def test_an_edit_that_is_left_answers_nothing(small: Path, judged: Path) -> None:
-    async with stage(small, workspace=judged) as on:
-        await on.press("]", "e", "escape")
-        assert on.annotate.state.selection.is_plain
-        await on.press("G", "1", "1")
-        assert answers(on) == [None, None, None]
-        assert on.session.labels[0].origin is Origin.MANUAL
 
 
 async def test_the_rules_judge_runs_from_here(small: Path) -> None:

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.labels import Severity, VerdictValue
-from tests.ui.stage import SLUGS, Stage, stage, write_trace
+from tests.ui.stage import SLUGS, Stage, stage
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.mark.parametrize(("key", "value"), [("-", VerdictValue.ABSENT), ("_", VerdictValue.UNSURE)])
-async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(
-    small: Path, key: str, value: VerdictValue
-) -> None:
+async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(small: Path) -> None:
     async with stage(small) as on:
-        await on.press(key)
-        assert str(value) in on.lines[-1]
-        await on.press("1", "3")
-        assert on.session.verdict(SLUGS["1.3"]) is value
-        assert on.labels == set()
-        panel = next(line for line in on.lines if "1.3 Step repetition" in line)
-        assert str(value) in panel
-        await on.press(key, "1", "3")
-        assert on.session.verdict(SLUGS["1.3"]) is None
-        await on.press(key, "1", "3", "1", "3")
-        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+        for key, value in (("-", VerdictValue.ABSENT), ("_", VerdictValue.UNSURE)):
+            await on.press(key)
+            assert str(value) in on.lines[-1]
+            await on.press("1", "3")
+            assert on.session.verdict(SLUGS["1.3"]) is value
+            assert on.labels == set()
+            panel = next(line for line in on.lines if "1.3 Step repetition" in line)
+            assert str(value) in panel
+            await on.press(key, "1", "3")
+            assert on.session.verdict(SLUGS["1.3"]) is None
+            await on.press(key, "1", "3", "1", "3")
+            assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+            await on.press("u", "u", "u", "u")
 
 
 async def test_a_verdict_where_labels_stand_asks_first(small: Path) -> None:

@@ -137,7 +137,7 @@ async def test_a_file_that_only_grows_is_no_news(rollout: Path, tmp_path: Path) 
         assert not told(on)
 
 
-@pytest.mark.parametrize("change", [gone, pipe, replaced, cut])
+@pytest.mark.parametrize("change", [gone, pipe])
 async def test_what_is_still_in_memory_is_shown_and_the_change_told(
     change: Change, tmp_path: Path
 ) -> None:

@@ -16,12 +16,6 @@ from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of tools that stands before all others."""
     folder = tmp_path / "bin"

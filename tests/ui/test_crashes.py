@@ -20,6 +20,7 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from tests.ui.settle import settle
 from tests.ui.stage import stage, write_trace
+from tests.waiting import PATIENCE
 
 SECRET: Final = "the-flag-of-a-trace"
 
@@ -133,7 +134,7 @@ def test_a_command_that_breaks_is_one_line_and_exit_code_1(tmp_path: Path) -> No
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 1
     assert done.stdout == ""

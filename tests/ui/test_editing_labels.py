@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
+from typing import Final
 
 from mast_tui.labels import Label, Origin, Severity
 from mast_tui.workspace.events.types import LabelChanged
-from tests.ui.stage import PLAN, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
+from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest
 
 
 async def described(on: Stage) -> Label:
@@ -25,34 +18,33 @@ async def described(on: Stage) -> Label:
     return label
 
 
-@pytest.mark.parametrize(
-    ("at", "keys", "places"),
-    [
-        (6, ("e", "j", "enter"), (3, 7)),
-        (6, ("e", "k", "enter"), (3, 5)),
-        (3, ("e", "k", "enter"), (2, 6)),
-        (4, ("e", "j", "enter"), (4, 6)),
-        (5, ("e", "j", "enter"), (3, 7)),
-        (6, ("e", "o", "k", "enter"), (2, 6)),
-        (6, ("e", "v", "enter"), (6, 6)),
-        (6, ("e", "t", "enter"), (0, 0)),
-    ],
+MOVES: Final = (
+    (6, ("e", "j", "enter"), (3, 7)),
+    (6, ("e", "k", "enter"), (3, 5)),
+    (3, ("e", "k", "enter"), (2, 6)),
+    (4, ("e", "j", "enter"), (4, 6)),
+    (5, ("e", "j", "enter"), (3, 7)),
+    (6, ("e", "o", "k", "enter"), (2, 6)),
+    (6, ("e", "v", "enter"), (6, 6)),
+    (6, ("e", "t", "enter"), (0, 0)),
 )
-async def test_a_boundary_is_moved_and_all_else_stays(
-    small: Path, at: int, keys: tuple[str, ...], places: tuple[int, int]
-) -> None:
+"""The span under the cursor, keys, and the first and last span of the label afterwards."""
+
+
+async def test_a_boundary_is_moved_and_all_else_stays(small: Path) -> None:
     async with stage(small) as on:
         before = await described(on)
-        await on.press("g", *"j" * (at - 1), *keys)
-        assert on.labels == {("2.3", *places)}
-        (after,) = on.session.labels
-        kept = (after.id, after.note, after.severity, after.confidence, after.origin)
-        assert kept == (before.id, "well", Severity.FATAL, 1.0, Origin.MANUAL)
-        # One step, which takes back nothing else.
-        await on.press("u")
-        assert on.session.labels == (before,)
-        assert "again on #3 to #6" in on.message
-        assert on.annotate.timeline.range is None
+        for at, keys, ends in MOVES:
+            await on.press("g", *"j" * (at - 1), *keys)
+            assert on.labels == {("2.3", *ends)}, (at, keys)
+            (after,) = on.session.labels
+            unchanged = (after.id, after.note, after.severity, after.confidence, after.origin)
+            assert unchanged == (before.id, "well", Severity.FATAL, 1.0, Origin.MANUAL)
+            # One step, which takes back nothing else.
+            await on.press("u")
+            assert on.session.labels == (before,)
+            assert "again on #3 to #6" in on.message
+            assert on.annotate.timeline.range is None
 
 
 async def test_one_span_becomes_a_range_and_another_span_in_few_keys(small: Path) -> None:
@@ -152,28 +144,26 @@ async def test_an_accepted_label_counts_as_edited_and_the_event_replaces_the_one
         assert changed.replaces == (added.id,)
 
 
-@pytest.mark.parametrize(
-    ("answer", "labels"),
-    [
-        ("x", set()),
-        ("a", {("2.3", 3, 6), ("2.3", 5, 5)}),
-        ("n", {("2.3", 3, 6)}),
-        ("escape", {("2.3", 3, 6)}),
-        ("2", {("2.3", 3, 6)}),
-    ],
-)
-async def test_the_same_mode_inside_its_range_asks_what_is_meant(
-    small: Path, answer: str, labels: set[tuple[str, int, int]]
-) -> None:
+async def test_the_same_mode_inside_its_range_asks_what_is_meant(small: Path) -> None:
+    outer = ("2.3", 3, 6)
+    answers: dict[str, set[tuple[str, int, int]]] = {
+        "x": set(),
+        "a": {outer, ("2.3", 5, 5)},
+        "n": {outer},
+        "escape": {outer},
+        "2": {outer},
+    }
     async with stage(small) as on:
         await described(on)
-        await on.press("k", "2", "3")
-        assert "#5 lies in your 2.3 on #3 to #6" in on.text
-        assert on.labels == {("2.3", 3, 6)}
-        await on.press(answer)
-        assert on.labels == labels
-        if answer == "a":
-            assert "2.3 ● │2.3 ●" in on.row(5)
-            await on.press("2", "3")
-            assert on.labels == {("2.3", 3, 6)}
-            assert SLUGS["2.3"] == on.session.labels[0].mode
+        for answer, labels in answers.items():
+            await on.press("g", *"jjjj", "2", "3")
+            assert "#5 lies in your 2.3 on #3 to #6" in on.text
+            assert on.labels == {outer}
+            await on.press(answer)
+            assert on.labels == labels, answer
+            if answer == "a":
+                assert "2.3 ● │2.3 ●" in on.row(5)
+                await on.press("2", "3")
+                assert on.labels == {outer}
+            elif answer == "x":
+                await on.press("u")

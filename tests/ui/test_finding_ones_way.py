@@ -11,13 +11,7 @@ from mast_tui.configuration import configuration_path, read_configuration
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ChoiceList, Finder, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import stage, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
+from tests.ui.stage import stage
 
 
 async def test_q_leaves_one_thing_at_a_time_and_asks_at_the_last(

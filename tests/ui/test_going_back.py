@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.ui.trace_view.timeline import Trail
 from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30))

@@ -11,7 +11,7 @@ from mast_tui.ui.dialogs.help import Entry, HelpLines, HelpScreen, Section, matc
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST
 from mast_tui.ui.trace_view.overview import CURSOR
 from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
-from tests.ui.stage import Stage, stage, write_trace
+from tests.ui.stage import Stage, stage
 
 
 def entries_of(where: Where) -> list[Entry]:
@@ -68,12 +68,6 @@ def test_what_is_looked_for_is_found_in_keys_words_and_headings() -> None:
     assert [*matching(sections, "k ")] == [Section("Move", [("k", "One line up")])]
     assert [*matching(sections, "")] == sections
     assert [*matching(sections, "nowhere")] == []
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 def lines_of(on: Stage) -> HelpLines:

@@ -15,13 +15,7 @@ from mast_tui.ui.widgets.hint_bar import within
 from tests.ui.stage import stage, write_trace
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
-@pytest.mark.parametrize("width", [30, 60, 80, 120, 200])
+@pytest.mark.parametrize("width", [30, 80, 200])
 async def test_the_way_to_help_is_always_there(small: Path, width: int) -> None:
     async with stage(small, size=(width, 24)) as on:
         assert on.lines[-1].rstrip().endswith("? help")
@@ -53,7 +47,7 @@ async def test_a_first_digit_is_answered_by_all_that_may_follow(small: Path) -> 
         assert len(on.lines[-1].rstrip()) <= 80
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("width", [60, 200])
 async def test_on_a_finished_trace_the_next_one_stands_first(tmp_path: Path, width: int) -> None:
     one = write_trace(tmp_path / "one.json")
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])

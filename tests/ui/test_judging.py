@@ -31,6 +31,7 @@ from tests.judges.llm.made_answers import decisive, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
 from tests.ui.stage import SMALL, Stage, stage, write_trace
+from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
 
@@ -39,12 +40,6 @@ KEY = "sk-made-up-for-this-test"
 def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture
@@ -229,7 +224,7 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
     go_on = threading.Event()
 
     def script(body: dict[str, object], n: int) -> Action:
-        return right(body, 0) if go_on.wait(10) else hang()
+        return right(body, 0) if go_on.wait(PATIENCE) else hang()
 
     with model(script):
         async with stage(long, workspace=tmp_path / "w.db") as on:

@@ -16,6 +16,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.widgets.virtual_lines import row_strip
 from tests import waiting
+from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 MODEL = "anthropic/claude-sonnet-4-20250514"
@@ -53,20 +54,23 @@ async def test_no_title_is_wider_than_its_column(runs: Path, tmp_path: Path, wid
         assert len(table.heading()) <= table.lines_area.width
 
 
-@pytest.mark.parametrize("width", [20, 30, 39, 43, 50, 54, 60, 70, 80])
-async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path, width: int) -> None:
-    async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
+async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path) -> None:
+    async with stage(runs, workspace=tmp_path / "w.db") as on:
         table = library(on).table
         row = LibraryRow(
             "x", "n" * 40, "s" * 14, "m" * 18, outcome="succeeded", spans=15432, labels=12345
         )
-        table.show([row])
-        await on.pilot.pause()
-        line = table.render_row(0, table.lines_area.width).text
-        numbers = [word for word in line.split() if word.strip("●◌+").isdigit()]
-        assert set(numbers) <= {"15432", "●12345"}
-        assert "15432" in numbers
-        assert len(table.heading()) <= table.lines_area.width
+        for width in (20, 30, 39, 43, 50, 54, 60, 70, 80):
+            await on.pilot.resize_terminal(width, 24)
+            await settle(on.pilot)
+            assert on.app.size.width == width
+            table.show([row])
+            await on.pilot.pause()
+            line = table.render_row(0, table.lines_area.width).text
+            numbers = [word for word in line.split() if word.strip("●◌+").isdigit()]
+            assert set(numbers) <= {"15432", "●12345"}
+            assert "15432" in numbers
+            assert len(table.heading()) <= table.lines_area.width
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def rows(screen: LibraryScreen) -> list[tuple[str, int]]:
     return [(row.name, row.hit.span + 1) for row in screen.contents.list.rows]
 
 
-async def test_hits_take_the_place_of_the_traces_until_escape(runs: Path, tmp_path: Path) -> None:
+async def test_hits_replace_the_traces_until_escape_or_tab(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("j")
         screen = await look_for(on, "F", *"second", "space", *"pod", "enter")
@@ -60,6 +60,21 @@ async def test_hits_take_the_place_of_the_traces_until_escape(runs: Path, tmp_pa
         assert not screen.contents.list.display
         assert screen.table.cursor == 1
         assert screen.focused is screen.table
+        await on.press("/", *"b.js")
+        screen = library(on)
+        assert [row.name for row in screen.table.rows] == ["b.json"]
+        await on.press("tab")
+        assert screen.contents.line.has_focus
+        assert screen.contents.line.value == "b.js"
+        assert len(screen.table.rows) == 3
+        await on.press("tab")
+        assert [row.name for row in screen.table.rows] == ["b.json"]
+        assert not screen.contents.line.display
+        await on.press("escape")
+        screen = await look_for(on, "F", *"zebra", "enter")
+        assert screen.contents.empty_words().startswith("No span holds “zebra”.")
+        await on.press("enter")
+        assert on.app.screen is screen
 
 
 async def test_enter_opens_the_span_with_the_search_set(runs: Path, tmp_path: Path) -> None:
@@ -76,20 +91,6 @@ async def test_enter_opens_the_span_with_the_search_set(runs: Path, tmp_path: Pa
         assert screen.contents.list.cursor == 1
 
 
-async def test_tab_goes_from_names_to_contents_and_back(runs: Path, tmp_path: Path) -> None:
-    async with stage(runs, workspace=tmp_path / "w.db") as on:
-        await on.press("/", *"b.js")
-        screen = library(on)
-        assert [row.name for row in screen.table.rows] == ["b.json"]
-        await on.press("tab")
-        assert screen.contents.line.has_focus
-        assert screen.contents.line.value == "b.js"
-        assert len(screen.table.rows) == 3
-        await on.press("tab")
-        assert [row.name for row in screen.table.rows] == ["b.json"]
-        assert not screen.contents.line.display
-
-
 async def test_what_stands_between_slashes_is_an_expression(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         screen = await look_for(on, "F", "/", *"crash[a-z]+", "/", "enter")
@@ -98,14 +99,6 @@ async def test_what_stands_between_slashes_is_an_expression(runs: Path, tmp_path
         screen.contents.line.value = "/(/"
         await on.press("enter")
         assert "No regular expression" in screen.hints.message
-
-
-async def test_nothing_found_is_said(runs: Path, tmp_path: Path) -> None:
-    async with stage(runs, workspace=tmp_path / "w.db") as on:
-        screen = await look_for(on, "F", *"zebra", "enter")
-        assert screen.contents.empty_words().startswith("No span holds “zebra”.")
-        await on.press("enter")
-        assert on.app.screen is screen
 
 
 async def test_what_could_not_be_searched_is_said(runs: Path, tmp_path: Path) -> None:

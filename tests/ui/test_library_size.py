@@ -19,6 +19,7 @@ from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_runs
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("every_frame")
 
@@ -79,7 +80,7 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
     walk = scanning.Scan.__iter__
 
     def wait_and_walk(self: scanning.Scan) -> Iterator[FileReport]:
-        assert gate.wait(60)
+        assert gate.wait(PATIENCE)
         return walk(self)
 
     monkeypatch.setattr(scanning.Scan, "__iter__", wait_and_walk)
@@ -217,7 +218,7 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         yield CachedTraces(())
         begun.set()
         try:
-            gate.wait(60)
+            gate.wait(PATIENCE)
             yield FilesRead([], False, 1)
             raise AssertionError("went on reading")
         finally:
@@ -233,4 +234,4 @@ async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
         assert all(one.daemon for one in readers)
     assert not ended.is_set()
     gate.set()
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE)

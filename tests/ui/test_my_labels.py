@@ -8,16 +8,10 @@ import pytest
 
 from mast_tui.labels import Answer, VerdictValue
 from tests.session.build import review_of
-from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest
 
 WIDE = (120, 40)
 NARROW = (80, 24)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 def listed(on: Stage) -> str:

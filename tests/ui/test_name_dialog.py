@@ -60,9 +60,8 @@ async def test_in_a_study_no_enter_accepts_what_nobody_chose(office: Office) -> 
             assert "tester" not in {info.name for info in kept.annotators()}
 
 
-@pytest.mark.parametrize(
-    ("keys", "name"),
-    [
+async def test_a_name_is_chosen_by_moving_or_by_typing(office: Office) -> None:
+    choices: tuple[tuple[tuple[str, ...], str], ...] = (
         (("j",), "alice"),
         (("down", "down"), "bob"),
         (("j", "j", "j", "k"), "bob"),
@@ -74,19 +73,23 @@ async def test_in_a_study_no_enter_accepts_what_nobody_chose(office: Office) -> 
         (("j", "j", *"alice"), "alice"),
         (("tab", *"jane"), "jane"),
         (("down", "tab", *"bob"), "bob"),
-    ],
-)
-async def test_a_name_is_chosen_by_moving_or_by_typing(
-    office: Office, keys: tuple[str, ...], name: str
+    )
+    for keys, name in choices:
+        async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+            await on.press(*keys)
+            assert line_of(on) == name, keys
+
+
+@pytest.mark.parametrize("name", ["bob", "dee"])
+async def test_a_chosen_name_is_remembered_and_an_annotator_works_blind(
+    office: Office, name: str
 ) -> None:
     async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
-        await on.press(*keys)
-        assert line_of(on) == name
-        await on.press("enter")
+        await on.press(*name, "enter")
         assert name in header(on)
         assert ("blind" in header(on)) is (name != "dee")
     async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
-        assert name in header(on)  # it is remembered
+        assert name in header(on)
 
 
 async def test_a_click_chooses_and_a_second_one_begins(office: Office) -> None:

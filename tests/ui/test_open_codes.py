@@ -19,14 +19,8 @@ from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, Stage, stage, write_trace
+from tests.ui.stage import MAST, Stage, stage
 from tests.ui.test_judging import configure
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture

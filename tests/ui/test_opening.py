@@ -33,14 +33,9 @@ from tests.ui.stage import (
     stage,
     write_trace,
 )
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("every_frame")
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture
@@ -50,7 +45,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     opening = Opening.open
 
     def wait_and_open(self: Opening, taxonomy: str) -> None:
-        assert event.wait(60)
+        assert event.wait(PATIENCE)
         opening(self, taxonomy)
 
     monkeypatch.setattr(Opening, "open", wait_and_open)

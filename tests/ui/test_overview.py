@@ -42,12 +42,6 @@ def column(on: Stage) -> list[str]:
     return [view.render_line(y).text for y in range(len(view.cells))]
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
-
-
 def test_each_matter_has_a_shape_of_its_own() -> None:
     assert len(set(GLYPHS.values())) == len(CellContent) == len(GLYPHS)
 

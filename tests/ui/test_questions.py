@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from textual.screen import ModalScreen
 
 from mast_tui.labels import Severity
@@ -16,7 +15,7 @@ from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.dialogs.note import NoteScreen
-from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
 
 LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")
 """Keys that every question knows; the last two end or suspend the app wherever one is."""
@@ -31,11 +30,23 @@ EVERY_KEY: Final = tuple(
     )
 )
 
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A small trace in a file."""
-    return write_trace(tmp_path / "small.json")
+SOME_KEYS: Final = (
+    "a",
+    "x",
+    "u",
+    "t",
+    "v",
+    "m",
+    "c",
+    "D",
+    "J",
+    "M",
+    "L",
+    "/",
+    ":",
+    "question_mark",
+)
+"""Keys that label, move, take back, finish, or open something."""
 
 
 def state(on: Stage) -> tuple[object, ...]:
@@ -71,20 +82,21 @@ async def test_a_note_typed_too_early_undoes_nothing(small: Path) -> None:
         assert [label.note for label in on.session.labels] == ["", "its the same flag"]
 
 
-@pytest.mark.parametrize("own", ["m", "f", "c", "backspace", "e"])
-async def test_which_label_is_all_that_is_answered(small: Path, own: str) -> None:
+async def test_which_label_is_all_that_is_answered(small: Path) -> None:
     async with stage(small) as on:
-        await on.press("j", "1", "1", "2", "2", own)
-        asked = state(on)
-        for key in EVERY_KEY:
-            if key not in (own, "tab", "enter"):
-                await on.send(key)
-                assert state(on) == asked, key
-        await on.press("tab")
-        assert "1.1" in on.message
-        await on.press("escape", "k")
-        assert on.number == 1
-        assert len(on.labels) == 2
+        await on.press("j", "1", "1", "2", "2", "k")
+        for own in ("m", "f", "c", "backspace", "e"):
+            await on.press("j", own)
+            asked = state(on)
+            for key in EVERY_KEY if own == "m" else SOME_KEYS:
+                if key not in (own, "tab", "enter"):
+                    await on.send(key)
+                    assert state(on) == asked, (own, key)
+            await on.press("tab")
+            assert "1.1" in on.message
+            await on.press("escape", "k")
+            assert on.number == 1
+            assert len(on.labels) == 2
 
 
 async def test_enter_and_the_same_key_take_what_is_offered(small: Path) -> None:
@@ -100,22 +112,24 @@ async def test_enter_and_the_same_key_take_what_is_offered(small: Path) -> None:
         assert on.labels == {("1.1", 1, 1)}
 
 
-@pytest.mark.parametrize("begun", ["1", "-", "_", "-1"])
-async def test_half_a_mode_is_no_command_for_what_follows(small: Path, begun: str) -> None:
+async def test_half_a_mode_is_no_command_for_what_follows(small: Path) -> None:
     moves = {key for move in moves_of(Where.ANNOTATE) for key in move.keys}
     async with stage(small) as on:
-        await on.press("2", "2", *begun)
-        asked = state(on)
-        for key in EVERY_KEY:
-            if key not in moves and not key.isdigit() and key != "backspace":
-                await on.send(key)
-                assert state(on) == asked, key
-        await on.press("enter")
-        assert state(on) == asked
-        # The place may still be looked for, with the digit waiting.
-        await on.press("j")
-        assert on.number == 2
-        assert on.message == asked[-1]
+        await on.press("2", "2")
+        for begun in ("1", "-", "_", "-1"):
+            await on.press(*begun)
+            asked = state(on)
+            for key in EVERY_KEY if begun == "1" else SOME_KEYS:
+                if key not in moves and not key.isdigit() and key != "backspace":
+                    await on.send(key)
+                    assert state(on) == asked, (begun, key)
+            await on.press("enter")
+            assert state(on) == asked
+            # The place may still be looked for, with the digit waiting.
+            await on.press("j")
+            assert on.number == 2
+            assert on.message == asked[-1]
+            await on.press("escape", "g")
 
 
 async def test_backspace_takes_back_a_digit_and_no_label(small: Path) -> None:

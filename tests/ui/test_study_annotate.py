@@ -16,12 +16,6 @@ from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest, write_tr
 from tests.ui.test_annotate_reading import repeating
 
 
-@pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """Where traces are written as they are asked for."""
-    return Office(tmp_path / "set")
-
-
 def study_over(office: Office, *names: str, **fields: object) -> Study:
     """An assisted study of these traces, of alice and bob where no annotators are given."""
     store = Workspace.open(office.workspace)

@@ -19,6 +19,7 @@ from tests import waiting
 from tests.session.studies import study_of
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, Stage, stage
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ async def test_keys_are_heard_while_the_study_is_still_counted(
     counted = Event()
 
     def slow_view(*args: Any, **options: Any) -> StudyView | None:
-        assert counted.wait(30)
+        assert counted.wait(PATIENCE)
         return study_view(*args, **options)
 
     monkeypatch.setattr(study_screen, "study_view", slow_view)

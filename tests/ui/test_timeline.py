@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.ui.stage import SMALL, Stage, call, stage, write_trace
 from tests.ui.test_sub_agents import CALL, RESULT, Step, Told
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """The small trace."""
-    return write_trace(tmp_path / "small.json")
 
 
 def numbers(on: Stage) -> list[int]:

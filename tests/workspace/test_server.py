@@ -36,6 +36,7 @@ from tests import waiting
 from tests.postgres import ASKED, PostgresServer, running_server
 from tests.workspace.build import MAST, MODES, event, label, started, state
 from tests.workspace.test_processes import begin
+from tests.workspace.test_waiting import Told
 
 pytestmark = pytest.mark.slow
 
@@ -268,7 +269,7 @@ def test_who_is_at_one_place_is_told_of_others_there(
 def test_several_programs_write_at_once_and_nothing_is_lost(url: str) -> None:
     names = ("alice", "bob", "alice")
     said: dict[str, set[str]] = {"alice": set(), "bob": set()}
-    programs = [begin(url, name, "local", "40") for name in names]  # type: ignore[arg-type]
+    programs = [begin(url, name, "local", "20") for name in names]  # type: ignore[arg-type]
     for name, program in zip(names, programs, strict=True):
         output, _ = program.communicate(timeout=waiting.PATIENCE)
         assert program.returncode == 0
@@ -283,18 +284,6 @@ def test_several_programs_write_at_once_and_nothing_is_lost(url: str) -> None:
 
 
 # Waiting, and lost connections
-
-
-class Told:
-    """What became of commands."""
-
-    def __init__(self) -> None:
-        self.errors: list[BaseException | None] = []
-        self.over = asyncio.Event()
-
-    def __call__(self, error: BaseException | None) -> None:
-        self.errors.append(error)
-        self.over.set()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tests.workspace.build import MAST, TRACE, trace_of
 from tests.workspace.facts import texts
 
 JUDGE = "judge:m-1@0123abcd"
-IDS = tuple(f"run-{number}" for number in range(400))
+IDS = tuple(f"run-{number}" for number in range(120))
 
 
 @pytest.fixture

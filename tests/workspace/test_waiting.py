@@ -175,15 +175,3 @@ async def test_a_command_that_has_waited_in_vain_is_refused_and_has_written_noth
     assert "another program has been writing" in str(told.errors[0])
     assert isinstance(told.errors[0], WorkspaceError)
     assert workspace.get_setting("a") is None
-
-
-def test_a_thread_that_has_waited_in_vain_is_refused(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    with (
-        somebody_writes(tmp_path / "w.db"),
-        pytest.raises(WorkspaceError, match="another program has been writing"),
-    ):
-        workspace.set_setting("a", "b")
-    assert workspace.get_setting("a") is None

@@ -153,7 +153,7 @@ def _read(source: Source) -> _File | None:
     if (vendor := vendor_of(source)) is not None:
         found = [one for records in traces_in(source, vendor, []) for one in records.by_id.values()]
         ids = {one.place: one.id for one in found if one.id != one.place}
-        projects = {one.id: text_at(one.record, ("session_id",)) for one in found}
+        projects = {one.id: text_at(one.value, ("session_id",)) for one in found}
         return _File(vendor.name, ids, {run: name for run, name in projects.items() if name})
     if layout_of(source) is not None:
         return _File("otel", _ids_of_otel(source))

@@ -402,18 +402,14 @@ def table_values(table: TableSums) -> dict[str, Floats]:
             values[name][:] = np.nan
     kappas = _pair_figures(table, cohen_kappa)
     values["cohen_kappa"] = defined_mean(kappas, len(table.pairs))[0]
+    if table.most_shared == 1:  # one trace tells nothing of chance
+        values["cohen_kappa"][:] = np.nan
     return values
 
 
 def _pair_figures(table: TableSums, figure: Callable[[Floats], Floats]) -> list[Floats]:
-    """Return a figure of each pair, one value per row, NaN where it is undefined.
-
-    A single trace that a pair shares tells nothing of chance, so the pair has no figure.
-    """
-    return [
-        figure(table.pairs[:, pair]) if traces > 1 else np.full(len(table.pairs), np.nan)
-        for pair, traces in enumerate(table.pair_traces)
-    ]
+    """Return a figure of each pair, one value per row, NaN where it is undefined."""
+    return [figure(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
 
 
 def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:

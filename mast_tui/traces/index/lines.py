@@ -138,8 +138,8 @@ class LineParser(Protocol):
     def finish(self) -> None:
         """Every line has been given."""
 
-    def text(self, data: bytes, kind: SpanKind, /) -> str:
-        """The text of the span of this kind that lies on the lines with this content.
+    def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
+        """The text of the span of this kind at ``index``, on the lines with this content.
 
         Of a span of many lines only the beginning may be asked for. ``OSError`` is raised where
         they hold no span: then the file has changed.
@@ -186,12 +186,21 @@ class IndexedSpans(Spans):
         """The text of the span at ``index``, whose lines hold these bytes; ``OSError`` where they
         hold none."""
 
-    @abstractmethod
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """The preview of the span at ``index`` on these lines, and whether that is all of its text.
+        """The preview of the span at ``index``, and whether that is all of its text.
 
-        ``OSError`` comes through.
+        Of a span of very many lines only the beginning is read. ``OSError`` comes through.
         """
+        begin, end = self._index.range_of(first, last)
+        if last > first and end - begin > _PREVIEWED_BYTES:
+            text = self._text_of(index, self._index.read(first, last, _PREVIEWED_BYTES))
+            if text.strip():
+                return preview(text)[0], False
+        number, text = self._at_hand
+        if number != index:
+            text = self._texts.get(index) or self._read(index)
+        call = self._table.kind_of(index) is SpanKind.TOOL_CALL
+        return call_preview(text) if call else preview(text)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -465,20 +474,7 @@ class LineSpans(IndexedSpans):
         self._finished = True
 
     def _text_of(self, index: int, data: bytes, /) -> str:
-        return self._parser.text(data, self._table.kind_of(index))
-
-    def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """The preview of a span; of one of very many lines only the beginning is read."""
-        begin, end = self._index.range_of(first, last)
-        if last > first and end - begin > _PREVIEWED_BYTES:
-            text = self._text_of(index, self._index.read(first, last, _PREVIEWED_BYTES))
-            if text.strip():
-                return preview(text)[0], False
-        number, text = self._at_hand
-        if number != index:
-            text = self._texts.get(index) or self._read(index)
-        call = self._table.kind_of(index) is SpanKind.TOOL_CALL
-        return call_preview(text) if call else preview(text)
+        return self._parser.text(data, self._table.kind_of(index), index)
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:

@@ -12,6 +12,9 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surro
 
 LINES_LOOKED_AT: Final = 20
 
+NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
+"""The problem of a line with NUL bytes."""
+
 _MANY: Final = 3
 _SPACE: Final = 16
 _GOES_ON: Final = ("{", "[", ",", ":")
@@ -29,6 +32,9 @@ _MOST_BROKEN: Final = 10_000
 _FORGOTTEN_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
 feeds before it."""
+
+TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left out"
+"""The end of a problem that names what follows a document."""
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:

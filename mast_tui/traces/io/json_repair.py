@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.traces.io.json_lines import first_lines, is_json_lines
+from mast_tui.traces.io.json_lines import TEXT_AFTER_DOCUMENT, first_lines, is_json_lines
 from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
 from mast_tui.traces.model import Problem
 
@@ -468,7 +468,7 @@ class _Repair:
             self._frames.append(self._root)
             return
         left = len(self._text) - self._pos
-        self._complain(f"{left} characters behind the end of the document are left out")
+        self._complain(f"{left} {TEXT_AFTER_DOCUMENT}")
         self._pos = len(self._text)
 
     def _cut_off(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_lines import glued_records, split_records
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import identity_by_content
@@ -80,3 +81,47 @@ def record_on(
         list_problem(problems, number, "not a JSON object, left out")
         return None
     return value
+
+
+def records_on_damaged_line(
+    line: bytes,
+    number: int,
+    cut_off: bool,
+    problems: list[Problem],
+    is_record: Callable[[Mapping[str, object]], bool],
+) -> Sequence[Mapping[str, object]]:
+    """Read the JSON objects on a line that is not a single object.
+
+    A line may hold several objects that have lost the line feeds between them, a whole one behind
+    a broken one, and NUL bytes, which are passed over.
+
+    Args:
+        line: The content of the line.
+        number: Its number in the file.
+        cut_off: Whether it is a last line without its line feed.
+        problems: The list to which the damage is added.
+        is_record: Tells a whole record from an object inside a broken one.
+
+    Returns:
+        The objects that can be read.
+    """
+    line = line.replace(b"\0", b"")
+    if not line.strip():
+        return ()
+    glued = glued_records(line.decode("utf-8", "replace"))
+    if glued:
+        list_problem(problems, number, f"{len(glued)} records on one line")
+        return [value for value in glued if isinstance(value, Mapping)]
+    errors: list[Problem] = []
+    record = record_on(line, number, cut_off, errors)
+    if record is not None:
+        return (record,)
+    values = [load_json(text) for text in split_records(line)]
+    records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
+    if records and not cut_off:
+        read = "1 record" if len(records) == 1 else f"{len(records)} records"
+        list_problem(problems, number, f"a broken record, left out; {read} beside it read")
+    else:
+        for error in errors:
+            list_problem(problems, number, error.message)
+    return records

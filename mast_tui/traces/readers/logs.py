@@ -72,7 +72,7 @@ class TextParser:
             self.table.add(self._first, self._last, (SpanKind.LOG, Role.LOG, _AGENT, None))
             self._first = 0
 
-    def text(self, data: bytes, _kind: SpanKind, /) -> str:
+    def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
         """The paragraph's lines; carriage returns at their ends are dropped."""
         text = as_utf8(data).decode("utf-8", "replace")
         return text.replace("\r\n", "\n").removesuffix("\r")

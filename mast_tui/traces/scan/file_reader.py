@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.json_lines import split_records
+from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
 from mast_tui.traces.io.json_values import why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.python_literals import python_literal
@@ -37,8 +37,6 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 _RECORDS_TRIED: Final = 20
 """How many records no reader may know before the file is given up."""
 
-_NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
-
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
@@ -63,16 +61,26 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     assert report is not None
     if not report.traces or report.format == "text":
         report = _of_split_records(source) or report
+    elif _is_followed(source):
+        split = _of_split_records(source, report.format)
+        if split is not None and len(split.traces) > len(report.traces):
+            report = split
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
-        damage = Problem(f"line {nul_line}", _NUL_BYTES)
-        report = report._replace(problems=(*report.problems, damage))
+        damage = Problem(f"line {nul_line}", NUL_BYTES)
+        if all(damage not in trace.problems for trace in report.traces):
+            report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
         big.offer(trace, source)
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report
+
+
+def _is_followed(source: Source) -> bool:
+    """Tell whether a document was read and more text, such as another document, follows it."""
+    return any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage)
 
 
 def read_known(source: Source) -> FileReport | None:
@@ -169,11 +177,17 @@ def _read_text(source: Source, named: bool) -> FileReport:
     return FileReport(path, skipped="plain text; name the file to read it as a trace")
 
 
-def _of_split_records(source: Source) -> FileReport | None:
+def _of_split_records(source: Source, format_name: str | None = None) -> FileReport | None:
     """Return what the records of a file give that is not laid out as its format is.
 
-    They are read as JSON lines, or else each as a document of its own. None where there is nothing
-    to split, and where no reader knows the records.
+    They are read as JSON lines, or else each as a document of its own.
+
+    Args:
+        source: The file.
+        format_name: The format that its first record has, where that is known.
+
+    Returns:
+        The report; None where there is nothing to split or no reader knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
@@ -186,25 +200,25 @@ def _of_split_records(source: Source) -> FileReport | None:
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
     report = _guarded(lines, lambda: _read_records(lines))
-    if report is not None and report.traces:
+    if report is not None and report.traces and format_name in (None, report.format):
         return report
     traces: list[Trace] = []
     problems: list[Problem] = []
-    format_name: str | None = None
+    format_of_records: str | None = None
     for number, record in enumerate(records):
-        if number == _RECORDS_TRIED and format_name is None:
+        if number == _RECORDS_TRIED and format_of_records is None:
             break
         document = RecordsSource(source, record)
-        found = _guarded(document, partial(_read_records, document))
-        if found is not None and found.traces:
-            format_name = found.format
-            traces += found.traces
-            problems += found.problems
+        document_report = _guarded(document, partial(_read_records, document))
+        if document_report is not None and document_report.traces:
+            format_of_records = document_report.format
+            traces += document_report.traces
+            problems += document_report.problems
     for number, trace in enumerate(traces):
         trace.record = number
-    if format_name is None:
+    if format_of_records is None:
         return None
-    return FileReport(source.path, format_name, tuple(traces), tuple(problems))
+    return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))
 
 
 def _read_records(source: Source) -> FileReport | None:

@@ -95,6 +95,7 @@ def test_a_taxonomy_is_written_as_a_file_that_says_all_of_it(taxonomy: Taxonomy)
     assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
 
 
+@settings(max_examples=20)
 @given(st.text(min_size=1), st.text())
 def test_any_words_can_stand_in_the_file(name: str, definition: str) -> None:
     values = {
@@ -169,7 +170,7 @@ def test_on_two_machines_it_is_one_once_they_merge(room: Class) -> None:
         assert tables(other) == before
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(STEPS, st.lists(st.tuples(st.sampled_from(["alice", "bob"]), st.integers(0, 1)), max_size=4))
 def test_making_a_mode_and_taking_it_back_gives_the_same_workspace(
     steps: list[Step], open_codes: list[tuple[str, int]]

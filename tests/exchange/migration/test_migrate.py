@@ -517,7 +517,7 @@ def work(room: Class, steps: list[Step]) -> None:
                     session.finish(open_modes="absent")
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 @given(STEPS, TOLD)
 def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told: Targets) -> None:
     room = Class(2)
@@ -535,7 +535,7 @@ def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told:
         assert workspace.edited_histories() == ()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(histories(), TOLD)
 def test_every_label_is_carried_looked_at_again_or_listed(
     events: list[NewEvent], told: Targets
@@ -572,7 +572,7 @@ def _state_or_refusal(into: Workspace, other: Workspace) -> dict[str, Any] | Non
     return None
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 @given(STEPS, STEPS, STEPS, TOLD)
 def test_two_machines_of_which_one_has_migrated_come_out_the_same_or_are_refused(
     steps: list[Step], here_later: list[Step], there_later: list[Step], told: Targets

@@ -92,7 +92,7 @@ def of_two_traces(cells: Said) -> dict[str, Coefficient]:
     by_all = int((rated == people).any(axis=1).sum())
     alone = Coefficient(undefined="single_trace")
     shared_by = pairs_with_traces(cells)
-    kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, n in shared_by if n != 1]
+    kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
     most = max(n for _, n in shared_by)
     found["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
     if shared == 1:
@@ -108,7 +108,7 @@ def units_of(cells: Said, name: str) -> int:
     if name == "fleiss_kappa":
         return int(rated.all(axis=0).sum()) if len(cells) > 1 else 0
     if name == "cohen_kappa":
-        pairs = [pair for pair, traces in pairs_with_traces(cells) if traces != 1]
+        pairs = [pair for pair, _ in pairs_with_traces(cells)]
         words = [one_by_one(cells[pair].reshape(2, -1)) for pair in pairs]
         defined = [
             pair for pair, one in zip(pairs, words, strict=True) if one[name].value is not None

@@ -157,7 +157,7 @@ def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
     )  # fmt: skip
 
 
-def test_a_pair_that_shares_one_trace_is_not_in_the_mean_kappa() -> None:
+def test_a_pair_that_shares_one_trace_has_no_kappa_of_its_own() -> None:
     lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
     three = agreement_report(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
     two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]

@@ -1,43 +1,39 @@
 """Claude Code sessions: one JSON record a line, each naming the record that it follows.
 
-Spans are the blocks of messages, and what the harness tells; ``records`` says which
-records only keep the books. What the user took back by a rewind is left out and noted as a problem.
-Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for
-its second block), else ``line N``; those of a sub-agent begin with its id. The file is read once
-from end to end, as only its last record tells which branch counts; texts are read when asked for.
+Spans are the blocks of messages and what the program reports; ``records`` says which records are
+mere bookkeeping. What the user took back by a rewind is left out and is a problem. Keys are
+``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for its second
+block), else ``line N``; those of a sub-agent begin with its id. The file is read once from end to
+end, as only its last record decides which branch counts; texts are read when asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Container, Mapping
 from typing import Final
 
-from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
-from mast_tui.traces.readers.base import record_on
 from mast_tui.traces.readers.claude_code.order import (
-    Worker,
     abandoned_branches,
-    find_calls,
+    assign_spawns,
     in_reading_order,
-    workers_among,
+    sub_agents_among,
 )
 from mast_tui.traces.readers.claude_code.records import (
-    AGENT,
-    Facts,
-    Place,
-    facts_of,
+    Entry,
+    RecordKind,
+    entry_of,
     is_gemini_shaped,
-    parts_of,
+    pieces_of,
+    records_on,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.trace import SpanMaker, Voice, lines_of, short_name
+from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
 _CUT_RECORD: Final = re.compile(
@@ -62,25 +58,10 @@ class ClaudeCodeReader:
         return len(source.head) < source.size and _CUT_RECORD.match(cut_off) is not None
 
     def read(self, source: Source) -> FileReport:
-        """One trace; ``thread`` says whose it is among the files of a run."""
-        index = LineIndex.of(source)
-        session = _Session()
-        for number, line, ends_open in lines_of(index):
-            session.feed(number, line, ends_open)
-        maker, thread = session.spans(source.path), session.thread
-        names = () if thread is None else (thread.parent, thread.id)
-        trace = maker.trace(
-            self,
-            source,
-            index,
-            _texts_of,
-            native="/".join(filter(None, names)),
-            model=session.model,
-            version=session.version,
-            problems=session.problems,
-            spawned=maker.spawned,
-        )
-        return FileReport(source.path, format=self.name, traces=(trace,), thread=thread)
+        """Return one trace, and the thread that it is among the files of a run."""
+        session = _Session(source)
+        trace = session.trace(self)
+        return FileReport(source.path, format=self.name, traces=(trace,), thread=session.thread)
 
 
 READER: Final = ClaudeCodeReader()
@@ -93,132 +74,118 @@ def _is_record(record: Fields) -> bool:
     return "parentUuid" in record or isinstance(record.get("message"), str | Mapping)
 
 
-def _texts_of(line: bytes) -> dict[int, str]:
-    record = object_in(line)
-    return {} if record is None else {part.number: part.text for part in parts_of(record)}
+class _Session(TraceBuilder):
+    """The records of one file, of which the spans are made once all were read."""
 
-
-class _Session:
-    """The records of one file, and what becomes of them when all have come."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self.model: str | None = None
-        self.version: str | None = None
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self.thread: Thread | None = None
-        self._records: list[Facts] = []
-        self._lines: set[int] = set()
+        self._path = source.path
+        self._entries: list[Entry] = []
+        self._session_id: str | None = None
+        self._hashes: set[int] = set()
         self._tip: str | None = None
 
-    def feed(self, number: int, line: bytes, cut_off: bool) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
-        if not line.strip():
-            return
-        record = record_on(line, number, cut_off, self.problems)
-        if record is None:
-            return
+    @staticmethod
+    def texts_on(data: bytes, /) -> list[str]:
+        """Return the texts of all pieces on a line."""
+        records = records_on(data, 0, False, [])
+        return [piece.text for record in records for piece in pieces_of(record)]
+
+    def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
+        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        offset = 0
+        for record in records_on(line, number, ends_open, self.table.problems):
+            pieces = pieces_of(record)
+            line_hash = hash((line, offset))
+            # Some builds wrote a record twice, byte for byte.
+            if line_hash not in self._hashes:
+                self._add_record(record, entry_of(record, number, pieces, offset))
+            if "uuid" in record:
+                self._hashes.add(line_hash)
+            offset += len(pieces)
+
+    def _add_record(self, record: Fields, entry: Entry) -> None:
         if type_of(record) == "last-prompt":
             self._tip = as_text(record.get("leafUuid")) or self._tip
-        if "uuid" in record:
-            # Some builds wrote a record twice, byte for byte.
-            mark = hash(line)
-            if mark in self._lines:
-                return
-            self._lines.add(mark)
-        facts = facts_of(record, number, parts_of(record))
-        if facts.uuid is not None or facts.parts:
-            self._records.append(facts)
-        self.model = self.model or facts.model
+        if entry.uuid is not None:
+            self._session_id = as_text(record.get("sessionId")) or self._session_id
+        if entry.uuid is not None or entry.pieces:
+            self._entries.append(entry)
+        self.model = self.model or entry.model
         self.version = self.version or as_text(record.get("version"))
 
-    def spans(self, path: Path) -> SpanMaker:
-        """The spans of every record that counts, in reading order."""
-        voice = self._begin_thread(path)
-        own = [record for record in self._records if self._is_own(record)]
-        workers = workers_among(record for record in self._records if not self._is_own(record))
-        find_calls(workers, self._records)
-        dropped = self._dropped(own)
-        _drop_workers(workers, dropped)
-        kept = [record for record in own if record.first not in dropped]
-        maker = SpanMaker(voice)
-        for record, speaker in in_reading_order(kept, voice, workers):
-            maker.add(record, speaker)
-        maker.set_tokens()
-        return maker
+    def finish(self) -> None:
+        """Add the spans of every record that counts, in reading order."""
+        thread = self._begin_thread()
+        agents = sub_agents_among(entry for entry in self._entries if not self._is_own(entry))
+        assign_spawns(agents, self._entries)
+        own_entries = list(filter(self._is_own, self._entries))
+        abandoned = self._abandoned(own_entries)
+        calls = {piece.call_id for entry in abandoned for piece in entry.pieces}
+        agents = {
+            agent.id: agent
+            for agent in agents.values()
+            if agent.spawn is None or agent.spawn.call_id not in calls
+        }
+        entries = [entry for entry in own_entries if entry not in abandoned]
+        self.task = next((entry.task for entry in entries if entry.task), None)
+        for entry, entry_thread in in_reading_order(entries, thread, agents):
+            self.add(entry, entry_thread)
 
-    def _begin_thread(self, path: Path) -> Voice:
-        """Find out whose file it is: of a sub-agent where all of it is on the side."""
-        linked = [record for record in self._records if record.uuid is not None]
-        session = next((one.session for one in reversed(linked) if one.session is not None), None)
-        if not linked or session is None:
-            return Voice()
+    def _begin_thread(self) -> AgentThread:
+        """Return the file's thread: of a sub-agent where all of it is on the side."""
+        linked = [entry for entry in self._entries if entry.uuid is not None]
+        if not linked or self._session_id is None:
+            return AgentThread()
         agent_id = linked[0].agent_id
-        if agent_id is None or not all(record.sidechain for record in linked):
-            self.thread = Thread(session)
-            return Voice()
-        self.thread = Thread(agent_id, session)
-        agent = _agent_type(path, self.problems) or short_name(agent_id)
-        return Voice(prefix=f"{agent_id}/", agent=agent, asker=AGENT)
+        if agent_id is None or not all(entry.is_sidechain for entry in linked):
+            self.thread = Thread(self._session_id)
+            self.native = self._session_id
+            return AgentThread()
+        self.thread = Thread(agent_id, self._session_id)
+        self.native = f"{self._session_id}/{agent_id}"
+        return AgentThread.of_sub_agent(agent_id, self._agent_type())
 
-    def _is_own(self, record: Facts) -> bool:
-        """Whether a record belongs to the file's own thread."""
+    def _agent_type(self) -> str | None:
+        """Return a sub-agent's type from the small file beside its own."""
+        beside = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
+        try:
+            data = read_beside(beside, _META_BYTES)
+        except UnreadableFile as error:
+            self.table.problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+            return None
+        return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
+
+    def _is_own(self, entry: Entry) -> bool:
+        """Tell whether a record is of the file's own thread."""
         if self.thread is None or self.thread.parent is None:
-            return not record.sidechain
-        return record.agent_id in (None, self.thread.id)
+            return not entry.is_sidechain
+        return entry.agent_id in (None, self.thread.id)
 
-    def _dropped(self, own: list[Facts]) -> dict[int, Facts]:
-        """By line the records on abandoned branches, of which a problem tells."""
-        linked = [record for record in own if record.uuid is not None]
-        dropped: dict[int, Facts] = {}
+    def _abandoned(self, entries: list[Entry]) -> set[Entry]:
+        """Return the records on abandoned branches, without results of calls that are shown."""
+        linked = [entry for entry in entries if entry.uuid is not None]
         branches = abandoned_branches(linked, self._tip)
-        for branch in branches:
-            dropped.update((linked[place].first, linked[place]) for place in branch)
+        abandoned = {entry for branch in branches for entry in branch}
         calls = {
-            part.tool_id
-            for record in own
-            if record.first not in dropped
-            for part in record.parts
-            if part.kind is SpanKind.TOOL_CALL
+            piece.call_id
+            for entry in entries
+            if entry not in abandoned
+            for piece in entry.pieces
+            if piece.kind is SpanKind.TOOL_CALL
         }
         for branch in branches:
-            shown = 0
-            for place in branch:
-                record = linked[place]
-                if _answers(record, calls):
-                    del dropped[record.first]
-                elif record.parts:
-                    shown += 1
-            if shown:
-                records = "1 record" if shown == 1 else f"{shown} records"
-                verb = "is" if shown == 1 else "are"
+            abandoned -= {entry for entry in branch if _answers_any(entry, calls)}
+            count = sum(bool(entry.pieces) for entry in branch if entry in abandoned)
+            if count:
+                records = "1 record" if count == 1 else f"{count} records"
+                verb = "is" if count == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
-                list_problem(self.problems, linked[branch[0]].first, message)
-        return dropped
+                list_problem(self.table.problems, branch[0].line, message)
+        return abandoned
 
 
-def _answers(record: Facts, calls: set[str | None]) -> bool:
-    """Whether a record brings the result of one of these calls."""
-    return record.place is Place.TURN and any(
-        part.kind is SpanKind.TOOL_RESULT and part.tool_id in calls
-        for part in record.parts
-        if part.tool_id is not None
-    )
-
-
-def _drop_workers(workers: dict[str, Worker], dropped: Mapping[int, Facts]) -> None:
-    """Leave out the sub-agents that were begun on an abandoned branch."""
-    calls = {part.tool_id for record in dropped.values() for part in record.parts}
-    for name, worker in list(workers.items()):
-        if worker.call is not None and worker.call.tool_id in calls:
-            del workers[name]
-
-
-def _agent_type(path: Path, problems: list[Problem]) -> str | None:
-    """A sub-agent's type from the small file that lies beside its own."""
-    beside = path.with_name(path.name.split(".jsonl")[0] + ".meta.json")
-    try:
-        data = read_beside(beside, _META_BYTES)
-    except UnreadableFile as error:
-        problems.append(Problem(beside.name, f"not read: {error.strerror}"))
-        return None
-    return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
+def _answers_any(entry: Entry, calls: Container[str | None]) -> bool:
+    """Tell whether a record brings the result of one of the calls."""
+    return entry.kind is RecordKind.REPLY and any(call_id in calls for call_id in entry.results)

@@ -1,27 +1,31 @@
-"""What one record of Claude Code tells, looked at by itself; session files and streams share it.
+"""The records of Claude Code one by one: the pieces of each, and its links to other records.
 
-No step is made of the records that only keep the books: ``file-history-snapshot``,
-``queue-operation``, ``progress``, ``last-prompt``, titles, names, modes and what else stands in
-``_BOOKKEEPING``, nor of the system records that only tell how long a turn took. While a file is
-read no texts are kept of a record, only the ``Facts`` that spans need.
+Session files and printed streams share them. ``_MAKERS`` has the record types with something to
+read, ``_BOOKKEEPING`` those without; a record of any other type is a log.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Final
+from enum import IntEnum
+from functools import partial
+from typing import Final, NamedTuple
 
+from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.preview import call_preview, preview
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.preview import task_of_text
+from mast_tui.traces.readers.base import records_on_damaged_line
+from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     flag_in,
     name_set,
+    object_in,
     texts_in,
 )
 from mast_tui.traces.result_status import status_of_result
@@ -30,10 +34,10 @@ from mast_tui.traces.times import unix_seconds
 AGENT: Final = "claude-code"
 
 SPAWNING_TOOLS: Final = frozenset({"Task", "Agent"})
-"""The tools with which an agent lets a sub-agent work."""
+"""The tools with which an agent starts a sub-agent."""
 
 SYNTHETIC_MODEL: Final = "<synthetic>"
-"""The model's name in messages that the harness wrote in the model's place."""
+"""The model's name in messages that the program wrote in the model's name."""
 
 _BOOKKEEPING: Final = name_set("""
     agent-color agent-name agent-setting ai-title attribution-snapshot content-replacement
@@ -45,11 +49,15 @@ _ENVELOPE: Final = name_set("""
     agentId cwd entrypoint gitBranch isMeta isSidechain level logicalParentUuid parentUuid
     sessionId session_id slug subtype timestamp type userType uuid version
 """)
-"""Fields of a record that say nothing about the step."""
+"""The fields of a record that are no part of its content."""
+
+_IDS: Final = frozenset({"uuid", "sessionId", "session_id", "leafUuid"})
+"""The fields of which every record has one, unlike the objects within it."""
 
 _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _UNREADABLE: Final = frozenset({"image", "document"})
-_HARNESS_TAGS: Final = name_set("""
+_PROGRAM_MARKS: Final = ("isMeta", "isCompactSummary", "isSynthetic")
+_PROGRAM_TAGS: Final = name_set("""
     bash-input bash-stderr bash-stdout command-args command-contents command-message
     command-name ide_opened_file ide_selection local-command-caveat local-command-stderr
     local-command-stdout system-reminder task-notification user-prompt-submit-hook
@@ -60,39 +68,41 @@ _CAVEAT: Final = (
 _TEAMMATE: Final = re.compile(
     r"""\s*<teammate-message\b[^<]{0,500}?\bteammate_id=["']([^"'<]{1,100})["']"""
 )
-_TAG: Final = re.compile(r"<([a-z_-]{1,30})>")
-_NOT_SPACE: Final = re.compile(r"\S")
+_PROGRAM_TEXT: Final = re.compile(rf"\s*<({'|'.join(_PROGRAM_TAGS)})>.*?</\1>", re.DOTALL)
 _INTERRUPTION: Final = "[Request interrupted by user"
 _COMMANDS: Final = ("<command-name>", "<command-message>")
-"""How a command begins that the user typed, such as ``/review``."""
+"""The beginnings of a command that the user typed, such as ``/review``."""
+
+_INPUT_COUNTS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_AGENT_MARK: Final = "agentId: "
+_AGENT_ID: Final = re.compile(r"agentId: ([\w-]{1,100})")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One step that a record tells of.
+def records_on(
+    line: bytes, number: int, ends_open: bool, problems: list[Problem]
+) -> Sequence[Fields]:
+    """Return the record on a line, or those that a damaged line holds.
 
-    ``number`` is the block's place in its record, from 1. ``tool_id`` ties a result to its call.
-    ``prompt`` and ``agent_type`` are those of a call that lets a sub-agent work. ``speaker`` is who
-    sent a message to the agent, where it was another agent of its team. Of a part that was looked
-    at once the text is let go: its ``preview`` is kept, and whether that is the ``whole`` of it.
+    Args:
+        line: The line.
+        number: Its number.
+        ends_open: Whether it is a last line without its line feed.
+        problems: The list for problems with the line.
     """
+    if b"\0" in line:
+        list_problem(problems, number, NUL_BYTES)
+    record = object_in(line)
+    if record is not None:
+        return (record,)
+    return records_on_damaged_line(line, number, ends_open, problems, _has_id)
 
-    number: int
-    kind: SpanKind
-    role: Role
-    text: str
-    name: str | None = None
-    tool_id: str | None = None
-    status: SpanStatus = SpanStatus.UNKNOWN
-    prompt: str | None = None
-    agent_type: str | None = None
-    speaker: str | None = None
-    preview: str = ""
-    whole: bool = False
+
+def _has_id(record: Fields) -> bool:
+    return not _IDS.isdisjoint(record)
 
 
 def type_of(record: Fields) -> str:
-    """The record's type; where it has none, the role of its message."""
+    """Return the record's type; the role of its message where it has none."""
     kind = record.get("type")
     if not isinstance(kind, str):
         kind = fields_of(record.get("message")).get("role")
@@ -106,305 +116,321 @@ def is_gemini_shaped(record: Fields) -> bool:
     )
 
 
-def parts_of(record: Fields) -> list[Part]:
-    """The steps of a record in order; none for mere bookkeeping."""
+def pieces_of(record: Fields) -> list[Piece]:
+    """Return the pieces of a record in order.
+
+    ``at`` is ``/2`` for the piece of a message's second block.
+    """
     kind = type_of(record)
     if kind in _BOOKKEEPING:
         return []
-    if kind in ("user", "assistant"):
-        return list(_message_parts(record, kind))
-    if kind == "system":
-        return system_parts(record)
-    if kind == "summary":
-        text = as_text(record.get("summary")) or _rest_of(record)
-        return [Part(1, SpanKind.LOG, Role.SYSTEM, text, name="summary")]
-    if kind == "attachment":
-        return [_attachment(record.get("attachment"))]
-    return [Part(1, SpanKind.LOG, Role.LOG, dump_text(record), name=kind or None)]
+    make = _MAKERS.get(kind)
+    if make is None:
+        return [_piece(SpanKind.LOG, Role.LOG, dump_text(record), name=kind or None)]
+    return list(make(record))
 
 
-def system_parts(record: Fields) -> list[Part]:
-    """What the harness tells: a compaction, a hook, a failed request, a command's output."""
-    subtype = as_text(record.get("subtype"))
-    if subtype in _SYSTEM_BOOKKEEPING:
+def _piece(
+    kind: SpanKind,
+    role: Role,
+    text: str,
+    number: int = 1,
+    *,
+    name: str | None = None,
+    call_id: str | None = None,
+    status: SpanStatus = SpanStatus.UNKNOWN,
+) -> Piece:
+    at = f"/{number}" if number > 1 else ""
+    agent = AGENT if role is Role.AGENT else role.value
+    return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
+
+
+def note_pieces(record: Fields) -> list[Piece]:
+    """Return what the program reports: a compaction, a hook, a failed request, a summary."""
+    name = as_text(record.get("subtype")) or type_of(record)
+    if name in _SYSTEM_BOOKKEEPING:
         return []
-    failed = subtype == "api_error" or record.get("level") == "error"
-    text = as_text(record.get("content")) or _rest_of(record)
+    failed = name == "api_error" or record.get("level") == "error"
+    content = {field: value for field, value in record.items() if field not in _ENVELOPE}
+    text = as_text(record.get("summary" if name == "summary" else "content"))
+    if text is None:
+        text = dump_text(content) if content else as_text(record.get("subtype")) or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    return [Part(1, SpanKind.LOG, Role.SYSTEM, text, name=subtype or "system", status=status)]
+    return [_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]
 
 
-def _rest_of(record: Fields) -> str:
-    rest = {name: value for name, value in record.items() if name not in _ENVELOPE}
-    return dump_text(rest) if rest else as_text(record.get("subtype")) or ""
+def _attachment_pieces(record: Fields) -> list[Piece]:
+    attachment = record.get("attachment")
+    fields = fields_of(attachment)
+    if fields.get("type") == "queued_command":
+        prompt = content_text(fields.get("prompt"))
+        if prompt.strip() and fields.get("commandMode") in (None, "prompt"):
+            # The user typed it while the agent was at work.
+            return [_piece(SpanKind.MESSAGE, _role_of_user_text(prompt), prompt)]
+    text = as_text(fields.get("content")) or dump_text(attachment)
+    return [_piece(SpanKind.LOG, Role.SYSTEM, text, name="attachment")]
 
 
-def _attachment(attachment: object) -> Part:
-    if not isinstance(attachment, Mapping):
-        return Part(1, SpanKind.LOG, Role.SYSTEM, dump_text(attachment), name="attachment")
-    if attachment.get("type") == "queued_command":
-        prompt = content_text(attachment.get("prompt"))
-        if prompt.strip() and attachment.get("commandMode") in (None, "prompt"):
-            # What the user typed while the agent was at work reaches it in this way.
-            return Part(1, SpanKind.MESSAGE, _role_of_user_text(prompt), prompt)
-    text = as_text(attachment.get("content")) or dump_text(attachment)
-    return Part(1, SpanKind.LOG, Role.SYSTEM, text, name="attachment")
-
-
-def _message_parts(record: Fields, kind: str) -> Iterator[Part]:
+def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else message
-    outcome = record.get("toolUseResult", record.get("tool_use_result"))
+    outcome = _outcome_of(record)
     if content is None:
         if kind == "user" and outcome is not None:
-            yield Part(1, SpanKind.TOOL_RESULT, Role.TOOL, _outcome_text(outcome))
+            yield _piece(SpanKind.TOOL_RESULT, Role.TOOL, _outcome_text(outcome))
         elif message:
-            yield Part(1, SpanKind.LOG, Role.LOG, dump_text(message), name=kind)
+            yield _piece(SpanKind.LOG, Role.LOG, dump_text(message), name=kind)
         return
+    side = _side_of(record, kind)
     failed = kind == "assistant" and (
         record.get("isApiErrorMessage") is True or as_text(record.get("error")) is not None
     )
     for number, block in enumerate(content if isinstance(content, list) else [content], 1):
         block_type = block.get("type") if isinstance(block, Mapping) else None
+        piece: Piece | None
         if isinstance(block, str) or block_type == "text":
-            text = content_text(block)
-            if not text.strip():
-                continue
-            if failed:
-                error = SpanStatus.ERROR
-                yield Part(number, SpanKind.LOG, Role.SYSTEM, text, name="api_error", status=error)
-            else:
-                yield _said(number, _role(record, kind, text), text)
+            piece = _text_piece(content_text(block), number, side, failed)
         elif isinstance(block, Mapping) and isinstance(block_type, str):
-            part = _block_part(block, block_type, number, _role(record, kind, ""), outcome)
-            if part is not None:
-                yield part
+            piece = _block_piece(block, block_type, number, side or Role.USER, outcome)
         else:
-            yield Part(number, SpanKind.LOG, Role.LOG, dump_text(block), name=kind)
+            piece = _piece(SpanKind.LOG, Role.LOG, dump_text(block), number, name=kind)
+        if piece is not None:
+            yield piece
 
 
-def _said(number: int, role: Role, text: str) -> Part:
-    """A message, which a team brings to an agent in the user's name."""
+_MAKERS: Final[Mapping[str, Callable[[Fields], Sequence[Piece] | Iterator[Piece]]]] = {
+    "user": partial(_message_pieces, kind="user"),
+    "assistant": partial(_message_pieces, kind="assistant"),
+    "system": note_pieces,
+    "summary": note_pieces,
+    "attachment": _attachment_pieces,
+}
+
+
+def _text_piece(text: str, number: int, side: Role | None, failed: bool) -> Piece | None:
+    if not text.strip():
+        return None
+    if failed:
+        error = SpanStatus.ERROR
+        return _piece(SpanKind.LOG, Role.SYSTEM, text, number, name="api_error", status=error)
+    role = side or _role_of_user_text(text)
     sender = _TEAMMATE.match(text) if role is Role.USER else None
     if sender is None:
-        return Part(number, SpanKind.MESSAGE, role, text)
-    if sender[1] == "system":
-        return Part(number, SpanKind.MESSAGE, Role.SYSTEM, text)
-    return Part(number, SpanKind.MESSAGE, Role.AGENT, text, speaker=sender[1])
+        return _piece(SpanKind.MESSAGE, role, text, number)
+    # A team wrote it in the user's name: one of its agents, or the program.
+    role = Role.SYSTEM if sender[1] == "system" else Role.AGENT
+    return replace(_piece(SpanKind.MESSAGE, role, text, number), agent=sender[1])
 
 
-def _block_part(
+def _block_piece(
     block: Fields, block_type: str, number: int, role: Role, outcome: object
-) -> Part | None:
-    """The step of a block that is no text; None where there is nothing to read in it."""
+) -> Piece | None:
+    """Return the piece of a block that is no text; None where it has nothing to read."""
     if block_type == "thinking":
         text = as_text(block.get("thinking"))
-        return None if text is None else Part(number, SpanKind.REASONING, role, text)
+        return None if text is None else _piece(SpanKind.REASONING, role, text, number)
     if block_type == "redacted_thinking":
         return None
     if block_type in _CALLS:
-        return _call(block, number)
+        text = dump_text(block.get("input"))
+        name = as_text(block.get("name")) or block_type
+        call_id = as_text(block.get("id"))
+        return _piece(SpanKind.TOOL_CALL, Role.AGENT, text, number, name=name, call_id=call_id)
     if block_type.endswith("tool_result"):
-        content = block.get("content")
-        text = _outcome_text(outcome) if content is None else content_text(content)
-        failed = flag_in(block, "is_error")
-        if failed is None:
-            status = status_of_result(text)
-        else:
-            status = SpanStatus.ERROR if failed else SpanStatus.OK
-        tool_id = as_text(block.get("tool_use_id"))
-        return Part(number, SpanKind.TOOL_RESULT, Role.TOOL, text, tool_id=tool_id, status=status)
+        return _result_piece(block, number, outcome)
     if block_type in _UNREADABLE:
-        return Part(number, SpanKind.MESSAGE, role, f"[{block_type}]")
-    return Part(number, SpanKind.LOG, Role.LOG, dump_text(block), name=block_type)
+        return _piece(SpanKind.MESSAGE, role, f"[{block_type}]", number)
+    return _piece(SpanKind.LOG, Role.LOG, dump_text(block), number, name=block_type)
 
 
-def _call(block: Fields, number: int) -> Part:
-    arguments = block.get("input")
-    name = as_text(block.get("name"))
-    task = fields_of(arguments if name in SPAWNING_TOOLS else None)
-    return Part(
-        number,
-        SpanKind.TOOL_CALL,
-        Role.AGENT,
-        dump_text(arguments),
-        name=name or as_text(block.get("type")),
-        tool_id=as_text(block.get("id")),
-        prompt=as_text(task.get("prompt")),
-        agent_type=as_text(task.get("subagent_type")),
-    )
+def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
+    content = block.get("content")
+    text = _outcome_text(outcome) if content is None else content_text(content)
+    failed = flag_in(block, "is_error")
+    if failed is None:
+        status = status_of_result(text)
+    else:
+        status = SpanStatus.ERROR if failed else SpanStatus.OK
+    call_id = as_text(block.get("tool_use_id"))
+    return _piece(SpanKind.TOOL_RESULT, Role.TOOL, text, number, call_id=call_id, status=status)
+
+
+def _outcome_of(record: Fields) -> object:
+    """Return the result of a tool in a shape of the tool's own, beside the message."""
+    return record.get("toolUseResult", record.get("tool_use_result"))
 
 
 def _outcome_text(outcome: object) -> str:
-    """The text of ``toolUseResult``, which repeats a result in a shape of the tool's own."""
     return texts_in(fields_of(outcome), "stdout", "stderr") or dump_text(outcome)
 
 
-def _role(record: Fields, kind: str, text: str) -> Role:
-    """On whose side a block of a message stands."""
+def _side_of(record: Fields, kind: str) -> Role | None:
+    """Return the role of a message's blocks; None for a user's, where each text decides."""
     if kind == "assistant":
         model = fields_of(record.get("message")).get("model")
         return Role.SYSTEM if model == SYNTHETIC_MODEL else Role.AGENT
-    if is_of_harness(record):
-        return Role.SYSTEM
-    return _role_of_user_text(text)
+    return Role.SYSTEM if _is_by_program(record) else None
 
 
-def is_of_harness(record: Fields) -> bool:
-    """Whether a record in the user's name is marked as written by the harness."""
-    marks = ("isMeta", "isCompactSummary", "isSynthetic")
-    return any(record.get(mark) is True for mark in marks)
+def _is_by_program(record: Fields) -> bool:
+    """Tell whether a record in the user's name is marked as written by the program."""
+    return any(record.get(mark) is True for mark in _PROGRAM_MARKS)
 
 
 def _role_of_user_text(text: str) -> Role:
-    return Role.SYSTEM if is_harness_text(text) else Role.USER
+    """Return the system's role for a text of nothing but the program's own tags."""
+    if text.lstrip().startswith(_CAVEAT):
+        return Role.SYSTEM
+    end = 0
+    while (tagged := _PROGRAM_TEXT.match(text, end)) is not None:
+        end = tagged.end()
+    return Role.SYSTEM if end and not text[end:].strip() else Role.USER
 
 
-def is_harness_text(text: str) -> bool:
-    """Whether a text in the user's name holds nothing but what the harness wrote."""
-    begin = _skip_space(text, 0)
-    if text.startswith(_CAVEAT, begin):
-        return True
-    if begin == len(text):
-        return False
-    while begin < len(text):
-        tag = _TAG.match(text, begin)
-        if tag is None or tag[1] not in _HARNESS_TAGS:
-            return False
-        closing = f"</{tag[1]}>"
-        end = text.find(closing, tag.end())
-        if end < 0:
-            return False
-        begin = _skip_space(text, end + len(closing))
-    return True
+class RecordKind(IntEnum):
+    """The part that a record has in the course of a session."""
+
+    NOTE = 0
+    """Anything that the program writes between turns or within one."""
+    PROMPT = 1
+    """A request of the user, which begins a turn."""
+    REPLY = 2
+    """A message of the model, or the result of a tool."""
 
 
-def _skip_space(text: str, begin: int) -> int:
-    found = _NOT_SPACE.search(text, begin)
-    return found.start() if found else len(text)
+class Spawn(NamedTuple):
+    """A call that starts a sub-agent, with the hash of its prompt."""
+
+    call_id: str
+    prompt: int | None
+    agent_type: str | None
 
 
-def _tokens(usage: Fields) -> Tokens | None:
-    """What a model call took and gave; what the cache held is taken in too."""
-    fields = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    counts = [count for field in fields if (count := as_count(usage.get(field))) is not None]
-    return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One record without its texts.
 
-
-_AGENT_MARK: Final = "agentId: "
-_AGENT_ID: Final = re.compile(r"agentId: ([\w-]{1,100})")
-
-
-class Place(Enum):
-    """What a record is in the course of a session."""
-
-    PROMPT = "prompt"
-    """The user asks for something, which begins a turn."""
-    TURN = "turn"
-    """The agent's own: what it says, what its tools give back."""
-    BETWEEN = "between"
-    """Anything that the harness writes in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """One record, on the lines ``first`` to ``last`` of its file.
-
-    ``parent`` is the record that it names, or that it follows after a compaction; ``root`` says
-    that it names none.
-    ``said`` stands for the text of a sub-agent's prompt, ``response`` names the model call that
-    the record is part of, and ``worker`` the sub-agent whose result it brings.
+    ``offset`` is the number of pieces before its own on its line. ``parent`` is the id of the
+    record that it follows; ``is_root`` marks one that names none. ``response`` is the id of the
+    model call that it is part of, ``task`` the beginning of a user's request. ``prompt`` is the
+    hash of a sub-agent's prompt. ``results`` are the ids of the calls whose results it brings, and
+    ``sub_agents`` the ids of the sub-agent whose result that is, the surest first.
     """
 
-    first: int
-    last: int
-    type: str
-    parts: tuple[Part, ...]
-    place: Place = Place.BETWEEN
+    line: int
+    pieces: tuple[Piece, ...]
+    offset: int = 0
+    kind: RecordKind = RecordKind.NOTE
     uuid: str | None = None
     parent: str | None = None
-    root: bool = False
-    sidechain: bool = False
+    is_root: bool = False
+    is_sidechain: bool = False
     agent_id: str | None = None
-    session: str | None = None
     time: float | None = None
-    said: int | None = None
+    model: str | None = None
     response: str | None = None
     tokens: Tokens | None = None
-    model: str | None = None
-    worker: str | None = None
-    worker_in_text: str | None = None
+    task: str | None = None
+    prompt: int | None = None
+    spawns: tuple[Spawn, ...] = ()
+    results: tuple[str, ...] = ()
+    sub_agents: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The id of the record, else its line."""
+        return self.uuid or f"line {self.line}"
 
 
-def facts_of(record: Fields, line: int, parts: Sequence[Part]) -> Facts:
-    """The facts of a session file's record."""
+def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> Entry:
+    """Return the entry of a record.
+
+    Args:
+        record: The record.
+        line: The line that it is on.
+        pieces: Its pieces.
+        offset: The number of pieces before its own on that line.
+    """
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
-    message = fields_of(record.get("message") if kind == "assistant" else None)
-    model = as_text(message.get("model"))
-    sidechain = record.get("isSidechain") is True
-    outcome = record.get("toolUseResult", record.get("tool_use_result"))
-    return Facts(
-        first=line,
-        last=line,
-        type=kind,
-        parts=tuple(map(without_text, parts)),
-        place=_place(record, kind, parts),
+    entry = Entry(
+        line,
+        tuple(replace(piece, text="") for piece in pieces),
+        offset,
         uuid=as_text(record.get("uuid")),
         parent=parent or as_text(record.get("logicalParentUuid")),
-        root=parent is None,
-        sidechain=sidechain,
+        is_root=parent is None,
+        is_sidechain=record.get("isSidechain") is True,
         agent_id=as_text(record.get("agentId")),
-        session=as_text(record.get("sessionId")),
         time=unix_seconds(record.get("timestamp")),
-        said=_said_by_agent(parts) if sidechain and kind == "user" else None,
-        response=as_text(message.get("id")),
-        tokens=_tokens(fields_of(message.get("usage"))),
-        model=None if model == SYNTHETIC_MODEL else model,
-        worker=as_text(fields_of(outcome).get("agentId")),
-        worker_in_text=_worker_in_text(parts),
+        results=tuple(
+            piece.call_id
+            for piece in pieces
+            if piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None
+        ),
     )
+    if kind == "assistant":
+        message = fields_of(record.get("message"))
+        entry.kind = RecordKind.REPLY
+        entry.model = model_of(message)
+        entry.response = as_text(message.get("id")) or entry.key
+        entry.tokens = tokens_of_message(message)
+        entry.spawns = tuple(_spawns_among(pieces))
+    elif kind == "user":
+        _add_user_facts(entry, record, pieces)
+    return entry
 
 
-def without_text(part: Part) -> Part:
-    """The part with its preview in place of its text."""
-    look = call_preview if part.kind is SpanKind.TOOL_CALL else preview
-    line, whole = look(part.text)
-    prompt = None if part.prompt is None else str(mark_of(part.prompt))
-    return replace(part, text="", prompt=prompt, preview=line, whole=whole)
+def _add_user_facts(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> None:
+    results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
+    if not _is_by_program(record):
+        entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)
+    if entry.kind is RecordKind.PROMPT:
+        requests = (piece.text for piece in pieces if piece.role is Role.USER)
+        entry.task = task_of_text(next(requests, "")) or None
+    if entry.is_sidechain:
+        messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
+        entry.prompt = hash_of("\n".join(messages)) if messages else None
+    stated = as_text(fields_of(_outcome_of(record)).get("agentId"))
+    # Newer builds write it at the end of the result's text.
+    texts = (piece.text[max(piece.text.rfind(_AGENT_MARK), 0) :] for piece in results)
+    match = next(filter(None, map(_AGENT_ID.match, texts)), None)
+    entry.sub_agents = tuple(filter(None, (stated, match and match[1])))
 
 
-def mark_of(text: str) -> int:
-    """A number by which two prompts are told to be the same."""
+def _kind_of_user_text(pieces: Sequence[Piece]) -> RecordKind:
+    if any(piece.role is Role.AGENT for piece in pieces):
+        return RecordKind.REPLY  # a teammate's message
+    for piece in pieces:
+        text = piece.text.lstrip()
+        is_request = piece.role is Role.USER and not text.startswith(_INTERRUPTION)
+        if is_request or text.startswith(_COMMANDS):
+            return RecordKind.PROMPT
+    return RecordKind.NOTE
+
+
+def _spawns_among(pieces: Sequence[Piece]) -> Iterator[Spawn]:
+    for piece in pieces:
+        if piece.call_id is not None and piece.name in SPAWNING_TOOLS:
+            arguments = fields_of(object_in(piece.text))
+            prompt = as_text(arguments.get("prompt"))
+            agent_type = as_text(arguments.get("subagent_type"))
+            yield Spawn(piece.call_id, None if prompt is None else hash_of(prompt), agent_type)
+
+
+def hash_of(text: str) -> int:
+    """Return a number by which texts are compared that are not kept."""
     return hash(text.strip())
 
 
-def _said_by_agent(parts: Sequence[Part]) -> int | None:
-    texts = [part.text for part in parts if part.kind is SpanKind.MESSAGE]
-    return mark_of("\n".join(texts)) if texts else None
+def model_of(message: Fields) -> str | None:
+    """Return the model that wrote a message."""
+    model = as_text(message.get("model"))
+    return None if model == SYNTHETIC_MODEL else model
 
 
-def _place(record: Fields, kind: str, parts: Sequence[Part]) -> Place:
-    if kind == "assistant":
-        return Place.TURN
-    if kind != "user" or is_of_harness(record):
-        return Place.BETWEEN
-    if any(part.kind is SpanKind.TOOL_RESULT or part.speaker is not None for part in parts):
-        return Place.TURN
-    for part in parts:
-        text = part.text.lstrip()
-        asked = part.role is Role.USER and not text.startswith(_INTERRUPTION)
-        if asked or text.startswith(_COMMANDS):
-            return Place.PROMPT
-    return Place.BETWEEN
-
-
-def _worker_in_text(parts: Sequence[Part]) -> str | None:
-    """The sub-agent that a result names, as newer builds write it at its end."""
-    for part in parts:
-        if part.kind is SpanKind.TOOL_RESULT:
-            begin = part.text.rfind(_AGENT_MARK)
-            found = _AGENT_ID.match(part.text, begin) if begin >= 0 else None
-            if found is not None:
-                return found[1]
-    return None
+def tokens_of_message(message: Fields) -> Tokens | None:
+    """Return the tokens of the model call behind a message, with those that the cache held."""
+    usage = fields_of(message.get("usage"))
+    counts = [count for name in _INPUT_COUNTS if (count := as_count(usage.get(name))) is not None]
+    return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))

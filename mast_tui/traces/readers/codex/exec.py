@@ -1,4 +1,4 @@
-"""What ``codex exec --json`` prints: one event a line, among whatever else reached the terminal.
+"""The output of ``codex exec --json``: one event a line, among whatever else reached the terminal.
 
 An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
 ``<item id>:result``, that of any other item its id. Ids begin anew with every process. Lines that
@@ -7,9 +7,9 @@ are no events, such as warnings, are kept as log spans, each run of them one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
@@ -22,28 +22,24 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
     Trace,
-    TraceMeta,
 )
-from mast_tui.traces.readers.base import CUT_OFF, identity_of
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
     AGENT,
+    EXEC_EVENTS,
+    CodexLines,
     RewordedLines,
-    answer_of_mcp,
-    receivers_of,
-    status_of_word,
-    status_or_word,
-    tool_of_mcp,
-    with_error,
+    ToolReport,
+    report_of,
 )
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, object_in, text_in
-from mast_tui.traces.result_status import status_of_code, status_of_result
+from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in, text_in
+from mast_tui.traces.result_status import status_of_result
 
 _EVENT_MARKS: Final = (b'"thread.', b'"turn.', b'"item.', b'"session.created"')
-_BROKEN_EVENT: Final = (b'{"type":"thread.', b'{"type":"turn.', b'{"type":"item.')
-_OTHER_EVENTS: Final = frozenset({"session.created", "request_user_input"})
-_SILENT: Final = frozenset(
-    {"thread.started", "session.created", "turn.started", "turn.completed", "item.plan.delta"}
-)
+_EVENT_BEGINNING: Final = re.compile(rb'[\s\0]*\{\s*"type"\s*:\s*"(?:thread|turn|item)\.')
+_BEGINNINGS: Final = ("thread.started", "session.created")
+_STAGES: Final = ("item.started", "item.updated", "item.completed")
+_SILENT: Final = frozenset({"turn.started", "item.plan.delta"})
 
 
 class CodexExecReader:
@@ -53,15 +49,15 @@ class CodexExecReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether a line of the head is an event that only ``codex exec`` writes."""
-        return any(map(_is_telling, _events_among(source.head_lines)))
+        """Tell whether a line of the head is an event that only ``codex exec`` writes."""
+        return any(map(_is_distinctive, _events_in(source.head_lines)))
 
     def read(self, source: Source) -> FileReport:
-        """One trace, of which the first slice has been read."""
+        """Return one trace, of which the first slice has been read."""
         index = LineIndex.of(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
-        thread = next(filter(None, map(_thread_of, _events_among(source.head_lines))), None)
+        thread = next(filter(None, map(_thread_of, _events_in(source.head_lines))), None)
         identity = identity_of(self, source.path, source.head, native=thread)
         trace = Trace(identity, source.path, LineSpans(index, parser))
         return FileReport(source.path, format=self.name, traces=(trace,))
@@ -70,14 +66,13 @@ class CodexExecReader:
 READER: Final = CodexExecReader()
 
 
-def _events_among(lines: list[bytes]) -> Iterator[Fields]:
+def _events_in(lines: list[bytes]) -> Iterator[Fields]:
     for line in lines:
-        if any(mark in line for mark in _EVENT_MARKS) and (event := _event_of(line)) is not None:
+        if any(mark in line for mark in _EVENT_MARKS) and (event := _event_on(line)) is not None:
             yield event
 
 
-def _event_of(line: bytes) -> Fields | None:
-    """The event on a line; None where it is anything else."""
+def _event_on(line: bytes) -> Fields | None:
     if not line.lstrip().startswith(b"{"):
         return None
     event = object_in(line)
@@ -90,288 +85,79 @@ def _is_event(event: Fields) -> bool:
         return False
     if kind == "error":
         return isinstance(event.get("message"), str)
-    return kind in _OTHER_EVENTS or kind.startswith(("thread.", "turn.", "item."))
+    if kind in ("session.created", "request_user_input"):
+        return True
+    return kind.startswith(EXEC_EVENTS)
 
 
-def _is_telling(event: Fields) -> bool:
-    """Whether an event is of a kind that cannot be mistaken for another program's."""
+def _is_distinctive(event: Fields) -> bool:
+    """Tell whether an event is of a kind that no other program writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
-    if kind in ("item.started", "item.updated", "item.completed"):
-        item = event.get("item")
-        return isinstance(item, dict) and isinstance(item.get("type", item.get("item_type")), str)
+    if kind in _STAGES:
+        item = fields_of(event.get("item"))
+        return isinstance(item.get("type", item.get("item_type")), str)
     return kind == "thread.started" and _thread_of(event) is not None
 
 
 def _thread_of(event: Fields) -> str | None:
-    if event.get("type") not in ("thread.started", "session.created"):
-        return None
-    return text_in(event, "thread_id", "session_id")
+    is_beginning = event.get("type") in _BEGINNINGS
+    return text_in(event, "thread_id", "session_id") if is_beginning else None
 
 
-class _Table(RewordedLines):
-    reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
+class ExecItem(NamedTuple):
+    """An item in an event of any stage.
 
-
-class CodexExecParser:
-    """Makes spans of the events of one or several runs in a row."""
-
-    def __init__(self) -> None:
-        self.table = _Table()
-        self.meta = TraceMeta(system=AGENT)
-        self._run: tuple[int, int] | None = None  # first and last line
-        self._open: dict[str, int] = {}
-        self._held: dict[str, tuple[int, ExecItem]] = {}
-        self._plan: str | None = None
-        self._last: int | None = None
-        self._error: str | None = None
-        self._thread: str | None = None
-        self._spent = Tokens()
-
-    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
-        event = _event_of(line)
-        if event is not None:
-            self._end_run()
-            self._take(number, event)
-        elif line.lstrip().startswith(_BROKEN_EVENT):
-            self._end_run()
-            broken = "an event that is not JSON, left out"
-            self.table.add_problem(number, CUT_OFF if cut_off else broken)
-        elif line.strip():
-            self._run = (number if self._run is None else self._run[0], number)
-
-    def finish(self) -> None:
-        """Show the text at the end, and what was begun without more being known of it."""
-        self._end_run()
-        self._show_held()
-
-    def text(self, data: bytes, kind: SpanKind, /) -> str:
-        """The text of the span on these lines; of two the call's or the result's."""
-        event = None if b"\n" in data else _event_of(data)
-        if event is None:
-            return data.decode("utf-8", "replace")
-        item = _item_of(event)
-        if item is None:
-            return _words_of(event)
-        return item.output or "" if kind is SpanKind.TOOL_RESULT else item.text
-
-    def _end_run(self) -> None:
-        run, self._run = self._run, None
-        if run is not None:
-            self.table.add(*run, (SpanKind.LOG, Role.LOG, AGENT, None))
-
-    def _take(self, number: int, event: Fields) -> None:
-        kind = event.get("type")
-        item = _item_of(event)
-        if item is not None:
-            self._take_item(number, str(kind), item)
-        elif kind in ("thread.started", "session.created"):
-            self._begin(_thread_of(event))
-        elif kind == "turn.completed":
-            self._show_held()
-            self._spend(event.get("usage"))
-            self._last = None
-        elif kind not in _SILENT:
-            failed = kind in ("turn.failed", "error")
-            if failed:
-                self._show_held()
-            words = _words_of(event)
-            if not (kind == "turn.failed" and words == self._error):  # the stream's error again
-                status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-                self._log(number, str(kind), status)
-            self._error = words if kind == "error" else None
-            return
-        self._error = None
-
-    def _begin(self, thread: str | None) -> None:
-        """Another process: its ids begin anew, and its count goes on only for the same thread."""
-        self._show_held()
-        self._open.clear()
-        self._plan = self._last = None
-        if thread != self._thread:
-            self._thread, self._spent = thread, Tokens()
-
-    def _take_item(self, number: int, kind: str, item: ExecItem) -> None:
-        completed = kind == "item.completed"
-        if item.kind in TEXTS:
-            if completed:
-                span = SpanKind.REASONING if item.kind == "reasoning" else SpanKind.MESSAGE
-                self._last = self._add(number, span, item.id)
-        elif item.kind == "error":
-            if completed:
-                self._log(number, item.kind, SpanStatus.ERROR, item.id)
-        elif item.kind == "todo_list":
-            if item.text != self._plan:
-                self._plan = item.text
-                self._add_call(number, item)
-        elif completed:
-            self._complete(number, item)
-        elif kind == "item.started" and item.id is not None:
-            if item.waits:
-                self._held[item.id] = (number, item)
-            else:
-                self._open[item.id] = self._add_call(number, item)
-
-    def _complete(self, number: int, item: ExecItem) -> None:
-        call = None
-        if item.id is not None:
-            self._held.pop(item.id, None)
-            call = self._open.pop(item.id, None)
-        if item.kind not in CALLS:
-            self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
-            return
-        if call is None:
-            call = self._add_call(number, item)
-        if item.output is None:
-            return
-        result = self.table.add(
-            number,
-            number,
-            (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call)),
-            key=f"{item.id}:result" if item.id else None,
-            parent=call,
-            status=item.status
-            if item.status is not SpanStatus.UNKNOWN
-            else status_of_result(item.output),
-        )
-        for thread in item.spawned:
-            self.table.spawned.setdefault(thread, self.table.key_of(result))
-
-    def _show_held(self) -> None:
-        """Show what was started and has said nothing more by the end of its turn."""
-        for number, item in self._held.values():
-            if item.kind in CALLS:
-                self._add_call(number, item)
-            else:
-                self._log(number, item.kind, SpanStatus.UNKNOWN, item.id)
-        self._held.clear()
-
-    def _add_call(self, number: int, item: ExecItem) -> int:
-        key = f"{item.id}:call" if item.id else None
-        self._last = self._add(number, SpanKind.TOOL_CALL, key, item.name)
-        return self._last
-
-    def _add(self, number: int, kind: SpanKind, key: str | None, name: str | None = None) -> int:
-        return self.table.add(number, number, (kind, Role.AGENT, AGENT, name), key)
-
-    def _log(self, number: int, name: str, status: SpanStatus, key: str | None = None) -> None:
-        shape = (SpanKind.LOG, Role.LOG, AGENT, name)
-        self.table.add(number, number, shape, key, status=status)
-
-    def _spend(self, usage: object) -> None:
-        """Give the turn's last step what the turn took: the counts are those of the thread.
-
-        Cached tokens are part of the input, those of reasoning part of the output.
-        """
-        counts = fields_of(usage)
-        total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
-        if total is None:
-            return
-        spent, self._spent = self._spent, total
-        if self._last is None:
-            return
-        taken, given = _since(total.input, spent.input), _since(total.output, spent.output)
-        if (taken or 0) < 0 or (given or 0) < 0:  # a count that began anew
-            taken, given = total.input, total.output
-        self.table.set_tokens(self._last, Tokens(taken, given))
-
-
-def _since(total: int | None, before: int | None) -> int | None:
-    return None if total is None else total - (before or 0)
-
-
-def _item_of(event: Fields) -> ExecItem | None:
-    item = event.get("item")
-    return exec_item(item) if isinstance(item, dict) else None
-
-
-def _words_of(event: Fields) -> str:
-    """The text of an event that is no item: an error's message, else all of it."""
-    error = event.get("error")
-    if isinstance(error, dict):
-        error = error.get("message")
-    words = content_text(error) or content_text(event.get("message"))
-    return words if words.strip() else dump_text(event)
-
-
-TEXTS: Final = frozenset({"agent_message", "plan", "reasoning"})
-CALLS: Final = name_set(
-    "collab_tool_call command_execution file_change mcp_tool_call todo_list web_search"
-)
-_OLD_NAMES: Final[Mapping[str, str]] = {"assistant_message": "agent_message"}
-_NO_ARGUMENTS: Final = frozenset({"id", "type", "item_type", "status"})
-
-
-@dataclass(frozen=True, slots=True)
-class ExecItem:
-    """An item: ``text`` is what it says or asks, ``output`` what came of it.
-
-    ``output`` is None where there is nothing to tell. ``waits`` marks one that tells what it is
-    about only when it is completed. ``spawned`` are the threads of sub-agents that it began.
+    Attributes:
+        kind: Its type.
+        id: Its id.
+        report: Its text, or its call; without output where it has none.
+        waits: Whether it says only when it is completed what it is about.
     """
 
     kind: str
     id: str | None
-    text: str
-    name: str | None = None
-    output: str | None = None
-    status: SpanStatus = SpanStatus.UNKNOWN
+    report: ToolReport
     waits: bool = False
-    spawned: tuple[str, ...] = ()
 
 
-def exec_item(item: Fields) -> ExecItem:
-    """The item in an event of any stage."""
-    said = text_in(item, "type", "item_type") or "item"
-    kind, key = _OLD_NAMES.get(said, said), as_text(item.get("id"))
-    if kind in TEXTS:
-        return ExecItem(kind, key, content_text(item.get("text")))
-    if kind == "error":
-        return ExecItem(kind, key, content_text(item.get("message")) or dump_text(item))
+_SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
+    "agent_message": SpanKind.MESSAGE,
+    "plan": SpanKind.MESSAGE,
+    "reasoning": SpanKind.REASONING,
+    "error": SpanKind.LOG,
+}
+"""The items that say something; the others are calls, or unknown."""
+
+_NO_ARGUMENTS: Final = frozenset({"id", "type", "item_type", "status"})
+
+
+def _item_of(event: Fields) -> ExecItem | None:
+    item = event.get("item")
+    if not isinstance(item, dict):
+        return None
+    kind = text_in(item, "type", "item_type") or "item"
+    if kind == "assistant_message":  # so the first builds called it
+        kind = "agent_message"
+    item_id = as_text(item.get("id"))
     if kind == "todo_list":
-        return ExecItem(kind, key, _checklist(item.get("items")), kind)
-    if kind == "command_execution":
-        status = status_or_word(status_of_code(item.get("exit_code")), item)
-        asked, output = {"command": item.get("command")}, item.get("aggregated_output")
-        return ExecItem(kind, key, dump_text(asked), "shell", content_text(output), status)
-    if kind == "mcp_tool_call":
-        text, status = with_error(item, *answer_of_mcp(item.get("result")))
-        return ExecItem(
-            kind, key, dump_text(item.get("arguments")), tool_of_mcp(item), text, status
-        )
-    if kind == "collab_tool_call":
-        return _collaboration(item, key)
-    if kind == "file_change":
-        asked, came_to = {"changes": item.get("changes")}, as_text(item.get("status"))
-        return ExecItem(kind, key, dump_text(asked), kind, came_to or "", status_of_word(came_to))
-    asked = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
-    empty = kind != "web_search" or as_text(item.get("query")) is None
-    return ExecItem(kind, key, dump_text(asked), kind, waits=empty)
-
-
-def _collaboration(item: Fields, key: str | None) -> ExecItem:
-    names = receivers_of(item)
-    tool = as_text(item.get("tool")) or "agent"
-    spawns = tool == "spawn_agent"
-    asked: dict[str, object] = {"prompt": item["prompt"]} if item.get("prompt") else {}
-    if names and not spawns:
-        asked["receiver_thread_ids"] = list(names)
-    told = {"receiver_thread_ids": list(names)} if names and spawns else {}
-    return ExecItem(
-        "collab_tool_call",
-        key,
-        dump_text(asked),
-        tool,
-        dump_text({**told, "agents_states": item.get("agents_states")}),
-        status_of_word(item.get("status")),
-        spawned=names if spawns else (),
-    )
+        return ExecItem(kind, item_id, ToolReport(kind, _checklist(item.get("items"))))
+    if kind == "error":
+        text = content_text(item.get("message")) or dump_text(item)
+        return ExecItem(kind, item_id, ToolReport(kind, text))
+    if kind in _SPAN_KINDS:
+        return ExecItem(kind, item_id, ToolReport(kind, content_text(item.get("text"))))
+    report = report_of(kind, item)
+    if report is not None:
+        return ExecItem(kind, item_id, report)
+    fields = {name: value for name, value in item.items() if name not in _NO_ARGUMENTS}
+    waits = kind != "web_search" or as_text(item.get("query")) is None
+    return ExecItem(kind, item_id, ToolReport(kind, fields), waits)
 
 
 def _checklist(items: object) -> str:
-    """The agent's plan, a line a step."""
+    """Return the agent's plan, a line a step."""
     if not isinstance(items, list):
         return dump_text(items)
     lines = []
@@ -382,3 +168,195 @@ def _checklist(items: object) -> str:
         else:
             lines.append(dump_text(step))
     return "\n".join(lines)
+
+
+def _text_of(event: Fields) -> str:
+    """Return the text of an event without an item: an error's message, else all of it."""
+    error = event.get("error")
+    if isinstance(error, dict):
+        error = error.get("message")
+    text = content_text(error) or content_text(event.get("message"))
+    return text if text.strip() else dump_text(event)
+
+
+class _Table(RewordedLines):
+    reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
+
+
+class CodexExecParser(CodexLines):
+    """Makes the spans of one or several runs in a row."""
+
+    def __init__(self) -> None:
+        super().__init__(_Table())
+        self._text_lines: tuple[int, int] | None = None  # the first and the last
+        self._open: dict[str, int] = {}
+        self._held: dict[str, tuple[int, ExecItem]] = {}
+        self._plan: object = None
+        self._last: int | None = None
+        self._error: str | None = None
+        self._thread: str | None = None
+        self._spent = Tokens()
+
+    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        if not line.strip():
+            return
+        event = None if b"\0" in line else _event_on(line)
+        if event is not None:
+            self._end_text()
+            self._take(number, event)
+        elif _EVENT_BEGINNING.match(line):
+            self._end_text()
+            for damaged_event in self._damaged_records(number, line, cut_off):
+                self._take(number, damaged_event)
+        else:
+            first = number if self._text_lines is None else self._text_lines[0]
+            self._text_lines = (first, number)
+
+    def finish(self) -> None:
+        """Show the text at the end, and the items that began without saying anything more."""
+        self._end_text()
+        self._show_held()
+
+    def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
+        """Return the text of the span at ``index``; of two the call's or the result's."""
+        event = None if b"\n" in data else _event_on(data)
+        if event is None and _EVENT_BEGINNING.match(data):
+            event = self._record_of(index, data)
+        if event is None:
+            return data.decode("utf-8", "replace")
+        item = _item_of(event)
+        if item is None:
+            return _text_of(event)
+        if kind is SpanKind.TOOL_RESULT:
+            return item.report.output or ""
+        return dump_text(item.report.arguments)
+
+    def _end_text(self) -> None:
+        if self._text_lines is not None:
+            self.table.add(*self._text_lines, (SpanKind.LOG, Role.LOG, AGENT, None))
+            self._text_lines = None
+
+    def _take(self, number: int, event: Fields) -> None:
+        kind = str(event.get("type"))
+        error = self._error
+        self._error = None
+        item = _item_of(event)
+        if item is not None:
+            self._take_item(number, kind, item)
+        elif kind in _BEGINNINGS:
+            self._begin(_thread_of(event))
+        elif kind == "turn.completed":
+            self._show_held()
+            self._spend(event.get("usage"))
+            self._last = None
+        elif kind in ("turn.failed", "error"):
+            self._show_held()
+            text = _text_of(event)
+            if kind == "error":
+                self._error = text
+            if kind == "error" or text != error:  # else it repeats the stream's error
+                self._log(number, kind, SpanStatus.ERROR)
+        elif kind not in _SILENT:
+            self._log(number, kind)
+
+    def _begin(self, thread: str | None) -> None:
+        """Begin another process: ids begin anew, and counts go on only for the same thread."""
+        self._show_held()
+        self._open.clear()
+        self._plan = None
+        self._last = None
+        if thread != self._thread:
+            self._thread = thread
+            self._spent = Tokens()
+
+    def _take_item(self, number: int, stage: str, item: ExecItem) -> None:
+        is_completed = stage == "item.completed"
+        if item.kind == "todo_list":
+            if item.report.arguments != self._plan:
+                self._plan = item.report.arguments
+                self._add_call(number, item)
+        elif item.kind == "error":
+            if is_completed:
+                self._log(number, item.kind, SpanStatus.ERROR, item.id)
+        elif item.kind in _SPAN_KINDS:
+            if is_completed:
+                shape = (_SPAN_KINDS[item.kind], Role.AGENT, AGENT, None)
+                self._last = self._add(number, shape, item.id)
+        elif is_completed:
+            self._complete(number, item)
+        elif stage == "item.started" and item.id is not None:
+            if item.waits:
+                self._held[item.id] = (number, item)
+            else:
+                self._open[item.id] = self._add_call(number, item)
+
+    def _complete(self, number: int, item: ExecItem) -> None:
+        call = None
+        if item.id is not None:
+            self._held.pop(item.id, None)
+            call = self._open.pop(item.id, None)
+        if not _is_call(item):
+            self._log(number, item.kind, key=item.id)
+            return
+        if call is None:
+            call = self._add_call(number, item)
+        output = item.report.output
+        if output is None:
+            return
+        status = item.report.status
+        if status is SpanStatus.UNKNOWN:
+            status = status_of_result(output)
+        shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call))
+        key = f"{item.id}:result" if item.id else None
+        result = self._add(number, shape, key, None, status, call)
+        for thread in item.report.spawned:
+            self.table.spawned.setdefault(thread, self.table.key_of(result))
+
+    def _show_held(self) -> None:
+        """Show the items that started and said nothing more by the end of their turn."""
+        for number, item in self._held.values():
+            if _is_call(item):
+                self._add_call(number, item)
+            else:
+                self._log(number, item.kind, key=item.id)
+        self._held.clear()
+
+    def _add_call(self, number: int, item: ExecItem) -> int:
+        key = f"{item.id}:call" if item.id else None
+        shape = (SpanKind.TOOL_CALL, Role.AGENT, AGENT, item.report.name)
+        self._last = self._add(number, shape, key)
+        return self._last
+
+    def _log(
+        self,
+        number: int,
+        name: str,
+        status: SpanStatus = SpanStatus.UNKNOWN,
+        key: str | None = None,
+    ) -> None:
+        self._add(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
+
+    def _spend(self, usage: object) -> None:
+        """Give the turn's tokens to its last step: the counts are those of the whole thread."""
+        counts = fields_of(usage)
+        total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
+        if total is None:
+            return
+        tokens = Tokens(
+            _difference(total.input, self._spent.input),
+            _difference(total.output, self._spent.output),
+        )
+        self._spent = total
+        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # the count began anew
+            tokens = total
+        if self._last is not None:
+            self.table.set_tokens(self._last, tokens)
+
+
+def _is_call(item: ExecItem) -> bool:
+    return item.kind == "web_search" or item.report.output is not None
+
+
+def _difference(total: int | None, previous: int | None) -> int | None:
+    return None if total is None else total - (previous or 0)

@@ -2,20 +2,19 @@
 
 A line wraps what was sent to ``/v1/logs``, decoded: ``{"path", "data": {"resource_logs": [...]}}``.
 Its records are events, tied to each other by ``conversation.id``; each conversation is a trace.
-Telemetry has the prompts, the calls with their results, and the tokens of each model call. What
-the model says is not in it, but for the final answer where that was asked for. Keys are ``<call
-id>:call`` and ``<call id>:result``, an answer's item id, else the place.
+Telemetry has the prompts, the calls with their results, and the tokens of each model call. It has
+no words of the model but the final answer, where that was asked for. Keys are ``<call id>:call``
+and ``<call id>:result``, an answer's item id, else the place.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Unpack
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from mast_tui.traces.index.document import More, StepList
-from mast_tui.traces.index.span_table import list_problem
+from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import (
     as_count,
     as_number,
@@ -26,23 +25,21 @@ from mast_tui.traces.io.json_values import (
     tokens_of,
 )
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import (
-    FileReport,
-    Problem,
-    Role,
-    SpanKind,
-    SpanStatus,
-    Trace,
-    TraceMeta,
-)
+from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus, Tokens, TraceMeta
 from mast_tui.traces.preview import task_of_text
-from mast_tui.traces.readers.base import record_on
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import Piece, Turn
 from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.times import unix_seconds
 
 _FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
+_BODIES: Final = ("data", "body", "body_hex", "body_hex_truncated")
+_LISTS: Final = (
+    ("resource_logs", "scope_logs", "log_records"),
+    ("resourceLogs", "scopeLogs", "logRecords"),
+)
 
 
 class CodexOtelLogsReader:
@@ -52,99 +49,111 @@ class CodexOtelLogsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the head has wrapped requests; one may be longer than the head."""
+        """Tell whether the head has wrapped requests; one may be longer than the head."""
         if not source.head_lines:
             return _FIRST_LINE.match(source.head) is not None and b'"resource_logs"' in source.head
         return any(map(_is_request, source.head_records))
 
     def read(self, source: Source) -> FileReport:
-        """A trace for each conversation, in the order in which they begin."""
+        """Return a trace for each conversation, in the order in which they begin."""
         problems: list[Problem] = []
         events: list[LogEvent] = []
-        for number, line in enumerate(source.data.split(b"\n"), 1):
-            request = record_on(line, number, False, problems) if line.strip() else None
-            if request is not None:
-                events += _events_of(request, number, problems)
+        for record in records_by_line(source, problems):
+            if isinstance(record.value, Mapping):
+                events += _events_of(record.value, record.place, problems)
+            else:
+                problems.append(Problem(record.place, "not a JSON object, left out"))
         if not events:
             reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
             return FileReport(source.path, failed=reason, problems=tuple(problems))
         conversations = _conversations(events)
-        alone = len(conversations) == 1  # then what could not be read is its own
-        traces = [
-            _trace(source, thread, said, None if alone else number, problems if alone else ())
-            for number, (thread, said) in enumerate(conversations.items())
-        ]
-        return report_of(self, source, traces, () if alone else problems)
+        is_only_one = len(conversations) == 1  # then what could not be read is its own
+        traces = []
+        for number, (thread, members) in enumerate(conversations.items()):
+            prompts = (_prompt(event) for event in members if event.name == "codex.user_prompt")
+            models = (event.text("model") for event in members)
+            meta = TraceMeta(
+                task=next(filter(None, map(task_of_text, prompts)), None),
+                system=AGENT,
+                model=next(filter(None, models), None),
+            )
+            trace = trace_of_steps(
+                self,
+                source.path,
+                b"\n".join(canonical_bytes(event.values) for event in members),
+                _steps_of(members),
+                meta=meta,
+                record=None if is_only_one else number,
+                native=thread,
+                problems=problems if is_only_one else (),
+            )
+            traces.append(trace)
+        return report_of(self, source, traces, () if is_only_one else problems)
+
+
+def _steps_of(events: Sequence[LogEvent]) -> StepList:
+    steps = StepList()
+    mapper = MessageMapper(steps)
+    results = (event for event in events if event.name == "codex.tool_result")
+    shown_calls = {event.text("call_id") for event in results}
+    for event in events:
+        is_answer = event.name == "codex.agent_response"
+        key = event.text("item.id") if is_answer else None
+        turn = Turn(tuple(_pieces(event, shown_calls)), event.time, _tokens(event))
+        mapper.add_turn(turn, key or event.place, event.place)
+    return steps
 
 
 READER: Final = CodexOtelLogsReader()
 
 
 def _is_request(record: Fields) -> bool:
-    path, data = record.get("path"), record.get("data")
+    path = record.get("path")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
+    data = record.get("data")
     if isinstance(data, dict) and ("resource_logs" in data or "resourceLogs" in data):
         return True
-    return "content_type" in record and any(
-        name in record for name in ("data", "body", "body_hex", "body_hex_truncated")
-    )
+    return "content_type" in record and any(name in record for name in _BODIES)
 
 
-def _trace(
-    source: Source,
-    thread: str | None,
-    events: list[LogEvent],
-    record: int | None,
-    problems: Sequence[Problem],
-) -> Trace:
-    told = _Telling(events)
-    return trace_of_steps(
-        READER,
-        source.path,
-        b"\n".join(canonical_bytes(event.values) for event in events),
-        told.steps,
-        meta=TraceMeta(task=told.task, system=AGENT, model=told.model),
-        record=record,
-        native=thread,
-        problems=problems,
-    )
+class LogEvent(NamedTuple):
+    """One log record: its flat attributes, its time in Unix seconds, its place in the file."""
+
+    name: str
+    values: Fields
+    body: object
+    time: float | None
+    place: str
+
+    def text(self, name: str) -> str | None:
+        """Return the text of an attribute."""
+        return as_text(self.values.get(name))
 
 
-def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
-    """The events of each conversation; one that names none belongs to that before it."""
-    current = next((event.conversation for event in events if event.conversation), None)
-    found: dict[str | None, list[LogEvent]] = {}
-    for event in events:
-        current = event.conversation or current
-        found.setdefault(current, []).append(event)
-    return found
-
-
-def _events_of(request: Fields, number: int, problems: list[Problem]) -> list[LogEvent]:
-    """The log records in the request on line ``number``; why there are none is a problem."""
+def _events_of(request: Fields, place: str, problems: list[Problem]) -> list[LogEvent]:
+    """Return the log records in a request; why there are none is a problem."""
     field = "data" if "data" in request else "body"
-    data = request.get(field)
-    place = f"line {number} /{field}"
-    for resources, scopes, records in (
-        ("resource_logs", "scope_logs", "log_records"),
-        ("resourceLogs", "scopeLogs", "logRecords"),
-    ):
-        if isinstance(data, dict) and isinstance(data.get(resources), list):
-            return [
-                _event(record, found)
-                for resource, under in _members(data, resources, place)
-                for scope, below in _members(resource, scopes, under)
-                for record, found in _members(scope, records, below)
-            ]
-    list_problem(problems, number, _why_not(request, data))
+    data = fields_of(request.get(field))
+    for lists in _LISTS:
+        if isinstance(data.get(lists[0]), list):
+            members = [(data, f"{place} /{field}")]
+            for name in lists:
+                members = [inner for outer in members for inner in _members(*outer, name)]
+            return [_event(record, record_place) for record, record_place in members]
+    problems.append(Problem(place, _why_empty(request, data)))
     return []
 
 
-def _why_not(request: Fields, data: object) -> str:
-    """Why a request has no log records."""
-    error = as_text(data.get("error")) if isinstance(data, Mapping) else None
-    error = error or as_text(request.get("decode_error"))
+def _members(outer: Fields, place: str, name: str) -> Iterator[tuple[Fields, str]]:
+    for number, member in enumerate(items_of(outer.get(name))):
+        if isinstance(member, dict):
+            yield member, f"{place}/{name}/{number}"
+
+
+def _why_empty(request: Fields, data: Fields) -> str:
+    """Return the reason why a request has no log records."""
+    error = as_text(data.get("error")) or as_text(request.get("decode_error"))
     if error is not None:
         return f"not decoded when it was recorded: {error}"
     if any(name.startswith("body_") for name in request):
@@ -153,219 +162,167 @@ def _why_not(request: Fields, data: object) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
+_VALUE_KINDS: Final = names(
+    "stringValue intValue doubleValue boolValue string_value int_value double_value bool_value"
+)
+
+
+def _event(record: Fields, place: str) -> LogEvent:
+    attributes = record.get("attributes")
+    if not isinstance(attributes, dict):  # else OTLP's list of keys and values
+        attributes = {
+            key: _value(pair.get("value"))
+            for pair in map(fields_of, items_of(attributes))
+            if isinstance(key := pair.get("key"), str)
+        }
+    time = unix_seconds(attributes.get("event.timestamp"))
+    for field in ("time_unix_nano", "timeUnixNano", "observed_time_unix_nano"):
+        nanoseconds = record.get(field)
+        if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
+            nanoseconds = int(nanoseconds) if len(nanoseconds) <= 20 else None
+        if time is None and (count := as_count(nanoseconds)):
+            time = count / 1e9
+    name = as_text(attributes.get("event.name")) or ""
+    return LogEvent(name, attributes, record.get("body"), time, place)
+
+
+def _value(value: object) -> object:
+    fields = fields_of(value)
+    return next((fields[kind] for kind in _VALUE_KINDS if kind in fields), value)
+
+
+def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:
+    """Return the events of each conversation; one that names none belongs to that before it."""
+    threads = [event.text("conversation.id") for event in events]
+    current = next(filter(None, threads), None)
+    conversations: dict[str | None, list[LogEvent]] = {}
+    for event, thread in zip(events, threads, strict=True):
+        current = thread or current
+        conversations.setdefault(current, []).append(event)
+    return conversations
+
+
 _COMMON: Final = name_set("""
     app.version auth_mode conversation.id event.name event.timestamp model originator slug
     terminal.type user.account_id user.email
 """)
-"""What every record says of itself and of who ran it."""
+"""The attributes of every record about itself and about the user."""
 
 _TRAFFIC: Final = name_set("""
     codex.api_request codex.sse_event codex.startup_phase codex.turn_ttft codex.turn_ttfm
     codex.websocket_connect codex.websocket_event codex.websocket_request codex.websocket.connect
     codex.websocket.event codex.websocket.request
 """)
-"""Events of the wire and the clock, which say nothing of the run unless something failed."""
+"""Events of the wire and the clock, which state nothing of the run unless something failed."""
 
-_COUNTED: Final = ("input_token_count", "output_token_count")
-_VALUE_KINDS: Final = names(
-    "stringValue intValue doubleValue boolValue string_value int_value double_value bool_value"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LogEvent:
-    """One log record: its flat attributes, its time in Unix seconds, where it stands."""
-
-    name: str
-    values: Fields
-    body: object
-    time: float | None
-    place: str
-    conversation: str | None
+_CALL_COUNTS: Final = ("input_token_count", "output_token_count")
+_COUNTS: Final[Mapping[str, str]] = {
+    "input_token_count": "tokens in",
+    "cached_token_count": "of them cached",
+    "output_token_count": "out",
+    "reasoning_token_count": "of them reasoning",
+}
+"""The counts of a model call's tokens, as they are shown."""
 
 
-def _members(holder: Fields, field: str, place: str) -> Iterator[tuple[Fields, str]]:
-    for number, member in enumerate(items_of(holder.get(field))):
-        if isinstance(member, dict):
-            yield member, f"{place}/{field}/{number}"
+def _log(event: LogEvent, text: str, *, failed: bool = False, name: str | None = None) -> Piece:
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    name = name or event.name or None
+    return Piece(SpanKind.LOG, Role.LOG, AGENT, text, name=name, status=status)
 
 
-def _event(record: Fields, place: str) -> LogEvent:
-    values = _flat(record.get("attributes"))
-    time = unix_seconds(values.get("event.timestamp"))
-    for field in ("time_unix_nano", "timeUnixNano", "observed_time_unix_nano"):
-        if time is None and (nanoseconds := as_count(_number(record.get(field)))):
-            time = nanoseconds / 1e9
-    name = as_text(values.get("event.name")) or ""
-    body = record.get("body")
-    return LogEvent(name, values, body, time, place, as_text(values.get("conversation.id")))
+def _pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
+    """Yield what an event shows; ``shown_calls`` have a result, or were shown before."""
+    match event.name:
+        case "codex.user_prompt":
+            yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt(event))
+        case "codex.agent_response":
+            text = content_text(event.values.get("response"))
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text)
+        case "codex.tool_decision":
+            yield from _decision_pieces(event, shown_calls)
+        case "codex.tool_result":
+            yield from _result_pieces(event)
+        case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
+            counts = ((as_count(event.values.get(name)), title) for name, title in _COUNTS.items())
+            text = ", ".join(f"{count:,} {title}" for count, title in counts if count is not None)
+            if _tokens(event) is None:
+                yield _log(event, _text_of(event))
+            else:
+                yield _log(event, f"model call: {text}", name="model call")
+        case name:
+            failed = _has_failed(event)
+            if failed or name not in _TRAFFIC:
+                yield _log(event, _text_of(event), failed=failed)
 
 
-def _number(value: object) -> object:
-    """Nanoseconds have more digits than a count may have; they come as text or as a number."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
-        return int(value)
-    return value
+def _tokens(event: LogEvent) -> Tokens | None:
+    if event.name != "codex.sse_event":
+        return None
+    return tokens_of(*map(event.values.get, _CALL_COUNTS))
 
 
-def _flat(attributes: object) -> Fields:
-    """Attributes by name, from an object or from OTLP's list of keys and values."""
-    if isinstance(attributes, dict):
-        return attributes
-    return {
-        key: _value(pair.get("value"))
-        for pair in map(fields_of, items_of(attributes))
-        if isinstance(key := pair.get("key"), str)
-    }
+def _prompt(event: LogEvent) -> str:
+    text = content_text(event.values.get("prompt"))
+    if text.strip():
+        return text
+    length = as_count(event.values.get("prompt_length"))
+    return f"[a prompt of {length} characters that was not recorded]"
 
 
-def _value(value: object) -> object:
-    told = fields_of(value)
-    return next((told[kind] for kind in _VALUE_KINDS if kind in told), value)
+def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
+    """Yield the call, where no result shows it, and who decided on it."""
+    call_id = event.text("call_id")
+    name = event.text("tool_name") or "tool"
+    if call_id is not None and call_id not in shown_calls:
+        shown_calls.add(call_id)
+        yield Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, "", name=name, call_id=call_id)
+    decision = event.text("decision") or "decided"
+    source = event.text("source")
+    is_automatic = (source or "").lower() == "config"
+    if not (is_automatic and decision.lower().startswith("approved")):
+        suffix = f" ({source})" if source else ""
+        yield _log(event, f"{name}: {decision}{suffix}")
 
 
-class _Telling:
-    """The steps that one conversation's events tell of, and what they tell of it as a whole."""
-
-    def __init__(self, events: Sequence[LogEvent]) -> None:
-        self.steps = StepList()
-        self.task: str | None = None
-        self.model: str | None = None
-        self._shown = {
-            call for event in events if event.name == "codex.tool_result" and (call := _call(event))
-        }
-        for event in events:
-            self._take(event)
-
-    def _take(self, event: LogEvent) -> None:
-        values = event.values
-        if self.model is None:
-            self.model = as_text(values.get("model"))
-        match event.name:
-            case "codex.user_prompt":
-                self._prompt(event)
-            case "codex.agent_response":
-                text, key = content_text(values.get("response")), as_text(values.get("item.id"))
-                self._add(event, SpanKind.MESSAGE, Role.AGENT, text, key=key)
-            case "codex.tool_decision":
-                self._decision(event)
-            case "codex.tool_result":
-                self._result(event)
-            case "codex.sse_event" if not values.keys().isdisjoint(_COUNTED):
-                self._usage(event)
-            case name:
-                failed = _failed(event)
-                if failed or name not in _TRAFFIC:
-                    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-                    self._log(event, _words(event), status=status)
-
-    def _prompt(self, event: LogEvent) -> None:
-        text = content_text(event.values.get("prompt"))
-        if not text.strip():
-            length = as_count(event.values.get("prompt_length"))
-            text = f"[a prompt of {length} characters that was not recorded]"
-        if self.task is None:
-            self.task = task_of_text(text)
-        self._add(event, SpanKind.MESSAGE, Role.USER, text, agent="user")
-
-    def _decision(self, event: LogEvent) -> None:
-        """Show who let a call pass or not; one that is answered nowhere is shown here too."""
-        call, name = _call(event), as_text(event.values.get("tool_name")) or "tool"
-        if call is not None and call not in self._shown:
-            self._shown.add(call)
-            self._add(event, SpanKind.TOOL_CALL, Role.AGENT, "", key=f"{call}:call", name=name)
-        decision = as_text(event.values.get("decision")) or "decided"
-        source = as_text(event.values.get("source"))
-        if decision.lower().startswith("approved") and (source or "").lower() == "config":
-            return
-        by = f" ({source})" if source else ""
-        self._log(event, f"{name}: {decision}{by}")
-
-    def _result(self, event: LogEvent) -> None:
-        values, call, time = event.values, _call(event), event.time
-        name = as_text(values.get("tool_name")) or "tool"
-        start = None if time is None else time - _milliseconds(values.get("duration_ms")) / 1e3
-        key, asked = f"{call}:call" if call else None, dump_text(values.get("arguments"))
-        more = More(name=name, start=start, end=time)
-        more["parent"] = self._add(event, SpanKind.TOOL_CALL, Role.AGENT, asked, key=key, **more)
-        more["start"], more["end"] = time, None
-        more["status"] = status_of_flag(values.get("success"))
-        key, given = f"{call}:result" if call else None, content_text(values.get("output"))
-        self._add(event, SpanKind.TOOL_RESULT, Role.TOOL, given, key=key, **more)
-
-    def _usage(self, event: LogEvent) -> None:
-        values = event.values
-        tokens = tokens_of(*map(values.get, _COUNTED))
-        if tokens is None:
-            self._log(event, _words(event))
-            return
-        said = ", ".join(
-            f"{count:,} {name}"
-            for name, field in (
-                ("tokens in", "input_token_count"),
-                ("of them cached", "cached_token_count"),
-                ("out", "output_token_count"),
-                ("of them reasoning", "reasoning_token_count"),
-            )
-            if (count := as_count(values.get(field))) is not None
-        )
-        self._log(event, f"model call: {said}", name="model call", tokens=tokens)
-
-    def _log(self, event: LogEvent, text: str, **more: Unpack[More]) -> None:
-        more.setdefault("name", event.name or None)
-        self._add(event, SpanKind.LOG, Role.LOG, text, **more)
-
-    def _add(
-        self,
-        event: LogEvent,
-        kind: SpanKind,
-        role: Role,
-        text: str,
-        *,
-        agent: str = AGENT,
-        key: str | None = None,
-        **more: Unpack[More],
-    ) -> str:
-        more.setdefault("start", event.time)
-        more["place"] = event.place
-        return self.steps.add(key or event.place, kind, role, agent, text, **more)
+def _result_pieces(event: LogEvent) -> Iterator[Piece]:
+    values = event.values
+    call_id = event.text("call_id")
+    name = event.text("tool_name") or "tool"
+    duration = values.get("duration_ms")
+    milliseconds = as_number(duration)
+    if milliseconds is None:  # Codex writes it as text.
+        milliseconds = as_count(duration)
+    start = None if event.time is None else event.time - max(milliseconds or 0, 0) / 1e3
+    arguments = dump_text(values.get("arguments"))
+    call = Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, arguments, name=name, call_id=call_id)
+    yield replace(call, start=start)
+    output = content_text(values.get("output"))
+    result = Piece(SpanKind.TOOL_RESULT, Role.TOOL, AGENT, output, name=name, call_id=call_id)
+    yield replace(result, status=status_of_flag(values.get("success")))
 
 
-def _call(event: LogEvent) -> str | None:
-    return as_text(event.values.get("call_id"))
-
-
-def _milliseconds(value: object) -> float:
-    """A length of time, which Codex writes as text."""
-    number = as_number(value)
-    if number is None:
-        number = as_count(value)
-    return number if number is not None and number > 0 else 0.0
-
-
-def _failed(event: LogEvent) -> bool:
+def _has_failed(event: LogEvent) -> bool:
     code = as_count(event.values.get("http.response.status_code"))
     return (
-        as_text(event.values.get("error.message")) is not None
+        event.text("error.message") is not None
         or (code is not None and code >= 400)
         or status_of_flag(event.values.get("success")) is SpanStatus.ERROR
     )
 
 
-def _words(event: LogEvent) -> str:
-    """What an event says beside what all of them say: an error's own words first."""
-    error = as_text(event.values.get("error.message"))
-    told = {
+def _text_of(event: LogEvent) -> str:
+    """Return the text of an event: the error's message, else the attributes of its own."""
+    error = event.text("error.message")
+    if error is not None:
+        code = as_count(event.values.get("http.response.status_code"))
+        details = [str(part) for part in (event.text("event.kind"), code) if part is not None]
+        return f"{error} ({', '.join(details)})" if details else error
+    attributes = {
         name: value
         for name, value in event.values.items()
         if name not in _COMMON and not name.startswith("auth.") and value is not None
     }
-    if error is not None:
-        code = as_count(event.values.get("http.response.status_code"))
-        kind = as_text(event.values.get("event.kind"))
-        where = ", ".join(str(part) for part in (kind, code) if part is not None)
-        return f"{error} ({where})" if where else error
-    body = as_text(event.body)
-    if told:
-        return dump_text(told)
-    return body or event.name or dump_text(event.body)
+    if attributes:
+        return dump_text(attributes)
+    return as_text(event.body) or event.name or dump_text(event.body)

@@ -3,19 +3,24 @@
 Spans are the response items; an event becomes one only where no item says the same, which is
 how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
 the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
+
+Most records are read in two steps, so that other processes can parse the lines of a big file: a
+``Digest`` has what follows from a record alone, and ``CodexParser`` takes it in the order of the
+lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from errno import ESTALE
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineSpans, feed_lines
-from mast_tui.traces.io.json_values import as_text, load_json
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -24,33 +29,47 @@ from mast_tui.traces.model import (
     SpanStatus,
     Thread,
     Trace,
-    TraceMeta,
 )
 from mast_tui.traces.preview import preview, task_of_text
-from mast_tui.traces.readers.base import identity_of, record_on
-from mast_tui.traces.readers.codex.calls import CallBook, TokenBook
-from mast_tui.traces.readers.codex.digest import Digest, digest_line, digest_of, message_of
+from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
     AGENT,
-    RECORD_TYPES,
-    Entry,
+    SILENT,
+    SPOKEN,
+    CodexLines,
     RewordedLines,
-    agent_of,
-    entry_of,
+    RolloutStep,
+    call_id_and_name,
+    is_wrapped,
+    may_be_object,
+    output_of,
     payload_of,
-    thread_of,
-    time_of,
+    speaker_role,
+    status_of_output,
+    step_of,
+    text_of_output,
 )
-from mast_tui.traces.readers.codex.told_twice import (
+from mast_tui.traces.readers.codex.repeats import (
+    MarkCounts,
     Marks,
-    ReplayFilter,
-    TwiceTold,
+    Position,
+    RepeatedHistory,
     marks_of,
 )
-from mast_tui.traces.readers.json_fields import Fields, object_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    json_in,
+    text_in,
+)
+from mast_tui.traces.times import unix_seconds
 
-_LOOKED_AT: Final = 5
-_AGENT_NAMES: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
+_HEAD_RECORDS: Final = 5
+_TEXT_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
+_SPEAKERS: Final[Mapping[Role, str]] = {Role.SYSTEM: "system", Role.USER: "user"}
+_LONGEST_ANSWER: Final = 10_000
+_SHORT_ID: Final = 8
 
 
 class CodexReader:
@@ -60,14 +79,14 @@ class CodexReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether one of the first records is typed and wrapped as Codex does it, or was once."""
+        """Tell whether one of the first records is typed and wrapped as Codex does or did it."""
         records = source.head_records
         if not source.head_lines:
             return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
-        return any(map(_is_wrapped, records[:_LOOKED_AT])) or _is_bare(records)
+        return any(map(is_wrapped, records[:_HEAD_RECORDS])) or _is_bare(records)
 
     def read(self, source: Source) -> FileReport:
-        """One trace, of which the first slice has been read."""
+        """Return one trace, of which the first slice has been read."""
         index = LineIndex.of(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
@@ -80,13 +99,6 @@ class CodexReader:
 READER: Final = CodexReader()
 
 
-def _is_wrapped(record: Fields) -> bool:
-    kind = record.get("type")
-    return (
-        isinstance(kind, str) and kind in RECORD_TYPES and isinstance(record.get("payload"), dict)
-    )
-
-
 def _is_bare(records: list[dict[str, object]]) -> bool:
     if not records or "type" in records[0] or not {"id", "timestamp"} <= records[0].keys():
         return False
@@ -95,21 +107,120 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
     )
 
 
-class CodexParser:
-    """Makes spans of the records of one rollout."""
+Digest = tuple[Any, ...]
+"""What follows from a record alone: the name of a row in ``_TAKE`` and the arguments of its
+method; empty for a record that shows nothing."""
+
+
+def digest_line(line: bytes) -> Digest | bytes:
+    """Return the digest of the record on a line, or the line where all of it is needed."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return line
+    if type(record) is not dict:
+        return line
+    kind = record.get("type")
+    payload = record.get("payload")
+    if type(kind) is not str or type(payload) is not dict:
+        kind, payload = payload_of(record)
+    return line if kind == "session_meta" else _digest_of(record, kind, payload)
+
+
+def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
+    payload_type = payload.get("type")
+    if type(payload_type) is str:
+        if kind == "response_item":
+            if payload_type.endswith("_call"):
+                return _call_digest(record, payload)
+            if payload_type.endswith("_output"):
+                return _result_digest(record, payload)
+        elif kind == "event_msg":
+            if payload_type in SPOKEN:
+                return _spoken_digest(record, payload)
+            if payload_type == "token_count":
+                return _tokens_digest(record, payload)
+            if payload_type in SILENT:
+                return ()
+    if kind == "turn_context":
+        return "model", as_text(payload.get("model"))
+    step = step_of(kind, payload)
+    return () if step is None else _step_digest(record, step)
+
+
+def _step_digest(record: Fields, step: RolloutStep) -> Digest:
+    stamp = record.get("timestamp")
+    if step.is_event and step.agent is None:
+        marks = marks_of(step.kind, step.text, step.parts)
+        return "event", stamp, step.kind, step.role, step.text, marks
+    if step.kind in _TEXT_KINDS and not (step.is_event or step.ends_turn):
+        task = task_of_text(step.text) if step.role is Role.USER else None
+        marks = marks_of(step.kind, step.text, step.parts)
+        speaker = (step.kind, step.role, step.agent)
+        return "item", unix_seconds(stamp), speaker, step.key, marks, task
+    return "step", unix_seconds(stamp), step
+
+
+def _spoken_digest(record: Fields, payload: Fields) -> Digest:
+    kind, role, field = SPOKEN[str(payload["type"])]
+    text = payload.get(field)
+    if type(text) is not str or not text.strip():
+        return ()
+    role = speaker_role(role, text)
+    return "event", record.get("timestamp"), kind, role, text, marks_of(kind, text)
+
+
+def _call_digest(record: Fields, payload: Fields) -> Digest:
+    return ("call", unix_seconds(record.get("timestamp")), *call_id_and_name(payload))
+
+
+def _result_digest(record: Fields, payload: Fields) -> Digest:
+    output = output_of(payload)
+    time = unix_seconds(record.get("timestamp"))
+    answer = output if may_be_object(output) else None
+    return "result", time, as_text(payload.get("call_id")), status_of_output(output), answer
+
+
+def _tokens_digest(record: Fields, payload: Fields) -> Digest:
+    """Return the counts of a model call, with the sums that tell it from the call before."""
+    info = fields_of(payload.get("info"))
+    usage = info.get("last_token_usage")
+    if not isinstance(usage, dict):
+        return ()
+    total = fields_of(info.get("total_token_usage"))
+    fields = ("total_tokens", "input_tokens", "output_tokens")
+    counts = (usage.get("input_tokens"), usage.get("output_tokens"), *map(total.get, fields))
+    return "tokens", record.get("timestamp"), counts
+
+
+# A member of an enum takes longer to look up than a name of the module.
+_MESSAGE: Final = SpanKind.MESSAGE
+_CALL: Final = SpanKind.TOOL_CALL
+_RESULT: Final = SpanKind.TOOL_RESULT
+_BY_AGENT: Final = Role.AGENT
+_BY_TOOL: Final = Role.TOOL
+
+
+class CodexParser(CodexLines):
+    """Makes the spans of one rollout."""
 
     digest = staticmethod(digest_line)
 
     def __init__(self) -> None:
-        self.table = RewordedLines()
-        self.meta = TraceMeta(system=AGENT)
+        super().__init__(RewordedLines())
         self.thread: Thread | None = None
         self._agent = AGENT
+        self._history = RepeatedHistory()
+        self._tokens = _TokenCounts(self.table)
+        self._repeated_calls: dict[str, int] = {}  # the last call of each id that several have
+        self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result
+        self._early_threads: dict[str, list[str]] = {}  # begun before the result
         self._has_items = False
-        self._twice = TwiceTold()
-        self._replay = ReplayFilter()
-        self._tokens = TokenBook(self.table)
-        self._calls = CallBook(self.table)
+        self._waiting: dict[Position, Digest] = {}
+        self._awaited: dict[bytes, list[Position]] = {}
+        self._items = MarkCounts()
+        self._events = MarkCounts()
+        self._messages = MarkCounts()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
@@ -117,132 +228,174 @@ class CodexParser:
             record = orjson.loads(line)
         except orjson.JSONDecodeError:
             record = None
-        if type(record) is not dict:
-            if not line.strip():
-                return
-            record = record_on(line, number, cut_off, self.table.problems)
-            if record is None:
-                return
-        kind, payload = record.get("type"), record.get("payload")
-        if type(kind) is not str or type(payload) is not dict:
-            kind, payload = payload_of(record)
-        if kind == "session_meta":
-            begins = self._replay.begins(record, payload)
-            if begins or self.thread is None:
-                self._take_record(number, line, record, kind, payload)
-                return
-        if not self._replay.active:
-            self._take_record(number, line, record, kind, payload)
-        else:
-            for held_number, held in self._replay.let_through(number, line, record):
-                record = _record_on(held)
-                self._take_record(held_number, held, record, *payload_of(record))
+        if type(record) is dict:
+            self._take_record(number, record)
+        elif line.strip():
+            for damaged_record in self._damaged_records(number, line, cut_off):
+                self._take_record(number, damaged_record)
 
-    def take(self, number: int, found: Digest, /) -> bool:
-        """Take what ``digest_line`` has made of line ``number``; False where the line itself is
-        needed."""
-        if self._replay.active:
+    def take(self, number: int, digest: Digest, /) -> bool:
+        """Take the digest of line ``number``; return False where the line itself is needed."""
+        if self._history.active:
             return False
-        if found:
-            _TAKE[found[0]](self, number, *found[1:])
+        if digest:
+            _TAKE[digest[0]](self, number, *digest[1:])
         return True
 
     def finish(self) -> None:
         """Name the events of which it is open whether an item will say the same.
 
-        They are no spans: their keys would be others once the file has grown by those items. A
-        file without any items has said everything by events alone.
+        They are no spans: their keys would change once the file has grown by those items. A file
+        without any items has said everything by events alone.
         """
         if not self._has_items:
             self._show_waiting()
-        for number, line in self._twice.waiting:
-            entry = self._entry(*payload_of(_record_on(line)))
-            said, _whole = preview(entry.text if entry is not None else "")
-            message = f"the file ends before the turn does, so this is not shown: {said}"
+        for (number, _part), (_stamp, _kind, _role, text, _marks) in self._waiting.items():
+            message = (
+                f"the file ends before the turn does, so this is not shown: {preview(text)[0]}"
+            )
             self.table.add_problem(number, message)
         self._tokens.finish()
 
-    def text(self, data: bytes, kind: SpanKind, /) -> str:
-        """The text of the span on this line; of two the call's or the result's."""
-        record = object_in(data)
-        entry = None if record is None else self._entry(*payload_of(record))
-        if entry is None:
+    def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
+        """Return the text of the span at ``index``; of two on a record the call's or the result's.
+
+        Raises:
+            OSError: The line no longer holds the span.
+        """
+        record = self._record_of(index, data)
+        step = None if record is None else self._step_of(*payload_of(record))
+        if step is None:
             raise OSError(ESTALE, "the file has changed")
-        return (entry.result if entry.result and kind is SpanKind.TOOL_RESULT else entry).text
+        is_output = kind is SpanKind.TOOL_RESULT and step.output is not None
+        return step.output or "" if is_output else step.text
 
-    def _entry(self, kind: str, payload: Fields) -> Entry | None:
-        """The step of a record, where the thread whose history is repeated gives only a note."""
-        if kind == "session_meta" and self._replay.thread is not None:
-            thread = as_text(payload.get("id"))
-            if thread == self._replay.thread:
-                text = f"Here the history of thread {thread} is repeated; it is left out."
-                return Entry(SpanKind.LOG, Role.LOG, text, name="history")
-        return entry_of(kind, payload)
+    def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
+        thread = self._history.thread
+        if kind == "session_meta" and thread and as_text(payload.get("id")) == thread:
+            text = f"Here the history of thread {thread} is repeated; it is left out."
+            return RolloutStep(SpanKind.LOG, Role.LOG, text, name="history")
+        return step_of(kind, payload)
 
-    def _take_record(
-        self, number: int, line: bytes, record: Fields, kind: str, payload: Fields
-    ) -> None:
-        # Nothing is made of most records that is not wanted: not their texts, and of most events
-        # not even steps.
-        found = digest_of(line, record, kind, payload)
-        if found is not None:
-            if found:
-                _TAKE[found[0]](self, number, *found[1:])
+    def _take_record(self, number: int, record: Fields) -> None:
+        kind = record.get("type")
+        payload = record.get("payload")
+        if type(kind) is not str or type(payload) is not dict:
+            kind, payload = payload_of(record)
+        if kind == "session_meta":
+            begins = self._history.begins(record, payload, _path_of(payload))
+            if begins or self.thread is None or not self._history.active:
+                self._take_meta(number, record, payload)
+                return
+        if self._history.active:
+            position = (number, self._part)
+            for (line, part), released in self._history.released(position, record):
+                self._part = part
+                self._take_record(line, released)
             return
-        if kind in ("turn_context", "session_meta"):
-            self._note_facts(kind, payload)
-        entry = self._entry(kind, payload)
-        if entry is not None:
-            self._take(number, line, time_of(record), entry)
+        digest = _digest_of(record, kind, payload)
+        if digest:
+            _TAKE[digest[0]](self, number, *digest[1:])
 
-    def _note_facts(self, kind: str, payload: Fields) -> None:
-        if kind == "session_meta" and self.thread is None:
-            self._begin_thread(thread_of(payload), payload)
-            self.meta = self.meta._replace(version=as_text(payload.get("cli_version")))
+    def _take_meta(self, number: int, record: Fields, meta: Fields) -> None:
+        if self.thread is None:
+            self._begin_thread(_thread_of(meta), meta)
+            self.meta = self.meta._replace(version=as_text(meta.get("cli_version")))
+        self._take_model(number, as_text(meta.get("model")))
+        step = self._step_of("session_meta", meta)
+        if step is not None:
+            name, *arguments = _step_digest(record, step)
+            _TAKE[name](self, number, *arguments)
+
+    def _take_model(self, _number: int, model: str | None) -> None:
         if self.meta.model is None:
-            self.meta = self.meta._replace(model=as_text(payload.get("model")))
+            self.meta = self.meta._replace(model=model)
 
     def _begin_thread(self, thread: Thread | None, meta: Fields) -> None:
+        self.thread = thread
         if thread is None or thread.parent is None:
-            self.thread = thread
-        elif len(self.table):  # Keys that were given out already stay as they are.
+            return
+        if len(self.table):  # Keys that were handed out already stay as they are.
             self.thread = Thread(thread.id)
-        else:
-            self.thread = thread
-            self.table.prefix = f"{thread.id}/"
-            self._agent = agent_of(meta, thread)
+            return
+        self.table.prefix = f"{thread.id}/"
+        self._agent = _agent_of(meta, thread)
 
-    def _take(self, number: int, line: bytes, time: float | None, entry: Entry) -> None:
-        if entry.event:
-            if not entry.at_once:
-                self._take_event(number, line, marks_of(entry))
-            elif self._twice.event_is_new(marks_of(entry)):
-                self._show_event(number, time, entry)
-        elif entry.closes_turn:
+    def _take_event(
+        self, number: int, stamp: object, kind: SpanKind, role: Role, text: str, marks: Marks
+    ) -> None:
+        """Let an event wait for the item that says the same, where none has come yet."""
+        if not self._items.remove(marks):
+            position = (number, self._part)
+            self._waiting[position] = (stamp, kind, role, text, marks)
+            for mark in marks:
+                self._awaited.setdefault(mark, []).append(position)
+
+    def _show_waiting(self) -> None:
+        if not self._waiting:
+            self._awaited.clear()
+            return
+        waiting = self._waiting
+        part = self._part
+        self._waiting = {}
+        self._awaited.clear()
+        for (number, self._part), (stamp, kind, role, text, marks) in waiting.items():
+            self._show(number, unix_seconds(stamp), RolloutStep(kind, role, text), marks)
+            self._events.add(marks)
+        self._part = part
+
+    def _was_announced(self, marks: Marks) -> bool:
+        """Tell whether waiting events say what an item says; they wait no longer."""
+        count = len(self._waiting)
+        if count:
+            for mark in marks:
+                for position in self._awaited.pop(mark, ()):
+                    self._waiting.pop(position, None)
+        return len(self._waiting) < count
+
+    def _is_new_item(self, marks: Marks) -> bool:
+        if self._events.remove(marks):
+            return False
+        self._items.add(marks)
+        return True
+
+    def _take_item(
+        self,
+        number: int,
+        time: float | None,
+        speaker: tuple[SpanKind, Role, str | None],
+        key: str | None,
+        marks: Marks,
+        task: str | None,
+    ) -> None:
+        """Show a text once: drop the events that announced it, remember it for later ones."""
+        self._has_items = True
+        kind, role, agent = speaker
+        by_agent = role is _BY_AGENT
+        announced = self._was_announced(marks)
+        if not by_agent and role is Role.USER and not announced:
             self._show_waiting()
-            if entry.text and not self._twice.is_shown(marks_of(entry)):
-                self._show(number, time, entry)
-        elif entry.twin or entry.spawned:
-            self._take_report(number, time, entry)
-        elif entry.kind is SpanKind.MESSAGE:
-            self._take_message(number, *message_of(time, entry)[1:])
-        else:
-            self._show(number, time, entry)
+            for counts in (self._items, self._events, self._messages):
+                counts.clear()
+        if announced or self._is_new_item(marks):
+            own_agent = self._agent if by_agent else _SPEAKERS[role]
+            shape = (kind, role, agent or own_agent, None)
+            index = self._add(number, shape, key, time)
+            if kind is _MESSAGE:
+                self._note_message(marks, task)
+            if by_agent and not agent:
+                self._tokens.add_span(index, time)
 
-    def _take_counts(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:
-        self._tokens.counted(stamp, counts)
-
-    def _take_event(self, number: int, line: bytes, marks: Marks) -> None:
-        """Let an event wait for the item that says the same, where none has done so yet."""
-        if self._twice.event_is_new(marks):
-            self._twice.wait(number, line, marks)
+    def _note_message(self, marks: Marks, task: str | None) -> None:
+        self._messages.add(marks)
+        if task is not None and self.meta.task is None:
+            self.meta = self.meta._replace(task=task)
 
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> None:
         self._show_waiting()
-        index = self._calls.add_call(number, time, self._agent, call_id, name)
-        self._tokens.item_shown(index, time)
+        self._tokens.add_span(self._add_call(number, time, call_id, name), time)
 
     def _take_result(
         self,
@@ -252,111 +405,213 @@ class CodexParser:
         status: SpanStatus,
         output: object,
     ) -> None:
-        call = None if call_id is None else self._calls.call_of(call_id)
-        result = self._calls.add_result(number, time, self._agent, call_id, call, status)
-        if call_id is not None:
-            self._calls.answered(call_id, call, result, output)
+        call = self._call_of(call_id)
+        index = self._add_result(number, time, call_id, status, call)
+        name = None if call is None else self.table.name_of(call)
+        if call_id is None or name is None or "spawn" not in name:
+            return
+        text = text_of_output(output)
+        answer = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
+        thread = text_in(answer, "agent_id", "thread_id", "new_thread_id", "agent_thread_id")
+        for spawned in (*self._early_threads.pop(call_id, ()), thread):
+            if spawned is not None:
+                self.table.spawned.setdefault(spawned, self.table.key_of(index))
 
-    def _take_report(self, number: int, time: float | None, entry: Entry) -> None:
-        """Take what is known of a call after the event; show it where nothing else shows it."""
-        call_id, calls = entry.call_id, self._calls
-        known = call_id is not None and calls.call_of(call_id) is not None
-        shown = None
-        if not (entry.twin and known):
-            shown = self._show_report(number, time, entry)
-        elif call_id is not None and entry.status is not SpanStatus.UNKNOWN:
-            calls.reported(call_id, entry.status)
-        for thread in entry.spawned:
-            if call_id is not None and (known or calls.result_of(call_id) is not None):
-                calls.spawned(call_id, thread)
-            elif shown is not None:
-                self.table.spawned.setdefault(thread, self.table.key_of(shown))
+    def _add_call(
+        self, number: int, time: float | None, call_id: str | None, name: str | None
+    ) -> int:
+        repeats = self.table.repeats
+        key = None if call_id is None else f"{call_id}:call"
+        index = self._add(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
+        if call_id is not None and self.table.repeats != repeats:
+            self._repeated_calls[call_id] = index
+        return index
 
-    def _show_report(self, number: int, time: float | None, entry: Entry) -> int:
-        """Show a call with its result as a report tells of both, or what else is reported."""
-        result = entry.result
-        if result is None:
-            return self._show(number, time, entry)
-        start = None if time is None else time - (entry.lasted or 0.0)
-        call_id, calls = entry.call_id, self._calls
-        call = calls.add_call(number, start, self._agent, call_id, entry.name)
-        calls.add_result(number, time, self._agent, call_id, call, result.status)
-        return call
-
-    def _take_thought(self, number: int, time: float | None, key: str | None, marks: Marks) -> None:
-        """Show a thought once."""
-        self._has_items = True
-        if self._twice.was_announced(marks) or self._twice.item_is_new(marks):
-            shape = (SpanKind.REASONING, Role.AGENT, self._agent, None)
-            index = self.table.add(number, number, shape, key, None, time)
-            self._tokens.item_shown(index, time)
-
-    def _take_message(
+    def _add_result(
         self,
         number: int,
         time: float | None,
-        role: Role,
-        agent: str | None,
-        key: str | None,
-        marks: Marks,
-        task: str | None,
-    ) -> None:
-        """Show a message once: drop the events that announced it, remember it for those to come."""
-        self._has_items = True
-        announced = self._twice.was_announced(marks)
-        if role is Role.USER and not announced:
+        call_id: str | None,
+        status: SpanStatus,
+        call: int | None,
+    ) -> int:
+        name = None
+        if call is not None:
+            name = self.table.name_of(call)
+            self.table.set_end(call, time)
+            if self._early_statuses and call_id is not None:
+                status = self._early_statuses.pop(call_id, status)
+        key = None if call_id is None else f"{call_id}:result"
+        return self._add(number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call)
+
+    def _call_of(self, call_id: str | None) -> int | None:
+        """Return the index of the last call with this id."""
+        if call_id is None:
+            return None
+        if self._repeated_calls and call_id in self._repeated_calls:
+            return self._repeated_calls[call_id]
+        call = self.table.find_own(f"{call_id}:call")
+        return call if call is not None and self.table.kind_of(call) is _CALL else None
+
+    def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
+        marks: Marks = ()
+        if step.kind is SpanKind.MESSAGE:
+            marks = marks_of(step.kind, step.text, step.parts)
+        if step.is_event:
+            if not self._items.remove(marks):
+                self._show(number, time, step, marks)
+                self._events.add(marks)
+        elif step.ends_turn:
             self._show_waiting()
-            self._twice.prompted()
-        if announced or self._twice.item_is_new(marks):
-            shape = (SpanKind.MESSAGE, role, self._name_of(role, agent), None)
-            index = self.table.add(number, number, shape, key, None, time)
-            self._message_shown(marks, task)
-            if role is Role.AGENT and not agent:
-                self._tokens.item_shown(index, time)
+            if step.text and not self._messages.has_any(marks):
+                self._show(number, time, step, marks)
+        elif step.only_without_call or step.spawned:
+            self._take_report(number, time, step)
+        else:
+            self._show(number, time, step, marks)
 
-    def _message_shown(self, marks: Marks, task: str | None) -> None:
-        self._twice.message_shown(marks)
-        if task is not None and self.meta.task is None:
-            self.meta = self.meta._replace(task=task)
+    def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
+        """Note a report on a call; show it where no other record shows the call."""
+        call_id = step.call_id
+        has_call = self._call_of(call_id) is not None
+        result = None if call_id is None else self.table.find_own(f"{call_id}:result")
+        reported = None
+        if not (step.only_without_call and has_call):
+            reported = self._show_report(number, time, step)
+            if step.output is not None and call_id is not None:
+                result = self.table.find_own(f"{call_id}:result")
+        elif call_id is not None and step.status is not SpanStatus.UNKNOWN:
+            if result is None:
+                self._early_statuses[call_id] = step.status
+            else:
+                self.table.set_status(result, step.status)
+        for thread in step.spawned:
+            if result is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(result))
+            elif has_call and call_id is not None:
+                self._early_threads.setdefault(call_id, []).append(thread)
+            elif reported is not None:
+                self.table.spawned.setdefault(thread, self.table.key_of(reported))
 
-    def _name_of(self, role: Role, agent: str | None) -> str:
-        return agent or _AGENT_NAMES.get(role, self._agent)
+    def _show_report(self, number: int, time: float | None, step: RolloutStep) -> int:
+        """Show a call and its result by the report on both, or the step that is reported."""
+        if step.output is None:
+            return self._show(number, time, step, ())
+        start = None if time is None else time - (step.seconds or 0.0)
+        call = self._add_call(number, start, step.call_id, step.name)
+        self._add_result(number, time, step.call_id, step.status, call)
+        return call
 
-    def _show_waiting(self) -> None:
-        for number, line in self._twice.no_longer_waiting():
-            record = _record_on(line)
-            entry = self._entry(*payload_of(record))
-            if entry is not None:
-                self._show_event(number, time_of(record), entry)
-
-    def _show_event(self, number: int, time: float | None, entry: Entry) -> None:
-        self._show(number, time, entry)
-        self._twice.event_shown(marks_of(entry))
-
-    def _show(self, number: int, time: float | None, entry: Entry) -> int:
-        """Make a span of what is said, thought or noted."""
-        agent = self._name_of(entry.role, entry.agent)
-        shape = (entry.kind, entry.role, agent, entry.name or None)
-        index = self.table.add(number, number, shape, entry.key, None, time, entry.status)
-        if entry.kind is SpanKind.MESSAGE:
-            task = task_of_text(entry.text) if entry.role is Role.USER else None
-            self._message_shown(marks_of(entry), task)
+    def _show(self, number: int, time: float | None, step: RolloutStep, marks: Marks) -> int:
+        """Add the span of a message, a thought or a note."""
+        agent = step.agent or _SPEAKERS.get(step.role, self._agent)
+        shape = (step.kind, step.role, agent, step.name)
+        index = self._add(number, shape, step.key, time, step.status)
+        if step.kind is SpanKind.MESSAGE:
+            task = task_of_text(step.text) if step.role is Role.USER else None
+            self._note_message(marks, task)
         return index
 
-
-def _record_on(line: bytes) -> Fields:
-    """The record on a line that was read before."""
-    record = load_json(line)
-    assert isinstance(record, dict)
-    return record
+    def _take_tokens(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:
+        self._tokens.take(stamp, counts)
 
 
 _TAKE: Final[Mapping[str, Callable[..., None]]] = {
     "call": CodexParser._take_call,
     "result": CodexParser._take_result,
     "event": CodexParser._take_event,
-    "message": CodexParser._take_message,
-    "thought": CodexParser._take_thought,
-    "counts": CodexParser._take_counts,
+    "item": CodexParser._take_item,
+    "tokens": CodexParser._take_tokens,
+    "model": CodexParser._take_model,
+    "step": CodexParser._take_step,
 }
-"""How what most records come down to is taken."""
+"""The methods that take a digest, by its name."""
+
+
+def _thread_of(meta: Fields) -> Thread | None:
+    """Return the thread that a ``session_meta`` begins; one that the user began has no parent."""
+    thread = text_in(meta, "id", "session_id")
+    if thread is None:
+        return None
+    parent = text_in(meta, "parent_thread_id") or text_in(_origin(meta), "parent_thread_id")
+    return Thread(thread, None if parent == thread else parent)
+
+
+def _agent_of(meta: Fields, thread: Thread) -> str:
+    """Return the nickname or role of a sub-agent, else the end of its path, else its id."""
+    origin = _origin(meta)
+    for field in ("agent_nickname", "agent_role", "agent_type"):
+        if name := text_in(meta, field) or text_in(origin, field):
+            return " ".join(name.split())
+    name = (_path_of(meta) or "").rstrip("/").rpartition("/")[2].strip()
+    return name or f"codex {thread.id[:_SHORT_ID]}"
+
+
+def _path_of(meta: Fields) -> str | None:
+    """Return the path by which other agents address this one, from the first agent down."""
+    return text_in(meta, "agent_path") or text_in(_origin(meta), "agent_path")
+
+
+def _origin(meta: Fields) -> Fields:
+    return fields_at(meta.get("source"), "subagent", "thread_spawn")
+
+
+_BATCH_SECONDS: Final = 0.25
+"""The time in which a build that counts first writes the items; a model call takes longer."""
+
+
+class _TokenCounts:
+    """Gives the tokens of each model call to the last of its spans.
+
+    Builds since late 2025 write a call's items as they come and the ``token_count`` after them.
+    Older ones wrote the ``token_count`` first and then all items in one go: those follow within
+    milliseconds. A count that is repeated, as happens with news of rate limits, is passed over.
+    """
+
+    def __init__(self, table: SpanTable) -> None:
+        self._table = table
+        self._last: tuple[object, ...] = ()
+        self._open: int | None = None
+        self._early: tuple[int | None, int | None] | None = None
+        self._early_time: float | None = None
+        self._early_span: int | None = None
+
+    def add_span(self, index: int, time: float | None) -> None:
+        """Note that the model has made the span at ``index``."""
+        if self._early is None:
+            self._open = index
+        elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
+            self._early_span = index
+        else:
+            self.finish()
+            self._early = None
+            self._open = index
+
+    def take(self, stamp: object, counts: tuple[object, ...]) -> None:
+        """Take a ``token_count``.
+
+        Args:
+            stamp: Its time stamp.
+            counts: The tokens read and written by the call, and the sums so far.
+        """
+        if counts == self._last:
+            return
+        tokens = (as_count(counts[0]), as_count(counts[1]))
+        if tokens == (None, None):
+            return
+        self._last = counts
+        self.finish()
+        self._early = None
+        if self._open is None:
+            self._early = tokens
+            self._early_time = unix_seconds(stamp)
+        else:
+            self._table.set_counts(self._open, *tokens)
+            self._open = None
+
+    def finish(self) -> None:
+        """Give the tokens that came before their spans to the last of those."""
+        if self._early is not None and self._early_span is not None:
+            self._table.set_counts(self._early_span, *self._early)
+            self._early = None
+            self._early_span = None

@@ -48,11 +48,18 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
-    """The attributes of one convention.
+    """The names of the attributes of one convention.
 
-    ``marks`` are the beginnings of the names by which it is known. ``kind`` tells what was called,
-    and ``kinds`` what its values stand for. ``asked`` and ``answered`` hold messages; ``input`` and
-    ``output`` what went into anything else than a model, and came out.
+    Attributes:
+        marks: The beginnings of names by which the convention is known.
+        kind: What was called; ``kinds`` has what the values stand for.
+        agent: Who acted.
+        model: The model; ``tokens_in`` and ``tokens_out`` are the tokens of its call.
+        tool: The tool; ``call_id`` is the id of its call.
+        entity: A name for anything.
+        asked: The messages that went into a model; ``answered`` those that came out.
+        arguments: The arguments of a tool; ``result`` what it gave back.
+        input: What went into anything; ``output`` what came out.
     """
 
     marks: Names
@@ -206,10 +213,11 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | N
     """Return the row that the attributes of a span make; None where they are of no convention.
 
     Args:
-        attributes: A JSON object; anything else is of no convention.
+        attributes: A JSON object, or the text of one; anything else is of no convention.
         name: The name of the span.
         row_id: The id of the row.
     """
+    attributes = json_in(attributes)
     if not isinstance(attributes, Mapping):
         return None
     return row_of(span_of({"name": name, "attributes": attributes}, ""), row_id)
@@ -335,7 +343,7 @@ def _in_parts(messages: Iterable[Message], field: str) -> object:
 
 
 def _asked(span: OtelSpan) -> list[Message]:
-    """Return the messages that a model or an agent was raw, its system prompt first."""
+    """Return the messages that a model or an agent was given, its system prompt first."""
     raw = span.value("input.value")
     flattened = flattened_messages(span, "llm.input_messages", "user")
     messages = fuller(flattened, request_messages(raw)) or _prompts(span)

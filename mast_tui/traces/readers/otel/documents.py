@@ -73,7 +73,12 @@ def layout_of(source: Source) -> str | None:
 
 
 def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
-    """Yield every span and log record in the order of the file."""
+    """Yield every span and log record in the order of the file.
+
+    Args:
+        source: The file.
+        problems: Where what is left out is added.
+    """
     for prefix, value in _values(source, problems):
         yield from _in_value(value, prefix, problems)
 

@@ -266,7 +266,12 @@ _WHOLE: Final = name_set("""
 
 
 def any_value(value: object, depth: int = 0) -> object:
-    """Return the JSON value of an OTLP ``AnyValue``; any other value as it is."""
+    """Return the JSON value of an OTLP ``AnyValue``; any other value as it is.
+
+    Args:
+        value: The value.
+        depth: How many values are around it.
+    """
     if not isinstance(value, Mapping) or len(value) != 1:
         return None if value == {} else value
     ((kind, inner),) = value.items()
@@ -288,7 +293,12 @@ def any_value(value: object, depth: int = 0) -> object:
 
 
 def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
-    """Return attributes by name, from OTLP's list of keys and values or from an object."""
+    """Return attributes by name, from OTLP's list of keys and values or from an object.
+
+    Args:
+        value: The list or object, or the JSON text of one.
+        depth: How many values are around it.
+    """
     value = json_in(value)
     if isinstance(value, Mapping):
         return {str(name): any_value(inner, depth) for name, inner in value.items()}

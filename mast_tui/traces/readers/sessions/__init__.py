@@ -5,9 +5,16 @@ tied, and how one is taken apart into the pieces of ``chat.pieces``. Add one to 
 ``FORMATS``.
 """
 
-from mast_tui.traces.readers.sessions.documents import ANTIGRAVITY, CLINE, GEMINI, OPENCODE
+from mast_tui.traces.readers.sessions.documents import (
+    ANTIGRAVITY,
+    CLINE,
+    DEVIN,
+    FX,
+    GEMINI,
+    OPENCODE,
+)
 from mast_tui.traces.readers.sessions.engine import SessionReader
-from mast_tui.traces.readers.sessions.events import COPILOT, DROID_STREAM, KIMI, MCP
+from mast_tui.traces.readers.sessions.events import CODEBUDDY, COPILOT, DROID_STREAM, KIMI, MCP
 from mast_tui.traces.readers.sessions.messages import (
     CLAUDE_LIST,
     CLAUDE_WEB,
@@ -40,6 +47,9 @@ FORMATS = tuple(
         CLINE,
         ANTIGRAVITY,
         OPENCLAW_TELEMETRY,
+        CODEBUDDY,
+        DEVIN,
+        FX,
     )
 )
 """A reader for each format, in the order in which they are tried."""

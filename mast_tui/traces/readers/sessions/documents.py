@@ -1,4 +1,4 @@
-"""Sessions kept as documents that are written anew: Gemini CLI, OpenCode, Cline; Antigravity."""
+"""Sessions kept as documents: Gemini CLI, OpenCode, Cline, Devin, fx; steps of Antigravity."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ from mast_tui.traces.readers.sessions.pieces import (
     USER,
     is_empty,
     log,
+    message_turn,
     note_of,
     prompt,
     record_time,
@@ -371,7 +372,6 @@ class _ClineTranslator:
             return []
         if kind == "command_output":
             return self._command_output(record)
-        self._waiting = None
         if kind in _CLINE_ERRORS:
             return [log(text, kind, failed=True)]
         if kind in ("task", "user_feedback", "user_feedback_diff"):
@@ -384,6 +384,7 @@ class _ClineTranslator:
         if kind == "command":
             return [self._call("command", {"command": text})]
         if kind in ("mcp_server_response", "browser_action_result"):
+            self._waiting = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._began:
             return [USER.says(text)]  # newer versions do not mark the task
@@ -455,10 +456,15 @@ def _cline_order(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
     """Return the messages, each as it was written last: a stream repeats one while it grows."""
-    last: dict[object, SessionRecord] = {}
+    last: dict[str, SessionRecord] = {}
     for record in records:
-        name = (record.value.get("ts"), kind_of(record.value), _cline_kind(record.value))
-        last[record.place if record.value.get("ts") is None else dump_text(list(name))] = record
+        value = record.value
+        name = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
+        earlier = last.get(name)
+        if earlier is not None and earlier.value.get("partial") is True:
+            last[name] = record
+        else:
+            last[name if earlier is None else f"{name} {record.place}"] = record
     return list(last.values())
 
 
@@ -536,4 +542,77 @@ ANTIGRAVITY: Final = SessionFormat(
     recognises=_is_antigravity,
     translator=stateless(_antigravity_turn),
     keys="",
+)
+
+
+def _is_devin(records: Sequence[Fields]) -> bool:
+    return isinstance(records[0].get("session"), Mapping) and any(
+        "message_id" in record and isinstance(record.get("role"), str) for record in records
+    )
+
+
+def _devin_turn(record: Fields) -> Turn | None:
+    return message_turn(record, record) if "role" in record else None
+
+
+DEVIN: Final = SessionFormat(
+    name="devin",
+    system="devin",
+    marks=(b'"nodes"',),
+    recognises=_is_devin,
+    translator=stateless(_devin_turn),
+    lists=("nodes",),
+    keys="message_id",
+    facts={"id": "session.id", "model": "session.model"},
+)
+
+
+def _is_fx(records: Sequence[Fields]) -> bool:
+    return any(
+        isinstance(record.get("user"), Mapping)
+        and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
+        for record in records
+    )
+
+
+def _fx_turn(record: Fields) -> Turn:
+    if "user" not in record:
+        return note_of(record, "summary", "text", name=name_in(record, "kind"))
+    pieces = [prompt(content_text(fields_of(record.get("user")).get("text")))]
+    for number, step in enumerate(items_of(fields_of(record.get("execution")).get("tool_steps"))):
+        pieces += _fx_step(fields_of(step), f"/execution/tool_steps/{number}")
+    if isinstance(record.get("tool_call"), Mapping):
+        pieces.append(_fx_call(record.get("tool_call"), "/tool_call"))
+    pieces.append(THE_MODEL.says(content_text(record.get("assistant")), "/assistant"))
+    if record.get("kind") == "interrupted":
+        pieces.append(log(text_in(record, "terminal_reason") or "", "interrupted", failed=True))
+    return _turn_of(record, pieces)
+
+
+def _fx_step(step: Fields, pointer: str) -> list[Piece]:
+    pieces = [THE_MODEL.says(content_text(step.get("assistant")), pointer)]
+    for number, call in enumerate(items_of(step.get("tool_calls"))):
+        pieces.append(_fx_call(call, f"{pointer}/tool_calls/{number}"))
+    for number, result in enumerate(items_of(step.get("tool_results"))):
+        fields = fields_of(result)
+        spelt = {**fields, "status": fields.get("status"), "name": fields.get("tool_name")}
+        output = result_piece(spelt, fields.get("output"), f"{pointer}/tool_results/{number}")
+        pieces.append(replace(output, start=unix_seconds(fields.get("created_at_ms"))))
+    return pieces
+
+
+def _fx_call(call: object, pointer: str) -> Piece:
+    fields = fields_of(call)
+    return call_piece({**fields, "arguments": fields.get("arguments_json")}, pointer, ASSISTANT)
+
+
+FX: Final = SessionFormat(
+    name="fx",
+    system="fx",
+    marks=(b'"history"',),
+    recognises=_is_fx,
+    translator=stateless(_fx_turn),
+    lists=("state.history", "history"),
+    keys="",
+    facts={"id": "session_id state.id", "model": "state.preferences.model preferences.model"},
 )

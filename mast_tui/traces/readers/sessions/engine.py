@@ -31,9 +31,9 @@ from mast_tui.traces.readers.chat.pieces import Turn
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     identifier_in,
-    items_of,
     names,
     short_name,
 )
@@ -114,7 +114,7 @@ class SessionFormat:
         recognises: Tells by the first records whether a file is of the format.
         translator: Makes the function that takes the records of a session apart.
         order: Selects the records that count.
-        lists: The fields of a document that may hold the records.
+        lists: The dotted paths in a document to the list of records.
         keys: The dotted paths to the id of a record, by which its spans are known.
         facts: The fields, as dotted paths, that state a session's ``id``, ``model`` or ``version``.
         documents_only: Whether files of lines are read by another reader.
@@ -159,13 +159,12 @@ class SessionReader:
             return False
         if self._format.documents_only and source.json_lines:
             return False
-        records = source.head_records
-        if len(records) < 2 and not source.json_lines:
-            header, listed = self._document(source, [])
-            if source.damage and len(listed) == 1 and listed[0].place == "/":
-                return False  # the first of several records: they are split before they are read
-            records = [dict(header), *(dict(record.value) for record in listed[:_LOOKED_AT])]
-        return self._format.recognises(records)
+        if source.json_lines or len(source.head_records) > 1:
+            return self._format.recognises(source.head_records)
+        header, listed, pointer = self._list_in(_document(source, []))
+        if source.damage and pointer is None:
+            return False  # the first of several records: they are split before they are read
+        return self._format.recognises([header, *map(fields_of, listed[:_LOOKED_AT])])
 
     def read(self, source: Source) -> FileReport:
         """Return a trace of each session; broken records are problems."""
@@ -254,7 +253,8 @@ class SessionReader:
         """Return the fields beside the list of records, and the records."""
         lines_among_text = source.json is None and len(source.head_records) > 1
         if not source.json_lines and not lines_among_text:
-            return self._document(source, problems)
+            header, listed, pointer = self._list_in(_document(source, problems))
+            return header, list(_records_listed(listed, pointer, problems))
         records = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
@@ -263,21 +263,21 @@ class SessionReader:
                 problems.append(Problem(record.place, "not a JSON object, left out"))
         return {}, records
 
-    def _document(
-        self, source: Source, problems: list[Problem]
-    ) -> tuple[Fields, Sequence[SessionRecord]]:
-        document = source.json
-        if document is None:
-            document = _document_after_text(source, problems)
+    def _list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
+        """Return the fields beside the list of records, the list, and the pointer to it.
+
+        A document without a list is a record itself, with no pointer.
+        """
         if isinstance(document, list):
-            return {}, list(_listed(document, "", problems))
+            return {}, document, ""
         fields = fields_of(document)
-        for name in self._format.lists:
-            if isinstance(fields.get(name), list):
+        for path in self._format.lists:
+            *outer, name = path.split(".")
+            listed = fields_at(fields, *outer).get(name)
+            if isinstance(listed, list):
                 header = {key: value for key, value in fields.items() if key != name}
-                listed = _listed(items_of(fields[name]), f"/{name}", problems)
-                return header, list(listed)
-        return {}, [SessionRecord(fields, "/")] if fields else []
+                return header, listed, f"/{path.replace('.', '/')}"
+        return {}, [fields] if fields else [], None
 
     def _sessions(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
         """Group the records by session; one that names none belongs to the one before it."""
@@ -405,7 +405,7 @@ def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
 
 def holds_message(record: Fields) -> bool:
     """Tell whether a record holds what a user, a model or a tool said."""
-    role = fields_of(record.get("message")).get("role")
+    role = fields_of(record.get("message")).get("role", record.get("role"))
     return isinstance(role, str) and role != "system"
 
 
@@ -419,15 +419,20 @@ def _first_words(steps: Sequence[Step]) -> str | None:
     return next(filter(None, prompts), None)
 
 
-def _listed(
-    values: Iterable[object], pointer: str, problems: list[Problem]
+def _records_listed(
+    values: Iterable[object], pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
     for number, value in enumerate(values):
-        place = f"{pointer}/{number}"
+        place = "/" if pointer is None else f"{pointer}/{number}"
         if isinstance(value, Mapping):
             yield SessionRecord(value, place)
         else:
             problems.append(Problem(place, "not a JSON object, left out"))
+
+
+def _document(source: Source, problems: list[Problem]) -> object:
+    """Return the document that a file is, or that follows lines of text in it."""
+    return source.json if source.json is not None else _document_after_text(source, problems)
 
 
 def _document_after_text(source: Source, problems: list[Problem]) -> object:

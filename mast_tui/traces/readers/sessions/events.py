@@ -1,4 +1,4 @@
-"""Sessions that are logs of events: Kimi CLI, Copilot CLI, Droid's stream, MCP servers."""
+"""Sessions that are logs of events: Kimi CLI, Copilot CLI, Droid's stream, CodeBuddy, MCP."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Turn,
     call_piece,
     result_piece,
+    role_of,
 )
 from mast_tui.traces.readers.chat.values import output_text
 from mast_tui.traces.readers.json_fields import (
@@ -36,6 +37,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
+    along_last_branch,
     stateless,
     text_at,
 )
@@ -44,6 +46,7 @@ from mast_tui.traces.readers.sessions.pieces import (
     USER,
     is_empty,
     log,
+    message_turn,
     note_of,
     prompt,
     record_time,
@@ -482,6 +485,98 @@ DROID_STREAM: Final = SessionFormat(
     translator=stateless(_droid_event),
     facts={"id": "sessionId session_id", "model": "model"},
     session_of=lambda record: text_at(record, "sessionId session_id"),
+)
+
+
+_BUDDY_SESSIONS: Final = "sessionId session_id conversation_id"
+_BUDDY_KINDS: Final = {
+    "message": "message",
+    "assistant_message": "message",
+    "reasoning": "reasoning",
+    "function_call": "call",
+    "tool_use": "call",
+    "tool-call": "call",
+    "function_call_result": "result",
+    "tool_result": "result",
+    "tool-result": "result",
+    "session_start": "settings",
+    "metadata": "settings",
+    "conversation.created": "settings",
+    "topic": "settings",
+    "file-history-snapshot": "settings",
+}
+"""The types of records in CodeBuddy's and WorkBuddy's spellings."""
+
+
+def _is_codebuddy(records: Sequence[Fields]) -> bool:
+    kinds = {_buddy_kind(record) for record in records if text_at(record, _BUDDY_SESSIONS)}
+    spoken = any(_buddy_role(record) is not None for record in records)
+    return bool({"call", "result"} & kinds or ("message" in kinds and "settings" in kinds)) and (
+        spoken
+    )
+
+
+def _buddy_kind(record: Fields) -> str:
+    kind = kind_of(record) or name_in(record, "event_type", "kind") or ""
+    return _BUDDY_KINDS.get(kind, "")
+
+
+def _buddy_role(record: Fields) -> str | None:
+    """Return the role in a message; the one message without a role is the agent's."""
+    if _buddy_kind(record) != "message" or "text" in record:
+        return None
+    for holder in (record, fields_of(record.get("message")), fields_of(record.get("author"))):
+        if isinstance(holder.get("role"), str):
+            return str(holder["role"])
+    return ASSISTANT if "message" in record else None
+
+
+def _codebuddy_turn(record: Fields) -> Turn | None:
+    data = fields_of(record.get("providerData"))
+    tokens = usage_tokens(
+        data.get("usage"), "inputTokens input_tokens", "outputTokens output_tokens"
+    )
+    message = fields_of(record.get("message"))
+    content = first_in(record, "content") or message.get("content")
+    holders = (record, fields_of(record.get("tool")), fields_of(record.get("function")))
+    names = (name_in(holder, "name", "toolName", "functionName") for holder in holders)
+    name = next(filter(None, names), None)
+    call_id = name_in(record, "callId", "call_id")
+    match _buddy_kind(record):
+        case "message":
+            role = _buddy_role(record) or ASSISTANT
+            spoken = message_turn(record, {"role": role, "content": content}, tokens=tokens)
+            if spoken is None or role_of(role) is not Role.USER:
+                return spoken
+            pieces = tuple(replace(prompt(piece.text), at=piece.at) for piece in spoken.pieces)
+            return replace(spoken, pieces=pieces)
+        case "reasoning":
+            text = content_text(first_in(record, "rawContent", "content", "text"))
+            thought = THE_MODEL.says(text, kind=SpanKind.REASONING)
+            return None if is_empty(thought) else replace(turn(record, thought), tokens=tokens)
+        case "call":
+            arguments = first_in(record, "arguments", "input", "parameters")
+            call = {"name": name, "id": call_id, "arguments": arguments}
+            return replace(turn(record, call_piece(call, "", ASSISTANT)), tokens=tokens)
+        case "result":
+            output = first_in(record, "output", "result") or content
+            return turn(record, result_piece(record, output, "", name=name, call_id=call_id))
+        case "settings":
+            return None
+    return unknown_record({"type": name_in(record, "event_type", "kind"), **record})
+
+
+CODEBUDDY: Final = SessionFormat(
+    name="codebuddy",
+    system="codebuddy",
+    marks=(b'"sessionId"', b'"session_id"', b'"conversation_id"'),
+    recognises=_is_codebuddy,
+    translator=stateless(_codebuddy_turn),
+    order=along_last_branch("id", "parentId"),
+    facts={
+        "id": _BUDDY_SESSIONS,
+        "model": "model metadata.model providerData.model providerData.modelId",
+    },
 )
 
 

@@ -269,31 +269,15 @@ def _is_claude_line(record: Fields) -> bool:
 
 
 def _claude_turn(record: Fields) -> Turn | None:
-    pieces = tuple(_claude_piece(part) for part in claude.parts_of(record))
+    pieces = tuple(map(_with_pointer, claude.pieces_of(record)))
     message = fields_of(record.get("message"))
-    input_fields = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
-    tokens = usage_tokens(message.get("usage"), input_fields, "output_tokens")
-    model = name_in(message, "model")
-    return Turn(
-        pieces,
-        record_time(record),
-        tokens if pieces else None,
-        None if model == claude.SYNTHETIC_MODEL else model,
-    )
+    tokens = claude.tokens_of_message(message) if pieces else None
+    return Turn(pieces, record_time(record), tokens, claude.model_of(message))
 
 
-def _claude_piece(part: claude.Part) -> Piece:
-    agents = {Role.AGENT: claude.AGENT, Role.TOOL: "tool"}
-    return Piece(
-        part.kind,
-        part.role,
-        part.speaker or agents.get(part.role, part.role.value),
-        part.text,
-        f"/content/{part.number - 1}" if part.number > 1 else "",
-        name=part.name,
-        call_id=part.tool_id,
-        status=part.status,
-    )
+def _with_pointer(piece: Piece) -> Piece:
+    """Return the piece of a message's second block with the pointer to it."""
+    return replace(piece, at=f"/content/{int(piece.at[1:]) - 1}") if piece.at else piece
 
 
 CLAUDE_WEB: Final = SessionFormat(

@@ -149,7 +149,7 @@ DROID: Final = SessionFormat(
 )
 
 
-_QWEN_SETTINGS: Final = name_set("custom_title session_artifact_snapshot file_history_snapshot")
+_QWEN_SETTINGS: Final = name_set("custom_title file_history_snapshot")
 _PROGRAM_TAG: Final = "<qwen:"
 
 

@@ -76,7 +76,13 @@ class Calls:
         self._before_model: dict[str, ShownCall] = {}
 
     def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a model's call was shown, which a tool's row may answer."""
+        """Record that a model's call was shown, which a tool's row may answer.
+
+        Args:
+            call: The call with the key of its span.
+            call_id: The id that the model gave it.
+            arguments: What it asked for.
+        """
         if call_id is not None:
             self.by_id[call_id] = call
         if call.name is not None:
@@ -84,14 +90,26 @@ class Calls:
             self._named[call.name].append(call)
 
     def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a tool's row was shown without a model's call before it."""
+        """Record that a tool's row was shown without a model's call before it.
+
+        Args:
+            call: The call with the key of its span.
+            call_id: The id of the call in the row.
+            arguments: The input of the row.
+        """
         if call_id is not None:
             self.by_id[call_id] = self._before_model[call_id] = call
         elif call.name is not None:
             self._performed[call.name, canonical(arguments)].append(call)
 
     def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """Return the call that a tool's row carried out: by id, else the oldest like it."""
+        """Return the call that a tool's row carried out: by id, else the oldest like it.
+
+        Args:
+            name: The name of the tool.
+            arguments: The input of the row.
+            call_id: The id of the call in the row.
+        """
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
         same_arguments = canonical(arguments)
@@ -145,7 +163,13 @@ class Parts:
         return parts
 
     def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """Return the number of a content."""
+        """Return the number of a content.
+
+        Args:
+            kind: The kind of span that has the content.
+            text: Its text.
+            name: The name of the tool, of a call.
+        """
         if kind is SpanKind.TOOL_CALL:
             data = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
         else:
@@ -180,7 +204,7 @@ class NewPart(NamedTuple):
     call: ShownCall | None
 
 
-class RepeatedHistory:
+class ShownHistory:
     """All conversations of a run as one tree, which tells what a call repeats.
 
     The history of a call is followed down the tree as far as it is known; what comes after the end

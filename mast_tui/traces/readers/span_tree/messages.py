@@ -40,12 +40,11 @@ _PAIRS: Final = {"human": "user", "ai": "assistant"} | {
 """The roles in messages that are written as pairs of role and text."""
 
 _CHOICES: Final = ("choices", "generations", "candidates")
-_LOST: Final = ("None", {"content": "role"})
-"""Values that stand for no message.
+_LOST_MESSAGE: Final = {"content": "role"}
+"""LangSmith's OTel exporter writes this where it took the keys of a message for a message."""
 
-Some integrations record Python's None as text where a model only called tools. LangSmith's OTel
-exporter writes the other one where it took the keys of a message for a message.
-"""
+_NONE: Final = "None"
+"""The text of an answer that only calls tools, where an integration writes messages as text."""
 
 
 def request_messages(value: object) -> tuple[Message, ...]:
@@ -75,9 +74,17 @@ def last_answer(value: object) -> tuple[Message, ...]:
     return structured_answer(value)[-1:]
 
 
-def is_lost(value: object) -> bool:
-    """Tell whether a request or an answer is a tracer's value for a message that it lost."""
-    return value_in(value) in _LOST
+def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
+    """Return a request and an answer, with None where a tracer lost the message.
+
+    Args:
+        request: What the model was given.
+        answer: What it gave back.
+    """
+    is_plain = isinstance(request, str) and json_in(request) is None
+    lost_answer = value_in(answer) == _LOST_MESSAGE or (is_plain and answer == _NONE)
+    request = None if value_in(request) == _LOST_MESSAGE else request
+    return request, None if lost_answer else answer
 
 
 def is_system(message: Message) -> bool:
@@ -334,7 +341,12 @@ def tool_output(value: object) -> ToolOutput:
 
 
 def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return error if one of two statuses is an error, else the one that is known."""
+    """Return error if one of two statuses is an error, else the one that is known.
+
+    Args:
+        first: The status that counts where both are known.
+        second: Another one of the same call.
+    """
     if SpanStatus.ERROR in (first, second):
         return SpanStatus.ERROR
     return second if first is SpanStatus.UNKNOWN else first

@@ -17,7 +17,7 @@ from mast_tui.traces.readers.span_tree.history import (
     Calls,
     MessagePart,
     Parts,
-    RepeatedHistory,
+    ShownHistory,
     ShownCall,
     canonical,
 )
@@ -40,9 +40,8 @@ def observed_steps(
 ) -> StepList:
     """Make the spans of one run from its rows, which may come in any order.
 
-    Rows are read as a tree: parents before children, children by start time, then as they stand
-    in ``rows``. ``service`` is who acts where neither a row nor an agent's row above it tells.
-    What is wrong with a message is added to ``problems``.
+    Rows are read as a tree: parents before children, children by start time, then in the order of
+    ``rows``.
 
     - A model's row shows of ``asked`` what the run has not shown before, then ``answered``. Its
       ``input`` and ``output`` take the place of messages that are missing. Tokens and an error
@@ -54,17 +53,22 @@ def observed_steps(
     - Any other row is a ``log`` span where it ``speaks`` or failed by itself, or where there are
       no other kinds of rows at all. Of a root the input and the output are shown as messages
       where nothing under it tells them.
+    - The system prompt beside the messages of an agent's row or a root is a message where the
+      first model under it does not tell it.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
     ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
-    ``<row id>/answered/0`` with
-    ``MessageMapper``'s pointer behind it; calls and results with a call id are ``<call id>:call``
-    and ``<call id>:result``. Places are those of the rows.
+    ``<row id>/answered/0`` with the pointer to a piece of the message behind it; calls and results
+    with a call id are ``<call id>:call`` and ``<call id>:result``. Places are those of the rows.
 
-    With ``every_row`` each row has a span under its bare id, for labels that name rows: call ids
-    are not used in keys, the last span of a model's answer has the bare id, and a row that would
-    be left out is a ``log`` span with its name.
+    Args:
+        rows: The rows of the run.
+        service: Who acts where neither a row nor an agent's row above it tells.
+        every_row: Whether each row has a span under its bare id, for labels that name rows: call
+            ids are not used in keys, the last span of a model's answer has the bare id, and a row
+            that would be left out is a ``log`` span with its name.
+        problems: Where the problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
     steps = timeline.read()
@@ -108,7 +112,7 @@ class _Timeline:
         self._steps = StepList()
         self._parts = Parts()
         self._calls = Calls()
-        self._history = RepeatedHistory(self._calls)
+        self._history = ShownHistory(self._calls)
         self._early_results: dict[str, str] = {}
         self._frames: list[_Frame] = []
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
@@ -563,7 +567,10 @@ def output_text(value: object) -> str:
 def holds(text: str, texts: Iterable[str]) -> bool:
     """Tell whether one of the texts is ``text``, or has it near its beginning.
 
-    Of a long one only so much is looked at that the cost stays within that of reading ``text``.
+    Args:
+        text: The text that is searched for.
+        texts: The texts to search. Of a long one only the beginning is searched, so that the cost
+            stays within that of reading ``text``.
     """
     needle = text.strip()
     return any(other.find(needle, 0, len(needle) + _LOOKED_INTO) >= 0 for other in texts)

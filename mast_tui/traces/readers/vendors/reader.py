@@ -48,10 +48,10 @@ class VendorExportReader:
         if vendor is None:
             return FileReport(source.path, skipped="no records of a known vendor")
         problems: list[Problem] = []
-        found = traces_in(source, vendor, problems)
+        runs = traces_in(source, vendor, problems)
         traces = [
-            self._trace(source, vendor, records, number if len(found) > 1 else None)
-            for number, records in enumerate(found)
+            self._trace(source, vendor, records, number if len(runs) > 1 else None)
+            for number, records in enumerate(runs)
         ]
         return report_of(self, source, traces, problems, vendor.name)
 
@@ -59,7 +59,7 @@ class VendorExportReader:
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
         judged = _judged(vendor, records)
-        ran = [found for found in records.by_id.values() if found.id not in judged]
+        ran = [record for record in records.by_id.values() if record.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
         problems: list[Problem] = []
         steps = observed_steps(rows, problems=problems)
@@ -70,8 +70,8 @@ class VendorExportReader:
             answer_key=_answer_key(vendor, records, judged),
             version=_version(vendor, records),
         )
-        told = [records.head, *(found.record for found in records.by_id.values())]
-        content = source.data if number is None else canonical_bytes(told)
+        values = [records.head, *(record.value for record in records.by_id.values())]
+        content = source.data if number is None else canonical_bytes(values)
         return trace_of_steps(
             self,
             source.path,
@@ -105,16 +105,16 @@ def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
     if not vendor.judged:
         return {}
     judged: dict[str, VendorRecord] = {}
-    waiting = [found for found in records.by_id.values() if is_judgement(vendor, found)]
+    waiting = [record for record in records.by_id.values() if is_judgement(vendor, record)]
     children: dict[str, list[VendorRecord]] = {}
-    for found in records.by_id.values():
-        if found.parent is not None:
-            children.setdefault(found.parent, []).append(found)
+    for record in records.by_id.values():
+        if record.parent is not None:
+            children.setdefault(record.parent, []).append(record)
     while waiting:
-        found = waiting.pop()
-        if found.id not in judged:
-            judged[found.id] = found
-            waiting.extend(children.get(found.id, ()))
+        record = waiting.pop()
+        if record.id not in judged:
+            judged[record.id] = record
+            waiting.extend(children.get(record.id, ()))
     return judged
 
 
@@ -125,24 +125,24 @@ def _answer_key(
     draft = AnswerKeyDraft()
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
-        for holder in (records.head, *(found.record for found in records.by_id.values())):
+        for holder in (records.head, *(record.value for record in records.by_id.values())):
             draft.take(name, value_at(holder, (path,)))
-    for found in judged.values():
-        if is_judgement(vendor, found):
-            name = text_at(found.record, vendor.fields.name) or "score"
-            draft.scored(name, value_at(found.record, vendor.fields.output))
+    for record in judged.values():
+        if is_judgement(vendor, record):
+            name = text_at(record.value, vendor.fields.name) or "score"
+            draft.scored(name, value_at(record.value, vendor.fields.output))
     return draft.key()
 
 
 def _version(vendor: Vendor, records: TraceRecords) -> str | None:
     """Return the version of the system that the trace or the first record that knows it tells."""
-    holders = (records.head, *(found.record for found in records.by_id.values()))
+    holders = (records.head, *(record.value for record in records.by_id.values()))
     return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 
 
 def _root(rows: Sequence[SpanRow]) -> SpanRow:
-    known = {row.id for row in rows}
-    return next((row for row in rows if row.parent not in known), rows[0])
+    ids = {row.id for row in rows}
+    return next((row for row in rows if row.parent not in ids), rows[0])
 
 
 def _task(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:

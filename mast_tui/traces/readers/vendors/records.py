@@ -26,7 +26,7 @@ class VendorRecord:
 
     id: str
     parent: str | None
-    record: Fields
+    value: Fields
     place: str
 
 
@@ -42,20 +42,25 @@ class TraceRecords:
     head: Fields = field(default_factory=dict)
     place: str = ""
 
-    def add(self, found: VendorRecord) -> None:
+    def add(self, record: VendorRecord) -> None:
         """Add a record; of two with one id the second adds what the first does not tell."""
-        known = self.by_id.get(found.id)
-        if known is None:
-            self.by_id[found.id] = found
+        first = self.by_id.get(record.id)
+        if first is None:
+            self.by_id[record.id] = record
             return
-        told = {name: value for name, value in known.record.items() if value not in NOTHING}
-        self.by_id[found.id] = VendorRecord(
-            known.id, known.parent or found.parent, {**found.record, **told}, known.place
-        )
+        facts = {name: value for name, value in first.value.items() if value not in NOTHING}
+        merged = {**record.value, **facts}
+        parent = first.parent or record.parent
+        self.by_id[record.id] = VendorRecord(first.id, parent, merged, first.place)
 
 
 def value_at(record: object, paths: Paths) -> object:
-    """Return the first value that is not None under the paths, which lead into JSON texts too."""
+    """Return the first value that is not None under the paths, which lead into JSON texts too.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if value is not _ABSENT and value is not None:
@@ -64,13 +69,23 @@ def value_at(record: object, paths: Paths) -> object:
 
 
 def values_at(record: object, paths: Paths) -> list[object]:
-    """Return the values that are not None under the paths."""
-    found = (_step_through(record, path) for path in paths)
-    return [value for value in found if value is not _ABSENT and value is not None]
+    """Return the values that are not None under the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
+    values = (_step_through(record, path) for path in paths)
+    return [value for value in values if value is not _ABSENT and value is not None]
 
 
 def text_at(record: object, paths: Paths) -> str | None:
-    """Return the first text, or number as text, under one of the paths."""
+    """Return the first text, or number as text, under one of the paths.
+
+    Args:
+        record: A JSON value.
+        paths: The paths from it, as in ``tables``.
+    """
     for path in paths:
         value = _step_through(record, path)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -164,13 +179,13 @@ def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[T
 
 
 class _Gathering:
-    """What has been found so far."""
+    """The traces and records of an export so far."""
 
     def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
         self._vendor = vendor
         self._problems = problems
         self._heads: dict[str, tuple[Fields, str]] = {}
-        self._found: list[tuple[VendorRecord, str | None]] = []
+        self._records: list[tuple[VendorRecord, str | None]] = []
 
     def take(self, entry: object, place: str) -> None:
         """Add a trace with its records, or a record by itself."""
@@ -209,7 +224,7 @@ class _Gathering:
             own = text_at(record, fields.id) or (order[-1] if order else place)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
-            self._found.append((VendorRecord(own, above, record, place), trace))
+            self._records.append((VendorRecord(own, above, record, place), trace))
             nested = value_in(record.get(children)) if children else None
             if not isinstance(nested, list):
                 continue
@@ -225,12 +240,12 @@ class _Gathering:
         traces: dict[str, TraceRecords] = {}
         for trace, (head, place) in self._heads.items():
             traces[trace] = TraceRecords(None if trace == place else trace, head=head, place=place)
-        told = {found.id: name for found, name in self._found if name is not None}
-        parents = {found.id: found.parent for found, _trace in self._found}
-        for found, own_trace in self._found:
-            name = own_trace or _root(found.id, parents, told)
-            native = None if name == found.place else name
-            traces.setdefault(name, TraceRecords(native, place=found.place)).add(found)
+        trace_of = {record.id: name for record, name in self._records if name is not None}
+        parents = {record.id: record.parent for record, _trace in self._records}
+        for record, own_trace in self._records:
+            name = own_trace or _root(record.id, parents, trace_of)
+            native = None if name == record.place else name
+            traces.setdefault(name, TraceRecords(native, place=record.place)).add(record)
         return list(traces.values())
 
 
@@ -243,20 +258,20 @@ def _under(place: str, pointer: str) -> str:
     return pointer if place == "/" else f"{place}{pointer}"
 
 
-def _root(own: str, parents: Mapping[str, str | None], told: dict[str, str]) -> str:
+def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str, str]) -> str:
     """Return the trace of a record that names none, and note it for all on the way up."""
     way: list[str] = []
     seen: set[str] = set()
-    current = own
-    while current not in told and current not in seen:
+    current = record_id
+    while current not in trace_of and current not in seen:
         way.append(current)
         seen.add(current)
         above = parents.get(current)
         if above is None or above not in parents:
             break
         current = above
-    trace = told.get(current, current)
-    told.update(dict.fromkeys(way, trace))
+    trace = trace_of.get(current, current)
+    trace_of.update(dict.fromkeys(way, trace))
     return trace
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -19,20 +19,20 @@ from mast_tui.traces.io.json_values import (
 from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
-from mast_tui.traces.readers.otel.conventions import row_of_attributes
+from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
 from mast_tui.traces.readers.span_tree.history import canonical
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
     answer_messages,
     has_answer,
     instructions_in,
-    is_lost,
     is_system,
     request_messages,
     request_text,
     system_text,
     tool_calls,
     tool_output,
+    without_lost_messages,
     worse_status,
 )
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
@@ -51,68 +51,74 @@ _STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
 _DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
-_TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: |tool\.)(?=\S)")
+_TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: )(?=\S)")
+_DOTTED_PREFIX: Final = "tool."
 _STRANGE_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
 """An escape that Python never writes itself, and warns of where it reads one."""
 _LITERAL_CHARS: Final = 16 * 1024
 _LITERAL_BRACKETS: Final = 200
 
 
-def rows_of(vendor: Vendor, found: Iterable[VendorRecord]) -> list[SpanRow]:
+def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
     """Return the rows of one trace, in the order of its records."""
-    rows = [_row(vendor, one) for one in found]
+    records = list(records)
+    rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
         rows = _guessed(rows)
+    if vendor.thought:
+        rows = _with_thoughts(rows, [text_at(record.value, vendor.thought) for record in records])
     return _called(_joined_events(_without_plain_copies(rows)))
 
 
-def is_judgement(vendor: Vendor, found: VendorRecord) -> bool:
+def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
     """Tell whether a record is of a call that scored the run."""
-    return _kind(vendor, _decoded(vendor, found.record)) in vendor.judged
+    return _kind(vendor, _decoded(vendor, record.value)) in vendor.judged
 
 
-def _row(vendor: Vendor, found: VendorRecord) -> SpanRow:
+def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     fields = vendor.fields
-    record = _decoded(vendor, found.record)
-    told = _kind(vendor, record)
-    kind = vendor.kinds.get(told, RowKind.OTHER)
-    status, error = _result(vendor, record)
+    decoded = _decoded(vendor, record.value)
+    type_name = _kind(vendor, decoded)
+    kind = vendor.kinds.get(type_name, RowKind.OTHER)
+    status, error = _result(vendor, decoded)
     # A text that happens to be JSON stays a text, unless all of the vendor's are JSON.
-    raw = record if vendor.encoded else found.record
+    raw = decoded if vendor.encoded else record.value
     output = value_at(raw, fields.output)
-    if told in vendor.speaks and output is None:
-        output = _facts(value_at(record, vendor.facts)) or None
+    if type_name in vendor.speaks and output is None:
+        output = _facts(value_at(decoded, vendor.facts)) or None
     row = SpanRow(
-        id=found.id,
-        parent=found.parent,
+        id=record.id,
+        parent=record.parent,
         kind=kind,
-        name=_name(text_at(record, fields.name) or kind.value),
-        place=found.place,
-        start=_time(value_at(record, fields.start)),
-        end=_time(value_at(record, fields.end)),
+        name=_name(text_at(decoded, fields.name) or kind.value),
+        place=record.place,
+        start=_time(value_at(decoded, fields.start)),
+        end=_time(value_at(decoded, fields.end)),
         status=status,
         error=error,
-        agent=_agent(value_at(record, fields.metadata), kind),
+        agent=_agent(value_at(decoded, fields.metadata), kind),
         input=value_at(raw, fields.input),
         output=output,
-        call_id=text_at(record, fields.call_id),
-        speaks=told in vendor.speaks,
+        call_id=text_at(decoded, fields.call_id),
+        speaks=type_name in vendor.speaks,
     )
-    beside = row_of_attributes(value_at(record, vendor.attributes), row.name, row.id)
+    beside = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
     if beside is not None:
         row = _with_attributes(row, beside)
         kind = row.kind
-    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(record, fields.output))):
-        taken_in, given_out = fields.tokens, _given_out(fields.tokens)
-        tokens = tokens_of(value_at(record, taken_in), value_at(record, given_out))
-        row = replace(row, model=text_at(record, fields.model), tokens=tokens)
+    if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(decoded, fields.output))):
+        output_paths = _output_paths(fields.tokens)
+        tokens = tokens_of(value_at(decoded, fields.tokens), value_at(decoded, output_paths))
+        row = replace(row, model=text_at(decoded, fields.model), tokens=tokens)
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
         return _as_model(row, beside)
-    told_beside = None if beside is None else beside.instructions
+    if kind is RowKind.AGENT:
+        row = replace(row, agent=row.agent or bare_name(row.name))
+    instructions = None if beside is None else beside.instructions
     output = _literal(row.output) if isinstance(row.output, str) else row.output
-    return replace(row, output=output, instructions=told_beside or system_text(row.input))
+    return replace(row, output=output, instructions=instructions or system_text(row.input))
 
 
 def _facts(value: object) -> str:
@@ -142,7 +148,7 @@ def _with_attributes(row: SpanRow, beside: SpanRow) -> SpanRow:
 
 
 @cache
-def _given_out(tokens: Paths) -> Paths:
+def _output_paths(tokens: Paths) -> Paths:
     """Return the paths to the output tokens, beside those to the input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
@@ -228,10 +234,8 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
         row: The row with its input and output.
         beside: The row that the attributes tell, for messages that the input does not tell apart.
     """
-    if is_lost(row.input):
-        row = replace(row, input=None)
-    if is_lost(row.output):
-        row = replace(row, output=None)
+    request, answer = without_lost_messages(row.input, row.output)
+    row = replace(row, input=request, output=answer)
     asked = request_messages(row.input)
     answered = answer_messages(row.output)
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them
@@ -331,19 +335,40 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
         for row in rows
         if row.kind is RowKind.MODEL and row.parent in apart and _is_plain(row)
     }
-    found = []
+    result = []
     for row in rows:
         if row.parent is not None and copies.get(row.parent) is row:
             nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
             row = replace(nothing, start=row.start, end=row.end)
         elif row.id in copies:
             row = replace(row, tokens=copies[row.id].tokens or row.tokens)
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def _is_plain(row: SpanRow) -> bool:
     return isinstance(row.input, str) and len(row.asked) == 1 and value_in(row.input) is row.input
+
+
+def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
+    """Return the rows with those as answers of a model that tell a thought which no request tells.
+
+    BeeAI traces an event for each part of an answer, all with the thought so far.
+    """
+    if not any(thoughts):
+        return rows
+    requests = [dump_text(row.asked) for row in rows if row.asked]
+    told: set[str] = set()
+    result: list[SpanRow] = []
+    for row, thought in zip(rows, thoughts, strict=True):
+        if thought is not None and row.kind is RowKind.OTHER and thought not in told:
+            told.add(thought)
+            quoted = dump_text(thought).strip('"')
+            if not any(quoted in request for request in requests):
+                answer = {"role": "assistant", "content": "", "reasoning": thought}
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answered=(answer,))
+        result.append(row)
+    return result
 
 
 def _called(rows: list[SpanRow]) -> list[SpanRow]:
@@ -357,9 +382,13 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
     wrapped = {(name, canonical(arguments)) for name, arguments in calls}
     traced = {row.name for row in rows if row.kind is RowKind.TOOL}
     parents = {row.parent for row in rows}
-    found = []
+    result = []
     for row in rows:
-        name = row.name if row.name in asked_for else _TOOL_PREFIX.sub("", row.name)
+        name = row.name
+        if name not in asked_for:
+            name = _TOOL_PREFIX.sub("", name)
+        if (bare := name.removeprefix(_DOTTED_PREFIX)) in asked_for:
+            name = bare
         if row.kind is RowKind.TOOL:
             row = replace(row, name=name)
         elif row.kind is RowKind.OTHER and name in asked_for - traced and row.id not in parents:
@@ -367,8 +396,8 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
         inner = _only_input(row) if row.kind is RowKind.TOOL else None
         if inner is not None and (name, canonical(inner)) in wrapped:
             row = replace(row, input=inner)
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def _only_input(row: SpanRow) -> Fields | None:
@@ -384,19 +413,19 @@ _EVENT: Final = re.compile(r"(?P<call>.+)\.(?P<event>start|success|error|finish)
 def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows with one for each call whose start, success and finish BeeAI traces."""
     starts: dict[tuple[str, str], int] = {}
-    found: list[SpanRow] = []
+    result: list[SpanRow] = []
     for row in sorted(rows, key=_start_first):
         match = None if row.kind is RowKind.OTHER else _EVENT.fullmatch(row.name)
         if match is None:
-            found.append(row)
+            result.append(row)
             continue
         call = match["call"], match["number"]
         if call not in starts:
-            starts[call] = len(found)
-            found.append(replace(row, name=match["call"]))
+            starts[call] = len(result)
+            result.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
             continue
-        first = found[starts[call]]
-        found[starts[call]] = replace(
+        first = result[starts[call]]
+        result[starts[call]] = replace(
             first,
             end=max(filter(None, (first.end, row.end)), default=None),
             answered=first.answered or _whole_answer(row),
@@ -404,7 +433,7 @@ def _joined_events(rows: list[SpanRow]) -> list[SpanRow]:
             status=row.status if first.status is SpanStatus.UNKNOWN else first.status,
             error=first.error or row.error,
         )
-    return found
+    return result
 
 
 def _start_first(row: SpanRow) -> int:

@@ -1,4 +1,4 @@
-"""Where each tracing vendor keeps what: one table a vendor, read by one mapper.
+"""The fields of each tracing vendor: one table a vendor, read by one mapper.
 
 A path leads from a record to a value, its steps parted by ``/``: names of fields, numbers in
 lists, and ``*`` for the first value of an object. Of several paths the first that leads to a value
@@ -19,7 +19,7 @@ Paths = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """The paths to the facts of one timed call; those that stand here are what many vendors have.
+    """The paths to the facts of one timed call; the defaults are what many vendors have.
 
     ``tokens`` lead to what a model took in; what it gave out stands beside that, as ``output`` for
     ``input`` and as ``completion`` for ``prompt``.
@@ -44,22 +44,32 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """How the exports of one vendor are known and read.
+    """The marks and the fields of one vendor's exports.
 
-    ``marks`` are groups of bytes; each export holds one of each. ``needs`` tell a record: of each
-    group one path leads somewhere. Records stand alone, in lists, under one of ``containers``, or,
-    where ``children`` is set, nested in each other; ``bare`` says whether records may do without a
-    trace around them. A trace holds its records under one of ``members``, and facts of its own in
-    itself or under one of ``head``; ``trace_id`` and ``trace_name`` lead to them from there, and
-    ``head_needs`` tells a trace whose records were left out. ``kinds`` tells what a record's type,
-    in capitals, stands for; ``speaks`` are the types whose output is worth reading by itself,
-    ``judged`` those of calls that scored the run, which an annotator working blind must not see,
-    and ``hidden`` fields of the same sort. ``guesses`` is set where a type is rarely told,
-    ``facts`` lead to what a record of a speaking type tells where it has no output, and ``version``
-    to the version of the system that ran, from a record or from a trace.
-    ``attributes`` leads to the attributes of the OpenTelemetry span that a record was made of,
-    ``encoded`` where inputs and outputs are JSON texts always, ``status_decides`` where an error's
-    text may stand beside what was no error.
+    Attributes:
+        name: The name that ``inspect`` shows.
+        marks: Groups of bytes; each document of the vendor holds one of each.
+        needs: Groups of paths; of each group one leads to a value in a record.
+        fields: The paths to the facts of one record.
+        kinds: What a record's type, in capitals, stands for.
+        containers: The fields that hold lists of records or traces.
+        children: The field that holds records nested in a record.
+        bare: Whether a record may be without a trace around it.
+        members: The paths from a trace to its records.
+        head: The paths from a trace to the object with its own facts, if that is another.
+        head_needs: As ``needs``, for a trace whose records were left out.
+        trace_id: The paths to a trace's id.
+        trace_name: The paths to a trace's name.
+        speaks: The types whose output is worth reading by itself.
+        judged: The types of calls that scored the run, which are hidden from blind annotators.
+        hidden: Fields of the same sort.
+        attributes: The paths to the attributes of the OpenTelemetry span behind a record.
+        thought: The paths to a thought that an event of an agent tells.
+        facts: The paths to what a record of a speaking type tells where it has no output.
+        version: The paths to the version of the system, from a trace or a record.
+        guesses: Whether a record's type is rarely told.
+        encoded: Whether all inputs and outputs are JSON texts.
+        status_decides: Whether the text of an error may be beside what was no error.
     """
 
     name: str
@@ -79,6 +89,7 @@ class Vendor:
     judged: frozenset[str] = frozenset()
     hidden: Paths = ()
     attributes: Paths = ()
+    thought: Paths = ()
     facts: Paths = ()
     version: Paths = ()
     guesses: bool = False
@@ -165,6 +176,7 @@ LANGFUSE: Final = Vendor(
     speaks=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "EVENT"}),
     hidden=("scores",),
     attributes=("metadata/attributes",),
+    thought=("metadata/attributes/thought",),
     version=("version", "metadata/resourceAttributes/service.version"),
     status_decides=True,
 )
@@ -291,7 +303,7 @@ OPENAI_AGENTS: Final = Vendor(
         id=("id", "span_id"),
         parent=("parent_id",),
         name=("span_data/name", "span_data/type"),
-        kind=("span_data/type",),
+        kind=("span_data/data/sdk_span_type", "span_data/type"),
         start=("started_at",),
         end=("ended_at",),
         input=("span_data/input",),
@@ -309,7 +321,7 @@ OPENAI_AGENTS: Final = Vendor(
         "FUNCTION": RowKind.TOOL,
         "AGENT": RowKind.AGENT,
     },
-    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS"}),
+    speaks=frozenset({"HANDOFF", "GUARDRAIL", "CUSTOM", "MCP_TOOLS", "TRANSCRIPTION"}),
     facts=("span_data",),
 )
 

@@ -1,0 +1,177 @@
+"""The spans of a trace of Claude Code: in a table, with texts that are read when asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from errno import ESTALE
+from typing import Final
+
+from mast_tui.traces.index.line_index import LineIndex
+from mast_tui.traces.index.lines import IndexedSpans
+from mast_tui.traces.index.span_table import SpanTable
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import Loaded, Role, SpanKind, Tokens, Trace, TraceMeta
+from mast_tui.traces.readers.base import Reader, identity_of
+from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Entry
+
+_READ_AT_ONCE: Final = 4 << 20
+"""The bytes of a file that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentThread:
+    """The thread of an agent, prompted by ``asker``; ``call_id`` is the call that started it.
+
+    The keys of its spans begin with ``prefix``.
+    """
+
+    prefix: str = ""
+    agent: str = AGENT
+    asker: str = "user"
+    call_id: str | None = None
+
+    @classmethod
+    def of_sub_agent(
+        cls, agent_id: str, agent_type: str | None = None, call_id: str | None = None
+    ) -> AgentThread:
+        """Return the thread of a sub-agent.
+
+        Args:
+            agent_id: The id by which its spans are known.
+            agent_type: Its type, which is its name; None where the file does not have it.
+            call_id: The call that started it.
+        """
+        name = agent_type or f"sub-agent {agent_id[:8]}"
+        return cls(f"{agent_id}/", name, AGENT, call_id)
+
+    def agent_of(self, piece: Piece) -> str:
+        """Return the name of the agent or user behind a piece."""
+        if piece.agent == AGENT or piece.role is Role.TOOL:
+            return self.agent
+        return self.asker if piece.role is Role.USER else piece.agent
+
+
+class TraceBuilder(ABC):
+    """A file while it is read line by line, and its spans in reading order.
+
+    ``native`` is the id that the file states, ``task`` the first request of the user.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.table = SpanTable()
+        self.native: str | None = None
+        self.model: str | None = None
+        self.version: str | None = None
+        self.task: str | None = None
+        self._source = source
+        self._positions = array("I")
+        self._calls: dict[str, int] = {}
+        self._last_spans: dict[str, int] = {}
+        self._tokens: dict[str, Tokens] = {}
+
+    @abstractmethod
+    def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
+        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Add the spans that need the whole file."""
+
+    @staticmethod
+    @abstractmethod
+    def texts_on(data: bytes, /) -> Sequence[str]:
+        """Return the texts of all pieces on some lines."""
+
+    def trace(self, reader: Reader) -> Trace:
+        """Read the file and return its trace."""
+        index = LineIndex.of(self._source)
+        while not index.complete:
+            number = len(index)
+            lines = index.advance(_READ_AT_ONCE)
+            for offset, line in enumerate(lines, 1):
+                self.feed(number + offset, line, index.ends_open and offset == len(lines))
+        self.finish()
+        for response, tokens in self._tokens.items():
+            if response in self._last_spans:
+                self.table.set_tokens(self._last_spans[response], tokens)
+        path = self._source.path
+        identity = identity_of(reader, path, self._source.head, native=self.native)
+        meta = TraceMeta(system=AGENT, model=self.model, task=self.task, version=self.version)
+        spans = RecordSpans(index, self.table, self._positions, self.texts_on)
+        return Trace(identity, path, spans, meta=meta)
+
+    def add(self, entry: Entry, thread: AgentThread, last_line: int | None = None) -> None:
+        """Append the spans of an entry.
+
+        Args:
+            entry: A record, or what stands for several lines.
+            thread: The thread that it is part of.
+            last_line: The last line that it is on, where that is not the first.
+        """
+        for position, piece in enumerate(entry.pieces, entry.offset):
+            self._add_piece(entry, piece, thread, last_line or entry.line)
+            self._positions.append(position)
+        if entry.response is not None:
+            response = thread.prefix + entry.response
+            if entry.tokens is not None:
+                self._tokens[response] = entry.tokens
+            if entry.pieces:
+                self._last_spans[response] = len(self.table) - 1
+
+    def _add_piece(self, entry: Entry, piece: Piece, thread: AgentThread, last_line: int) -> None:
+        table = self.table
+        name = piece.name
+        key = entry.key + piece.at
+        parent = self._calls.get(thread.call_id or "")
+        if piece.kind is SpanKind.TOOL_RESULT:
+            parent = self._calls.get(piece.call_id or "")
+            name = name or (None if parent is None else table.name_of(parent))
+            key = f"{piece.call_id}:result" if piece.call_id else key
+        elif piece.kind is SpanKind.TOOL_CALL and piece.call_id:
+            key = f"{piece.call_id}:call"
+            self._calls[piece.call_id] = len(table)
+        shape = (piece.kind, piece.role, thread.agent_of(piece), name)
+        key = thread.prefix + key
+        span = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
+        if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
+            table.set_end(parent, entry.time)
+            if name in SPAWNING_TOOLS and entry.sub_agents:
+                table.spawned.setdefault(entry.sub_agents[0], table.key_of(span))
+
+
+class RecordSpans(IndexedSpans):
+    """Spans that are all known from the beginning; a line may hold several.
+
+    ``positions`` has the number of each span's text among the texts on its lines. The texts of the
+    lines that were read last are kept.
+    """
+
+    def __init__(
+        self,
+        index: LineIndex,
+        table: SpanTable,
+        positions: Sequence[int],
+        texts_on: Callable[[bytes], Sequence[str]],
+    ) -> None:
+        super().__init__(index, table)
+        self._positions = positions
+        self._texts_on = texts_on
+        self._last_read: tuple[bytes, Sequence[str]] = (b"", ())
+
+    @property
+    def loaded(self) -> Loaded:
+        """The size of the file, all of which was read."""
+        return Loaded(self._index.done, self._index.size, complete=True)
+
+    def _text_of(self, index: int, data: bytes, /) -> str:
+        lines, texts = self._last_read
+        if lines != data:
+            texts = self._texts_on(data)
+            self._last_read = (data, texts)
+        if self._positions[index] >= len(texts):
+            raise OSError(ESTALE, "the file has changed")
+        return texts[self._positions[index]]
