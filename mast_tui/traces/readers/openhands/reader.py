@@ -183,15 +183,15 @@ def _holds_run(value: object) -> bool:
     return not isinstance(value, list) and _run_in(value) is not None
 
 
-def _run_in(value: object, place: str = "") -> OpenHandsRun | None:
+def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     """Return the run in a JSON value: a list of events, or a record that holds one."""
     if mostly(_is_listed_event, items_of(value)):
-        return OpenHandsRun(_events(items_of(value), "", place), {})
+        return OpenHandsRun(_events(items_of(value), "", prefix), {})
     record = fields_of(value)
     for container in _CONTAINERS:
         values = items_of(record.get(container))
         if mostly(lambda value: all(map(_is_event, _pair(value))), values):
-            return OpenHandsRun(_events(values, f"/{container}", place), record)
+            return OpenHandsRun(_events(values, f"/{container}", prefix), record)
     return None
 
 
@@ -200,14 +200,14 @@ def _pair(value: object) -> Sequence[object]:
     return value if isinstance(value, list) and len(value) == 2 else (value,)
 
 
-def _events(values: Sequence[object], pointer: str, place: str) -> list[Event]:
+def _events(values: Sequence[object], pointer: str, prefix: str) -> list[Event]:
     """Return the values as events under their JSON pointers; a pair becomes two events."""
     events = []
     for number, value in enumerate(values):
         parts = _pair(value)
         for index, part in enumerate(parts):
             key = f"{pointer}/{number}" + (f"/{index}" if len(parts) > 1 else "")
-            events.append(Event(key, place + key, part))
+            events.append(Event(key, prefix + key, part))
     return events
 
 
