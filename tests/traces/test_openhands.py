@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanStatus, Tokens, Trace
@@ -268,18 +266,3 @@ def test_a_history_of_pairs_without_ids(tmp_path: Path) -> None:
 )
 def test_other_lists_of_actions_are_left_to_others(tmp_path: Path, foreign: object) -> None:
     assert not READER.recognises(Source(write_json(tmp_path / "x.json", foreign)))
-
-
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_keys_stay_when_events_are_appended(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    some = st.sampled_from(published_stream())
-    short = [published_stream()[0], *data.draw(st.lists(some, max_size=6))]
-    long = [*short, *data.draw(st.lists(some, max_size=3))]
-    path = tmp_path_factory.mktemp("grown") / "events.json"
-    before, after = (read_one(READER, write_json(path, all_)) for all_ in (short, long))
-    for index in range(len(before)):
-        assert after.index_of(before.span(index).key) == index
-        assert after.text(index) == before.text(index)

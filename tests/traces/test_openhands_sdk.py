@@ -20,7 +20,7 @@ from tests.traces.checks import (
     write_json,
     write_json_lines,
 )
-from tests.traces.test_openhands import Json, action, keys
+from tests.traces.test_openhands import Json, action, keys, published_stream
 
 
 def sdk(identifier: str, kind: str, source: str, second: int, **more: object) -> Json:
@@ -140,21 +140,24 @@ def test_a_stream_of_the_sdk(tmp_path: Path) -> None:
     assert [reader.name for reader in claims(Source(path))] == ["openhands"]
 
 
-def test_a_tool_of_another_agent_is_one_call_however_often_it_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("field", ["title", "tool_kind"])
+def test_a_tool_of_another_agent_is_one_call_however_often_it_is_reported(
+    field: str, tmp_path: Path
+) -> None:
+    named = {"tool_call_id": "t", field: "grep"}
     reports = [
-        sdk("1", "ACPToolCallEvent", "agent", 1, tool_call_id="t", title="grep", status="pending"),
+        sdk("1", "ACPToolCallEvent", "agent", 1, status="pending", **named),
         sdk("2", "MessageEvent", "agent", 2, llm_message={"content": [text("wait")]}),
         sdk(
             "3",
             "ACPToolCallEvent",
             "agent",
             3,
-            tool_call_id="t",
-            title="grep",
             status="failed",
             raw_input={"q": 1},
             raw_output="none",
             is_error=True,
+            **named,
         ),
     ]
     trace = read_one(READER, write_json(tmp_path / "t.json", reports))
@@ -165,6 +168,7 @@ def test_a_tool_of_another_agent_is_one_call_however_often_it_is_reported(tmp_pa
     ]
     assert trace.span(2).status is SpanStatus.ERROR
     assert trace.span(2).parent == trace.span(0).key
+    assert [trace.span(index).name for index in (0, 2)] == ["grep", "grep"]
 
 
 def write_folder(folder: Path) -> Path:
@@ -212,16 +216,17 @@ def test_other_folders_are_no_run(tmp_path: Path) -> None:
     assert read_event_folder(tmp_path) is None
 
 
+@pytest.mark.parametrize("stream", [published_stream(), published_sdk_stream()])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_keys_stay_when_events_are_appended(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    stream: list[object], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    some = st.sampled_from(published_sdk_stream())
-    short: list[Json] = [published_sdk_stream()[0], *data.draw(st.lists(some, max_size=6))]
-    long = [*short, *data.draw(st.lists(some, max_size=3))]
+    events = st.sampled_from(stream)
+    short = [stream[0], *data.draw(st.lists(events, max_size=6))]
+    long = [*short, *data.draw(st.lists(events, max_size=3))]
     path = tmp_path_factory.mktemp("grown") / "events.json"
-    before, after = (read_one(READER, write_json(path, all_)) for all_ in (short, long))
+    before, after = (read_one(READER, write_json(path, listed)) for listed in (short, long))
     for index in range(len(before)):
         assert after.index_of(before.span(index).key) == index
         assert after.text(index) == before.text(index)

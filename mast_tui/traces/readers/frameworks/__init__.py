@@ -31,5 +31,5 @@ FRAMEWORKS: Final[tuple[Framework, ...]] = (
 
 
 def framework_of(transcript: Transcript) -> Framework | None:
-    """The framework that wrote a log, told from the log itself; None for an unknown one."""
-    return next((one for one in FRAMEWORKS if one.sniff(transcript)), None)
+    """Return the framework that wrote a log; None for an unknown one."""
+    return next((framework for framework in FRAMEWORKS if framework.sniff(transcript)), None)

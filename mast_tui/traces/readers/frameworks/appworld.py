@@ -11,7 +11,13 @@ from typing import Final
 
 from mast_tui.traces.model import AnswerKey, Outcome, Role
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
-from mast_tui.traces.readers.frameworks.base import Block, Framework, Reading, Transcript, told_by
+from mast_tui.traces.readers.frameworks.base import (
+    Block,
+    Framework,
+    Reading,
+    Transcript,
+    recognised_by_line,
+)
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import outcome_of_flag
 
@@ -29,11 +35,11 @@ _HEADER: Final = re.compile(
 )
 _SUPERVISOR: Final = "Supervisor"
 _CHECKED: Final = {"passes": "passed", "failures": "failed"}
-_TOLD: Final = frozenset({"success", "passes", "failures"})
+_REPORTED: Final = frozenset({"success", "passes", "failures"})
 
 
 class _Run:
-    """Who wrote the last code in each loop; the outermost is the supervisor's."""
+    """The last code of each agent's loop; the outermost loop is the supervisor's."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -79,7 +85,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     run = _Run(reading)
     for block in reading.blocks(transcript.text, _HEADER):
         run.add(block)
-    outcomes = {outcome_of_flag(_report(one).get("success")) for one in run.evaluations}
+    outcomes = {outcome_of_flag(_report(report).get("success")) for report in run.evaluations}
     if Outcome.FAILED in outcomes:
         reading.outcome = Outcome.FAILED
     elif len(outcomes) == 1:
@@ -88,7 +94,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
 
 
 def _answer_key(evaluations: list[str]) -> AnswerKey:
-    """What the benchmark's check says of each task: whether it was done, and what was looked at."""
+    """Return the results of the benchmark's checks of each task."""
     draft = AnswerKeyDraft()
     for number, evaluation in enumerate(evaluations, 1):
         task = f"task {number} " if len(evaluations) > 1 else ""
@@ -97,21 +103,21 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
         for name in ("passes", "failures"):
             for check in items_of(report.get(name)):
                 draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
-        rest = {name: value for name, value in report.items() if name not in _TOLD}
+        rest = {name: value for name, value in report.items() if name not in _REPORTED}
         draft.add("other", f"{task}evaluation", rest if report else evaluation)
     return draft.key()
 
 
 def _requirement(check: object) -> object:
-    """What a test asks for, without the trace of why it failed where that says nothing more."""
+    """Return the requirement of a test; the whole check where it has the trace of a failure."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check
 
 
 def _report(evaluation: str) -> Fields:
-    """An evaluation's fields; none where it is no JSON object."""
+    """Return an evaluation's fields; none where it is no JSON object."""
     return fields_of(json_in(evaluation))
 
 
-READER: Final = Framework("appworld", "AppWorld", told_by(_SNIFF), _split)
+READER: Final = Framework("appworld", "AppWorld", recognised_by_line(_SNIFF), _split)

@@ -1,4 +1,4 @@
-"""What the logs of multi-agent frameworks have in common, on disk or inside another record."""
+"""The engine of the readers of frameworks' logs, on disk or inside another record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOGURU_LINE: Final = re.compile(
     r"[^\s|]+:[^\s|]+:\d+ - ",
     re.MULTILINE,
 )
-"""How a record begins that loguru prints."""
+"""The beginning of a record that loguru prints."""
 
 _LEVELS_OF_ERROR: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
 
@@ -51,7 +51,7 @@ class Transcript:
 
 @dataclass(slots=True)
 class Reading:
-    """What a framework's reader collects of one run."""
+    """The steps and facts of one run, which a framework's reader collects."""
 
     steps: StepList = field(default_factory=StepList)
     task: str | None = None
@@ -61,7 +61,7 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
 
     def meta(self, system: str) -> TraceMeta:
-        """The facts as a trace's metadata."""
+        """Return the facts as a trace's metadata."""
         return TraceMeta(
             task=task_of(self.task, steps=self.steps.steps),
             system=system,
@@ -71,16 +71,17 @@ class Reading:
         )
 
     def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[Block]:
-        """The blocks of a log, split where ``boundary`` (multi-line) matches at a line's start.
+        """Yield the blocks of a log, split where ``boundary`` matches at the start of a line.
 
         Text before the first boundary becomes a log span, unless it is blank.
         """
         matches = list(boundary.finditer(text))
         first = matches[0].start() if matches else len(text)
         if preamble := text[:first].strip():
-            begun = text.count("\n", 0, text.index(preamble[0]))
-            self.steps.log(f"line {1 + begun}", preamble)
-        line, counted = 1, 0
+            lines_before = text.count("\n", 0, text.index(preamble[0]))
+            self.steps.log(f"line {1 + lines_before}", preamble)
+        line = 1
+        counted = 0
         ends = [*(match.start() for match in matches[1:]), len(text)]
         for match, end in zip(matches, ends, strict=False):
             line += text.count("\n", counted, match.start())
@@ -96,7 +97,7 @@ class Reading:
     def say(
         self, block: Block, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
     ) -> None:
-        """Add what an agent, the user or the framework on its behalf said."""
+        """Add a message of an agent, of the user or of the framework on its behalf."""
         self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
 
 
@@ -128,13 +129,13 @@ class Framework:
     key_scheme: int = 1
 
     def read_transcript(self, transcript: Transcript) -> Reading:
-        """The spans and facts of one run."""
+        """Return the spans and facts of one run."""
         reading = Reading()
         self.split(transcript, reading)
         return reading
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file is this framework's log, by its head, or by its JSON."""
+        """Tell by its head or its JSON whether the file is this framework's log."""
         if source.head.lstrip()[:1] in (b"{", b"["):
             if source.json_lines:
                 return False
@@ -144,30 +145,36 @@ class Framework:
         return self.sniff(Transcript(as_utf8(source.head).decode("utf-8", "replace")))
 
     def read(self, source: Source) -> FileReport:
-        """The file as one trace."""
+        """Return the file as one trace."""
         text, problem = decode(source.data)
         reading = self.read_transcript(Transcript(text, source.json))
         if problem is not None and problem not in source.damage:
             reading.problems.append(problem)
-        steps, meta, problems = reading.steps, reading.meta(self.system), reading.problems
-        trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
+        trace = trace_of_steps(
+            self,
+            source.path,
+            source.data,
+            reading.steps,
+            meta=reading.meta(self.system),
+            problems=reading.problems,
+        )
         return report_of(self, source, [trace])
 
 
-def told_by(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
-    """Make what knows a log by a line in it."""
+def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
+    """Return the function that recognises a log by a line in it."""
     return lambda transcript: line.search(transcript.text) is not None
 
 
 def study_key(record: Fields) -> AnswerKey:
-    """What a record of the MAST study tells beside the log: the benchmark's fields, and notes."""
+    """Return the benchmark's fields and the notes that a record of the MAST study has."""
     draft = AnswerKeyDraft()
     draft.fields(record, {"note": "failures"})
     other = record.get("other_data")
     if isinstance(other, Mapping):
-        known: dict[str, Section] = {"patch": "patch", "correct": "scores"}
+        sections: dict[str, Section] = {"patch": "patch", "correct": "scores"}
         for name, value in other.items():
-            draft.take(name, value, known.get(name))
+            draft.take(name, value, sections.get(name))
     else:
         draft.add("other", "other_data", other)
     return draft.key()

@@ -6,7 +6,12 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role
-from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, told_by
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    Reading,
+    Transcript,
+    recognised_by_line,
+)
 from mast_tui.traces.times import parse_time
 
 _RECORD: Final = re.compile(
@@ -20,7 +25,7 @@ _TURN: Final = re.compile(
     r"(?P<role>[^:\n]{1,80}): \*\*(?:[^*\n]{1,80}<->[^*\n]{1,80} on : [^*\n]{1,80}, turn \d+"
     r"|(?P<prompt>\[Start Chat\]))\*\*\s*(?s:\[.*?\]\n\n)?"
 )
-"""What stands before an answer, with the role's prompt, which each turn repeats in brackets."""
+"""The heading of an answer, with the role's prompt, which each turn repeats in brackets."""
 
 _TESTS: Final = re.compile(r"\*\*\[Test Reports\]\*\*")
 _TASK: Final = re.compile(r"^\*\*task_prompt\*\*: (?P<task>.*(?:\n(?!\*\*).*)*)", re.MULTILINE)
@@ -47,4 +52,4 @@ def _split(transcript: Transcript, reading: Reading) -> None:
             reading.log(block, block.body, start=start, level=block.match["level"])
 
 
-READER: Final = Framework("chatdev", "ChatDev", told_by(_SNIFF), _split)
+READER: Final = Framework("chatdev", "ChatDev", recognised_by_line(_SNIFF), _split)

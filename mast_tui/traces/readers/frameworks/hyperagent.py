@@ -20,14 +20,14 @@ _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTIL
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
 _HANDOVER: Final = re.compile(r"(?P<actor>[\w-]{1,60})->[\w-]{1,60}: ?")
 _STARTED: Final = re.compile(r"Initialized HyperAgent instance\b")
-_LINES_LOOKED_AT: Final = 400
+_CHECKED_LINES: Final = 400
 
 
 def _sniff(transcript: Transcript) -> bool:
     lines = _lines(transcript)
     if lines is None:
         return _RECORD.search(transcript.text) is not None
-    return any(_RECORD.match(line) for line in islice(lines, _LINES_LOOKED_AT))
+    return any(_RECORD.match(line) for line in islice(lines, _CHECKED_LINES))
 
 
 def _split(transcript: Transcript, reading: Reading) -> None:
@@ -39,8 +39,8 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     text = transcript.text if lines is None else "\n".join(lines)
     for block, printed in _once(reading.blocks(text, _RECORD)):
         if response := _RESPONSE.match(block.body):
-            said = block.body[response.end() :]
-            reading.say(block, response["actor"], said, shown=_shown(said, printed))
+            answer = block.body[response.end() :]
+            reading.say(block, response["actor"], answer, shown=_shown(answer, printed))
             continue
         shown = _shown(block.body, printed)
         if handover := _HANDOVER.match(block.body):
@@ -49,14 +49,14 @@ def _split(transcript: Transcript, reading: Reading) -> None:
             reading.log(block, block.body, block.match["level"], shown=shown)
 
 
-def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:
-    """Each record once, with how often it was printed.
+def _once(blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+    """Yield each record once, with the number of times it was printed.
 
-    As many handlers as printed that the program was started print each record after that, so that
-    whoever says the same thing again is still heard twice.
+    Each handler that printed the start of the program also prints every record after it. A record
+    that is printed more often than that was written more than once.
     """
     handlers = 1
-    for (_head, body), same in groupby(found, key=lambda block: (block.match[0], block.body)):
+    for (_head, body), same in groupby(blocks, key=lambda block: (block.match[0], block.body)):
         records = list(same)
         if _STARTED.match(body):
             handlers = len(records)
@@ -65,12 +65,12 @@ def _once(found: Iterable[Block]) -> Iterator[tuple[Block, int]]:
 
 
 def _shown(text: str, printed: int) -> str | None:
-    """The preview of what was printed several times; None where the text's own will do."""
+    """Return the preview of a text that was printed several times; None for any other."""
     return f"printed {printed}× · {preview(text)[0]}" if printed > 1 else None
 
 
 def _lines(transcript: Transcript) -> list[str] | None:
-    """The log's physical lines where the run is a JSON record; other values become their text."""
+    """Return the log's physical lines where the run is a JSON record."""
     record = transcript.json
     lines = record.get("trajectory") if isinstance(record, Mapping) else record
     if not isinstance(lines, list) or not any(isinstance(line, str) for line in lines):

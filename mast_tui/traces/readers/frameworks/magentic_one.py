@@ -6,7 +6,12 @@ import re
 from typing import Final
 
 from mast_tui.traces.model import Role, SpanKind
-from mast_tui.traces.readers.frameworks.base import Framework, Reading, Transcript, told_by
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    Reading,
+    Transcript,
+    recognised_by_line,
+)
 
 _SNIFF: Final = re.compile(
     r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
@@ -32,11 +37,13 @@ def _split(transcript: Transcript, reading: Reading) -> None:
 
 def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
     user = agent.lower() in _USERS
-    kind, role = SpanKind.MESSAGE, Role.USER if user else Role.AGENT
+    kind = SpanKind.MESSAGE
+    role = Role.USER if user else Role.AGENT
     if event.startswith("ToolCallRequest"):
         kind = SpanKind.TOOL_CALL
     elif event.startswith("ToolCallExecution"):
-        kind, role = SpanKind.TOOL_RESULT, Role.TOOL
+        kind = SpanKind.TOOL_RESULT
+        role = Role.TOOL
     elif event == "ThoughtEvent":
         kind = SpanKind.REASONING
     parent = None
@@ -46,4 +53,4 @@ def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> 
     reading.steps.add(key, kind, role, agent, text, parent=parent)
 
 
-READER: Final = Framework("magentic-one", "Magentic-One", told_by(_SNIFF), _split)
+READER: Final = Framework("magentic-one", "Magentic-One", recognised_by_line(_SNIFF), _split)

@@ -14,7 +14,7 @@ from mast_tui.traces.readers.frameworks.base import (
     Framework,
     Reading,
     Transcript,
-    told_by,
+    recognised_by_line,
 )
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import unix_seconds
@@ -29,11 +29,11 @@ _PREPARED: Final = re.compile(r"🧰 Tools being prepared: (?P<names>\[[^\n]*\])
 _ARGUMENTS: Final = re.compile(r"🔧 Tool arguments: ?")
 _ACTIVATING: Final = re.compile(r"🔧 Activating tool: '(?P<name>[^'\n]*)'")
 _RESULT: Final = re.compile(r"🎯 Tool '(?P<name>[^'\n]*)' completed its mission! Result: ?")
-_SAID_BEFORE: Final = re.compile(r"\AObserved output of cmd `[^`\n]*` executed:\s*")
+_RESULT_HEADING: Final = re.compile(r"\AObserved output of cmd `[^`\n]*` executed:\s*")
 
 
 class _Run:
-    """The agent at work, and the tools that it prepared and called."""
+    """The current agent, and the tools that it prepared and called."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -43,14 +43,16 @@ class _Run:
         self._open: dict[str, list[str]] = {}
 
     def add(self, block: Block) -> None:
-        match, body = block.match, block.body
+        match = block.match
+        body = block.body
         start = unix_seconds(match["time"])
         if thoughts := _THOUGHTS.match(body):
             self._agent = thoughts["agent"]
-            said = body[thoughts.end() :]
-            if said.strip():
-                kind, role = SpanKind.REASONING, Role.AGENT
-                self._reading.steps.add(block.key, kind, role, self._agent, said, start=start)
+            text = body[thoughts.end() :]
+            if text.strip():
+                self._reading.steps.add(
+                    block.key, SpanKind.REASONING, Role.AGENT, self._agent, text, start=start
+                )
             else:
                 self._reading.log(block, body, start=start)
         elif arguments := _ARGUMENTS.match(body):
@@ -80,7 +82,7 @@ class _Run:
     def _result(self, block: Block, name: str, text: str, start: float | None) -> None:
         calls = self._open.get(name) or self._open.get("") or []
         parent = calls.pop(0) if calls else None
-        status = status_of_result(_SAID_BEFORE.sub("", text, count=1))
+        status = status_of_result(_RESULT_HEADING.sub("", text, count=1))
         more = More(name=name, parent=parent, start=start, status=status)
         self._reading.steps.result(block.key, self._agent, text, **more)
 
@@ -93,4 +95,4 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         run.add(block)
 
 
-READER: Final = Framework("openmanus", "OpenManus", told_by(_SNIFF), _split)
+READER: Final = Framework("openmanus", "OpenManus", recognised_by_line(_SNIFF), _split)

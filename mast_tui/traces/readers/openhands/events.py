@@ -1,187 +1,480 @@
-"""What an OpenHands event is, in both of its generations, and what both share."""
+"""Events of both generations of OpenHands, and the spans that are made of them.
+
+Generation 0 names an ``action`` or an ``observation``. Generation 1, which the agent SDK writes,
+names a ``kind``. Each event is taken apart into pieces, and each piece becomes a span.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Unpack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
-from mast_tui.traces.index.document import More, Step, StepList
-from mast_tui.traces.io.json_values import dump_text, identifier
-from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set
+from mast_tui.traces.index.document import Step, StepList
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.pieces import Piece, noted
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    items_of,
+    name_set,
+    one_line,
+)
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
-DEFAULT_AGENT: Final = "agent"
-
+_DEFAULT_AGENT: Final = "agent"
 _SOURCES: Final = frozenset({"agent", "user", "environment"})
-_SDK_KINDS: Final = name_set("""
-    ACPToolCallEvent ActionEvent AgentErrorEvent Condensation CondensationRequest
-    CondensationSummaryEvent ConversationErrorEvent ConversationStateUpdateEvent InterruptEvent
-    LLMCompletionLogEvent MessageEvent ObservationEvent PauseEvent StreamingDeltaEvent
-    SystemPromptEvent TokenEvent UserRejectObservation
+_NOISE: Final = name_set("""
+    null change_agent_state agent_state_changed
+    TokenEvent StreamingDeltaEvent LLMCompletionLogEvent ConversationStateUpdateEvent
 """)
+_LOGGED: Final = name_set("""
+    condensation condensation_request condense loop_detection_recovery loop_recovery recall
+    summarize
+""")
+_LOG_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Condensation": ("summary",),
+    "CondensationRequest": ("summary",),
+    "CondensationSummaryEvent": ("summary",),
+    "ConversationErrorEvent": ("code", "detail"),
+    "InterruptEvent": ("reason",),
+    "PauseEvent": ("reason",),
+}
+"""The fields with the text of those SDK events that become logs."""
+
+_RESULT_KINDS: Final = name_set("ObservationEvent AgentErrorEvent UserRejectObservation")
+_SDK_KINDS: Final = frozenset({*_LOG_FIELDS, *_RESULT_KINDS}) | name_set("""
+    ACPToolCallEvent ActionEvent ConversationStateUpdateEvent LLMCompletionLogEvent MessageEvent
+    StreamingDeltaEvent SystemPromptEvent TokenEvent
+""")
+_INTERNAL_ARGUMENTS: Final = name_set("""
+    thought confirmation_state is_confirmed hidden security_risk keep_prompt
+""")
+_OUTPUTS: Final = ("content", "output", "text", "message", "error")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
-    """A JSON value where an event should be; ``key`` names its spans where it has no id."""
+    """A JSON value in a list of events; ``key`` names its spans where it has no id."""
 
     key: str
     place: str
     value: object
 
-    @property
+    @cached_property
     def fields(self) -> Fields:
-        """The event; without fields where the value is none."""
+        """The fields of the event; empty for a bare value."""
         return fields_of(self.value)
 
-    @property
-    def own_key(self) -> str:
-        """The event's own id, or its place in the file."""
+    @cached_property
+    def id(self) -> str:
+        """The id of the event, or its key."""
         return identifier(self.fields.get("id")) or self.key
 
-    @property
-    def time(self) -> float | None:
-        """When the event was recorded."""
-        return unix_seconds(self.fields.get("timestamp"))
+    @cached_property
+    def call_id(self) -> str | None:
+        """The model's id of the tool call that the event makes, reports or answers."""
+        metadata = fields_of(self.fields.get("tool_call_metadata"))
+        return identifier(self.fields.get("tool_call_id") or metadata.get("tool_call_id"))
+
+    @cached_property
+    def response(self) -> Fields:
+        """The model's response, which every action of it repeats (generation 0)."""
+        return fields_at(self.fields.get("tool_call_metadata"), "model_response")
+
+    @cached_property
+    def response_id(self) -> str | None:
+        """The name of the model's response; None for an event that came of none."""
+        if not self.response:
+            return None
+        event_id = identifier(self.fields.get("id"))
+        return identifier(self.response.get("id")) or f"of event {event_id}"
 
 
 def is_old_event(value: object) -> bool:
-    """Whether a JSON value is an event of generation 0: an action, or what was observed."""
-    if not isinstance(value, Mapping):
-        return False
-    action, observation = value.get("action"), value.get("observation")
+    """Tell whether a JSON value is an event of generation 0: an action or an observation."""
+    fields = fields_of(value)
+    action = fields.get("action")
+    observation = fields.get("observation")
     if isinstance(action, str) == isinstance(observation, str):
         return False
-    source = value.get("source")
+    source = fields.get("source")
     if source is not None and (not isinstance(source, str) or source not in _SOURCES):
         return False
     if isinstance(action, str):
-        return isinstance(value.get("args"), Mapping) or source is not None
-    return "content" in value or isinstance(value.get("extras"), Mapping)
-
-
-def is_identified_old_event(value: object) -> bool:
-    """Whether a value is such an event with its id and source, as the event stream writes it."""
-    return is_old_event(value) and {"id", "source"} <= fields_of(value).keys()
+        return isinstance(fields.get("args"), Mapping) or source is not None
+    return "content" in fields or isinstance(fields.get("extras"), Mapping)
 
 
 def is_sdk_event(value: object) -> bool:
-    """Whether a JSON value is an event of generation 1, which the agent SDK writes.
-
-    Of kinds that are not known yet, those count that are named and come as the others do.
-    """
-    if not isinstance(value, Mapping) or not isinstance(kind := value.get("kind"), str):
+    """Tell whether a JSON value is an event of the SDK, of a known kind or of a similar one."""
+    fields = fields_of(value)
+    kind = fields.get("kind")
+    source = fields.get("source")
+    if not isinstance(kind, str):
         return False
-    source = value.get("source")
-    like_them = kind.endswith("Event") and "id" in value and isinstance(source, str)
-    return kind in _SDK_KINDS or (like_them and source in _SOURCES)
+    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
+    return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
 
 
-class EventSpans:
-    """The spans of one run, which both generations add to, each at the event's time and place."""
+class EventMapper:
+    """Adds the spans of a run's events, in order.
 
-    def __init__(self, agent: str | None = None) -> None:
+    Attributes:
+        steps: The spans so far.
+        problems: The problems of single events.
+        model: The model that the run's state names first.
+    """
+
+    def __init__(self, agent: str | None) -> None:
         self.steps = StepList()
         self.problems: list[Problem] = []
-        self.agent = agent or DEFAULT_AGENT
         self.model: str | None = None
-        self._calls: dict[str, Step] = {}
+        self._agents = [agent or _DEFAULT_AGENT]
+        self._calls_by_id: dict[str | None, Step] = {}
+        self._calls_by_event: dict[str | None, Step] = {}
+        self._is_sdk = False
+        self._previous_id: str | None = None
+        self._prompt = ""
+        self._started_responses: set[str | None] = set()
+        self._thought_ids: set[str | None] = set()
+        self._last_actions: dict[str | None, Event] = {}
+        self._reports: dict[str, list[Event]] = {}
 
-    def say(
-        self,
-        event: Event,
-        role: Role,
-        agent: str,
-        text: str,
-        kind: SpanKind = SpanKind.MESSAGE,
-        part: str = "",
-    ) -> None:
-        """Append what was said or thought; ``part`` tells it from the rest of the event."""
-        self._add(event, event.own_key + part, kind, role, agent, text)
+    def add_all(self, events: Iterable[Event]) -> None:
+        """Add the spans of all events of the run."""
+        events = tuple(events)
+        sdk_events = sum(is_sdk_event(event.value) for event in events)
+        self._is_sdk = 2 * sdk_events >= len(events)
+        for event in events:
+            if isinstance(event.fields.get("action"), str):
+                self._last_actions[event.response_id] = event
+            if event.fields.get("kind") == "ACPToolCallEvent":
+                self._reports.setdefault(event.call_id or event.id, []).append(event)
+        for event in events:
+            for piece in self._pieces(event):
+                self._put(event, piece)
+            if event.response and self._last_actions.get(event.response_id) is event:
+                usage = fields_of(event.response.get("usage"))
+                tokens = tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+                if len(self.steps):
+                    self.steps.steps[-1].tokens = tokens or self.steps.steps[-1].tokens
+            self._previous_id = event.id
 
-    def log(
-        self,
-        event: Event,
-        text: str,
-        name: str | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-    ) -> None:
-        """Append a log span for an event."""
-        more = More(name=name, status=status)
-        self._add(event, event.own_key, SpanKind.LOG, Role.LOG, "log", text, **more)
+    def _put(self, event: Event, piece: Piece) -> None:
+        if piece.problem is not None:
+            self.problems.append(Problem(event.place, piece.problem))
+        time = unix_seconds(event.fields.get("timestamp"))
+        key = event.id + piece.at
+        call: Step | None = None
+        if piece.kind is SpanKind.TOOL_CALL:
+            key = f"{piece.call_id or event.id}:call"
+        elif piece.kind is SpanKind.TOOL_RESULT:
+            key = f"{piece.call_id or event.id}:result"
+            call = self._answered_call(event)
+        if call is not None and time is not None:
+            call.end = time
+        self.steps.add(
+            key,
+            piece.kind,
+            piece.role,
+            call.agent if call else piece.agent,
+            piece.text,
+            place=event.place,
+            name=(call.name if call else None) or piece.name or None,
+            parent=call.key if call else None,
+            start=time,
+            status=piece.status,
+        )
+        if piece.kind is SpanKind.TOOL_CALL:
+            step = self.steps.steps[-1]
+            self._calls_by_event[event.id] = step
+            if piece.call_id is not None:
+                self._calls_by_id[piece.call_id] = step
 
-    def call(
-        self,
-        event: Event,
-        call_id: str | None,
-        agent: str,
-        text: str,
-        name: str | None,
-        role: Role = Role.AGENT,
-    ) -> Step:
-        """Append a tool call, which ``call_of`` then knows by its id and by its event's."""
-        kind, key = SpanKind.TOOL_CALL, f"{call_id or event.own_key}:call"
-        call = self._add(event, key, kind, role, agent, text, name=name)
-        self._calls[f"event {event.own_key}"] = call
-        if call_id:
-            self._calls[f"tool {call_id}"] = call
-        return call
+    def _answered_call(self, event: Event) -> Step | None:
+        """Return the call that an event answers: by its id, else by the event that made it."""
+        fields = event.fields
+        cause = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
+        if not self._is_sdk and not any((cause, event.call_id, identifier(fields.get("id")))):
+            cause = self._previous_id  # the oldest histories have no ids, but pairs
+        if fields.get("kind") == "ACPToolCallEvent":
+            return self._calls_by_id.get(event.call_id or event.id)
+        return self._calls_by_id.get(event.call_id) or self._calls_by_event.get(cause)
 
-    def call_of(self, call_id: str | None, cause: str | None = None) -> Step | None:
-        """The call with this id, else the one that this event made."""
-        return self._calls.get(f"tool {call_id}") or self._calls.get(f"event {cause}")
+    def _pieces(self, event: Event) -> Iterator[Piece]:
+        """Take an event apart."""
+        fields = event.fields
+        kind = fields.get("kind")
+        action = fields.get("action")
+        observation = fields.get("observation")
+        if self._is_sdk:
+            if fields:
+                return self._sdk_event(event, kind if isinstance(kind, str) else "")
+        elif isinstance(action, str):
+            return self._old_action(event, one_line(action) or "")
+        elif isinstance(observation, str):
+            return self._old_observation(event, one_line(observation) or "")
+        problem = None if fields else "not an event but a bare value"
+        return iter((replace(noted(event.value), problem=problem),))
 
-    def result(
-        self,
-        event: Event,
-        call: Step | None,
-        text: str,
-        status: SpanStatus,
-        call_id: str | None,
-        name: str | None = None,
-    ) -> None:
-        """Append what came of a call, which was over then; ``name`` where the call has none."""
-        key, kind, agent = f"{call_id or event.own_key}:result", SpanKind.TOOL_RESULT, "environment"
-        more = More(name=name, status=status)
-        if call is not None:
-            agent, more["name"], more["parent"] = call.agent, call.name or name, call.key
-            call.end = call.end if event.time is None else event.time
-        self._add(event, key, kind, Role.TOOL, agent, text, **more)
+    def _old_action(self, event: Event, action: str) -> Iterator[Piece]:
+        fields = event.fields
+        arguments = fields_of(fields.get("args"))
+        by_user = fields.get("source") == "user"
+        role = Role.USER if by_user else Role.AGENT
+        agent = "user" if by_user else self._agents[-1]
+        if action in _NOISE:
+            return
+        if action in _LOGGED:
+            query = content_text(arguments.get("query"))
+            if action == "recall" and query.strip() == self._prompt:
+                return  # the framework looks up the user's message, which was just shown
+            text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
+            yield _log(text, action)
+        elif action == "message":
+            text = _first_text(
+                arguments.get("content"), fields.get("content"), fields.get("message")
+            )
+            images = ["[image]"] * len(items_of(arguments.get("image_urls")))
+            text = "\n".join((text, *images)).lstrip("\n") if images else text
+            self._prompt = text.strip() if by_user else self._prompt
+            yield Piece(SpanKind.MESSAGE, role, agent, text)
+        elif action == "system":
+            if self._agents == [_DEFAULT_AGENT]:
+                self._agents = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
+            text = content_text(arguments.get("content")) or content_text(fields.get("message"))
+            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+        else:
+            yield from self._old_work(event, action, role, agent)
 
-    def add_problem(self, event: Event, message: str) -> None:
-        """Note a problem with an event."""
-        self.problems.append(Problem(event.place, message))
+    def _old_work(self, event: Event, action: str, role: Role, agent: str) -> Iterator[Piece]:
+        """Yield a tool call or a thought, after the model's words that came with it."""
+        fields = event.fields
+        arguments = fields_of(fields.get("args"))
+        choices = items_of(event.response.get("choices"))
+        message = fields_at(choices[0], "message") if choices else {}
+        reasoning = as_text(message.get("reasoning_content"))
+        if reasoning and event.response_id not in self._started_responses:
+            yield Piece(SpanKind.REASONING, role, agent, reasoning, "/reasoning")
+        self._started_responses.add(event.response_id)
+        thought = arguments.get("thought")
+        thought = content_text(fields.get("thought") if thought is None else thought)
+        if action == "think":
+            thought = thought or content_text(arguments.get("content"))
+            yield Piece(SpanKind.REASONING, role, agent, thought)
+            return
+        if thought.strip():
+            yield Piece(SpanKind.MESSAGE, role, agent, thought, "/thought")
+        name = one_line(arguments.get("name")) if action in ("mcp", "call_tool_mcp") else None
+        metadata = fields_of(fields.get("tool_call_metadata"))
+        name = name or one_line(metadata.get("function_name")) or action
+        text = _arguments_text(arguments)
+        if not text and not thought.strip():
+            text = content_text(fields.get("message"))
+        yield Piece(SpanKind.TOOL_CALL, role, agent, text, name=name, call_id=event.call_id)
+        if action == "delegate":
+            self._agents.append(one_line(arguments.get("agent")) or "delegate")
 
-    def spent(self, tokens: Tokens | None) -> None:
-        """Give the last span the tokens of its model call."""
-        if tokens is not None and len(self.steps):
-            self.steps.steps[-1].tokens = tokens
+    def _old_observation(self, event: Event, kind: str) -> Iterator[Piece]:
+        fields = event.fields
+        extras = fields_of(fields.get("extras"))
+        text = content_text(fields.get("content"))
+        if kind == "agent_state_changed" and extras.get("agent_state") == "error":
+            if reason := as_text(extras.get("reason")):
+                yield _log(reason, kind, SpanStatus.ERROR)
+        elif kind in _LOGGED:
+            yield _log("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
+        elif kind in ("error", "user_rejected") and self._answered_call(event) is None:
+            yield _log(text, kind, SpanStatus.ERROR)
+        elif kind not in _NOISE and kind != "think":
+            if kind == "delegate" and len(self._agents) > 1:
+                self._agents.pop()
+            if not text.strip() and (outputs := extras.get("outputs")):
+                text = dump_text(outputs)
+            yield _result(event, text, _old_status(kind, fields, extras), kind)
 
-    def _add(
-        self,
-        event: Event,
-        key: str,
-        kind: SpanKind,
-        role: Role,
-        agent: str,
-        text: str,
-        **more: Unpack[More],
-    ) -> Step:
-        more["place"], more["start"] = event.place, event.time
-        self.steps.add(key, kind, role, agent, text, **more)
-        return self.steps.steps[-1]
+    def _sdk_event(self, event: Event, kind: str) -> Iterator[Piece]:
+        fields = event.fields
+        llm = fields_at(fields.get("value"), "agent", "llm")
+        self.model = self.model or as_text(llm.get("model"))
+        if kind == "ActionEvent":
+            yield from self._sdk_action(event)
+        elif kind in _RESULT_KINDS:
+            yield from self._sdk_result(event, kind)
+        elif kind == "MessageEvent":
+            yield from self._sdk_message(event)
+        elif kind == "ACPToolCallEvent":
+            yield from self._sdk_report(event)
+        elif kind == "SystemPromptEvent":
+            texts = (
+                content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
+            )
+            text = "\n\n".join(filter(None, texts))
+            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+        elif kind in _LOG_FIELDS:
+            texts = (content_text(fields.get(name)) for name in _LOG_FIELDS[kind])
+            text = ": ".join(filter(None, texts))
+            if kind == "ConversationErrorEvent":
+                yield _log(text, "error", SpanStatus.ERROR)
+            else:
+                is_pause = kind in ("PauseEvent", "InterruptEvent")
+                yield _log(text or (kind if is_pause else dump_text(event.value)), kind)
+        elif kind not in _NOISE:
+            yield _log(dump_text(event.value), one_line(kind))
+
+    def _sdk_message(self, event: Event) -> Iterator[Piece]:
+        fields = event.fields
+        message = fields_of(fields.get("llm_message"))
+        role = Role.USER
+        agent = "user"
+        if fields.get("source") == "agent":
+            role = Role.AGENT
+            agent = one_line(fields.get("sender")) or self._agents[-1]
+        if fields.get("source") == "environment" or message.get("role") == "system":
+            role = Role.SYSTEM
+            agent = "system"
+        if reasoning := _reasoning(message):
+            yield Piece(SpanKind.REASONING, role, agent, reasoning, "/reasoning")
+        yield Piece(SpanKind.MESSAGE, role, agent, content_text(message.get("content")))
+        if added := content_text(fields.get("extended_content")):
+            name = "extended_content"
+            yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added, f"/{name}", name=name)
+
+    def _sdk_action(self, event: Event) -> Iterator[Piece]:
+        fields = event.fields
+        agent = self._agents[-1]
+        if reasoning := _reasoning(fields):
+            yield Piece(SpanKind.REASONING, Role.AGENT, agent, reasoning, "/reasoning")
+        if (text := content_text(fields.get("thought"))).strip():
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, text, "/thought")
+        call = fields_of(fields.get("tool_call"))
+        action = fields_of(fields.get("action"))
+        function = fields_of(call.get("function")) or call
+        name = one_line(fields.get("tool_name")) or one_line(function.get("name"))
+        call_id = event.call_id or identifier(call.get("id"))
+        if name == "think" and (thought := content_text(action.get("thought"))):
+            yield Piece(SpanKind.REASONING, Role.AGENT, agent, thought)
+            self._thought_ids |= {call_id, event.id} - {None}
+            return
+        text = dump_text(function.get("arguments"))
+        if function.get("arguments") is None:
+            text = _text_without(action, ("kind",))
+        yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
+
+    def _sdk_result(self, event: Event, kind: str) -> Iterator[Piece]:
+        fields = event.fields
+        if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
+            return  # the result of the tool for thinking has no content of its own
+        name = one_line(fields.get("tool_name"))
+        observation = fields.get("observation")
+        if kind == "ObservationEvent":
+            yield _result(event, _output(observation), _sdk_status(fields_of(observation)), name)
+        else:
+            text = content_text(fields.get("error")) or content_text(fields.get("rejection_reason"))
+            yield _result(event, text, SpanStatus.ERROR, name)
+
+    def _sdk_report(self, event: Event) -> Iterator[Piece]:
+        """Yield the call of another agent's tool at its first report, the result at its last.
+
+        The tool is reported several times while it works. The call has the arguments of the last
+        report.
+        """
+        call_id = event.call_id or event.id
+        reports = self._reports[call_id]
+        last = reports[-1].fields
+        title = one_line(last.get("title"))
+        if event is reports[0]:
+            text = dump_text(last.get("raw_input")) or title or ""
+            name = title or one_line(last.get("tool_kind"))
+            agent = self._agents[-1]
+            yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
+        output = last.get("raw_output") or last.get("content")
+        has_ended = last.get("status") in ("completed", "failed")
+        if event is reports[-1] and (has_ended or output):
+            failed = last.get("is_error") is True or last.get("status") == "failed"
+            status = SpanStatus.ERROR if failed else SpanStatus.OK
+            piece = _result(event, content_text(output), status, title)
+            yield replace(piece, call_id=call_id)
 
 
-def arguments_text(values: Fields) -> str:
-    """The arguments of a call as text; empty where there are none."""
-    return dump_text(dict(values)) if values else ""
+def _log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> Piece:
+    return Piece(SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
 
 
-def status_of_codes(*codes: object) -> SpanStatus:
-    """What the first exit code tells; a negative one stands for a command that still runs."""
-    told = (one for one in codes if isinstance(one, int) and not isinstance(one, bool))
-    code = next(told, -1)
+def _result(event: Event, text: str, status: SpanStatus, name: str | None) -> Piece:
+    kind = SpanKind.TOOL_RESULT
+    return Piece(
+        kind, Role.TOOL, "environment", text, name=name, call_id=event.call_id, status=status
+    )
+
+
+def _first_text(*contents: object) -> str:
+    return next((text for text in map(content_text, contents) if text.strip()), "")
+
+
+def _text_without(fields: Fields, left_out: Iterable[str]) -> str:
+    """Return fields as JSON, without some; empty where none remain."""
+    rest = {name: value for name, value in fields.items() if name not in left_out}
+    return dump_text(rest) if rest else ""
+
+
+def _arguments_text(fields: Fields) -> str:
+    """Return the arguments of generation 0 as JSON, without empty and internal ones."""
+    empty = [name for name, value in fields.items() if value in (None, "", [], {})]
+    return _text_without(fields, (*empty, *_INTERNAL_ARGUMENTS))
+
+
+def _reasoning(fields: Fields) -> str:
+    """Return the readable reasoning of a model in an SDK event."""
+    item = fields_of(fields.get("responses_reasoning_item"))
+    lists = (fields.get("thinking_blocks"), item.get("summary"), item.get("content"))
+    texts = (content_text(blocks) for blocks in lists if isinstance(blocks, list))
+    return as_text(fields.get("reasoning_content")) or next(filter(None, texts), "")
+
+
+def _output(observation: object) -> str:
+    """Return the text of an SDK observation."""
+    fields = fields_of(observation)
+    if not isinstance(observation, Mapping):
+        return content_text(observation)
+    outputs = (fields.get(name) for name in _OUTPUTS)
+    text = _first_text(*(output for output in outputs if isinstance(output, str | list)))
+    if text or any(name in fields for name in _OUTPUTS[:2]):
+        return text
+    return _text_without(fields, ("kind",))
+
+
+def _sdk_status(observation: Fields) -> SpanStatus:
+    flag = observation.get("is_error")
+    if flag is True or as_text(observation.get("error")):
+        return SpanStatus.ERROR
+    codes = (observation.get("exit_code"), fields_at(observation, "metadata").get("exit_code"))
+    if any(code is not None for code in codes):
+        return _status_of_codes(codes)
+    return SpanStatus.OK if flag is False else SpanStatus.UNKNOWN
+
+
+def _old_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
+    success = fields.get("success")
+    error = extras.get("error")
+    if kind in ("error", "user_rejected") or success is False:
+        return SpanStatus.ERROR
+    codes = (fields_at(extras, "metadata").get("exit_code"), extras.get("exit_code"))
+    status = _status_of_codes(codes)
+    if status is not SpanStatus.UNKNOWN:
+        return status
+    if error is True or as_text(error):
+        return SpanStatus.ERROR
+    return SpanStatus.OK if success is True or error is False else SpanStatus.UNKNOWN
+
+
+def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
+    """Return the status of the first exit code; a command with a negative one still runs."""
+    numbers = (code for code in codes if isinstance(code, int) and not isinstance(code, bool))
+    code = next(numbers, -1)
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)
