@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import fields_of
 
 _REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
@@ -97,10 +98,13 @@ class Attachments:
     def error(self, error: object) -> str:
         """Return the message and the traceback of an error."""
         fields = (as_text(fields_of(error).get(name)) for name in ("message", "traceback"))
-        texts = [self.piece(text) for text in fields if text]
-        return "\n\n".join(texts) if texts else self.dumped(error)
+        return self.joined(*fields, separator="\n\n") or self.dumped(error)
 
-    def with_error(self, text: str, error: object) -> tuple[str, bool]:
+    def joined(self, *values: object, separator: str = "\n") -> str:
+        """Return the texts of JSON values one after the other, without empty ones."""
+        return separator.join(self.piece(value) for value in values if value not in (None, ""))
+
+    def with_error(self, text: str, error: object) -> tuple[str, SpanStatus]:
         """Append an error to a tool's output, unless the output holds it.
 
         Args:
@@ -108,15 +112,15 @@ class Attachments:
             error: The error of the tool call, or None.
 
         Returns:
-            The text, and True if there is an error.
+            The text and its status.
         """
         if error is None:
-            return text, False
+            return text, SpanStatus.UNKNOWN
         message = error.get("message") if isinstance(error, Mapping) else error
         error_text = self.piece(error if message is None else message)
         if error_text.strip() and error_text not in text:
             text = f"{text}\n{error_text}" if text else error_text
-        return text, True
+        return text, SpanStatus.ERROR
 
     def _quoted(self, match: re.Match[str]) -> str:
         text = self._lookup(match[1])

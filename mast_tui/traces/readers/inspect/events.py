@@ -256,13 +256,12 @@ class EventWalk:
         if event.get("pending") is True and event.get("result") in (None, ""):
             return
         text = self._attachments.content(event.get("result"))
-        text, failed = self._attachments.with_error(text, event.get("error"))
+        text, status = self._attachments.with_error(text, event.get("error"))
+        if event.get("failed") is True:
+            status = SpanStatus.ERROR
         name = short_name(event.get("function")) or None
         acting = Acting(acting.agent, call_key, start if end is None else end, end)
 
-        status = SpanStatus.UNKNOWN
-        if failed or event.get("failed") is True:
-            status = SpanStatus.ERROR
         key = f"{as_text(event.get('uuid')) or pointer}/result"
 
         def add_spans() -> None:
@@ -280,17 +279,15 @@ class EventWalk:
     def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         start, end = _times(event)
         name = short_name(event.get("name"))
-        text = f"subtask {name} begins".replace("  ", " ")
-        if event.get("input"):
-            text = f"{text}\n{self._attachments.piece(event['input'])}"
+        title = f"subtask {name}".rstrip()
+        text = self._attachments.joined(f"{title} begins", event.get("input") or None)
         own_key = as_text(event.get("uuid"))
         key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
         self._subtasks[name] = key
         nested = self._nested(event, pointer, replace(scope, history=History(), parent=key), depth)
         if event.get("result") is None:
             return
-        text = f"subtask {name} ends\n".replace("  ", " ")
-        text += self._attachments.piece(event["result"])
+        text = f"{title} ends\n{self._attachments.piece(event['result'])}"
         acting = Acting(parent=key, start=start if end is None else end, end=end)
         key = f"{own_key or pointer}/result"
         add_spans = partial(self.spans.log, text, pointer, acting, key)
@@ -311,7 +308,7 @@ class EventWalk:
 
     def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
         parts = (as_text(event.get("message")), as_text(event.get("input")))
-        text = "\n".join(self._attachments.piece(part) for part in parts if part)
+        text = self._attachments.joined(*parts)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
         message = {"role": "user", "content": text}
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
@@ -459,12 +456,9 @@ def _approval(event: Fields, attachments: Attachments) -> EventRecord | None:
         return None
     name = short_name(event.get("approver")) or short_name(event.get("reviewer"))
     tool = short_name(fields_of(event.get("call")).get("function"))
-    lines = [f"{decision} {tool}".rstrip()]
-    if explanation := as_text(event.get("explanation")):
-        lines.append(attachments.piece(explanation))
-    if event.get("modified") is not None:
-        lines.append(attachments.piece(event["modified"]))
-    return EventRecord("\n".join(lines), name=name or "log")
+    title = f"{decision} {tool}".rstrip()
+    text = attachments.joined(title, as_text(event.get("explanation")), event.get("modified"))
+    return EventRecord(text, name=name or "log")
 
 
 def _sandbox(event: Fields, attachments: Attachments) -> EventRecord | None:
@@ -472,19 +466,14 @@ def _sandbox(event: Fields, attachments: Attachments) -> EventRecord | None:
     if action is None:
         return None
     subject = as_text(event.get("cmd")) or as_text(event.get("file")) or ""
-    lines = [f"{action}: {attachments.piece(subject)}"]
-    lines += [
-        attachments.piece(text)
-        for field in ("input", "output")
-        if (text := as_text(event.get(field)))
-    ]
+    title = f"{action}: {attachments.piece(subject)}"
+    text = attachments.joined(title, as_text(event.get("input")), as_text(event.get("output")))
     result = event.get("result")
     if isinstance(result, bool) or not isinstance(result, int) or action != "exec":
-        return EventRecord("\n".join(lines), name="sandbox")
-    status = SpanStatus.ERROR if result else SpanStatus.OK
-    if result:
-        lines.append(f"[exit code {result}]")
-    return EventRecord("\n".join(lines), status, "sandbox")
+        return EventRecord(text, name="sandbox")
+    if result == 0:
+        return EventRecord(text, SpanStatus.OK, "sandbox")
+    return EventRecord(f"{text}\n[exit code {result}]", SpanStatus.ERROR, "sandbox")
 
 
 def _compaction(event: Fields, _attachments: Attachments) -> EventRecord:
