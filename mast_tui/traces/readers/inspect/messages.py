@@ -160,9 +160,9 @@ class MessageSpans:
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
         text = self.attachments.content(message.get("content"))
+        author = replace(acting, agent=short_name(role), end=None)
         side = _ROLES.get(role, Role.AGENT)
-        acting = replace(acting, end=None)
-        return self._put(SpanKind.MESSAGE, side, short_name(role), text, own_key, pointer, acting)
+        return self._put(SpanKind.MESSAGE, text, own_key, pointer, author, side)
 
     def log(
         self,
@@ -175,11 +175,9 @@ class MessageSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> str:
         """Add a log span of the author ``name`` and return its key."""
-        author = short_name(name) or "log"
+        author = replace(acting, agent=short_name(name) or "log")
         own_key = key or pointer
-        return self._put(
-            SpanKind.LOG, Role.LOG, author, text, own_key, pointer, acting, status=status
-        )
+        return self._put(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
@@ -193,8 +191,6 @@ class MessageSpans:
         name = short_name(call.get("function")) or short_name(call.get("name")) or None
         key = self._put(
             SpanKind.TOOL_CALL,
-            Role.AGENT,
-            acting.agent,
             text,
             f"{call_id}:call" if call_id else pointer,
             pointer,
@@ -230,44 +226,39 @@ class MessageSpans:
         call = self.calls.get(call_id) if call_id else None
         if call is not None and acting.end is not None:
             self.steps.amend(call.key, end=acting.end)
-        more = More(name=name, status=status)
+        acting = replace(acting, agent=name or "tool", end=None)
         if call is not None:
-            more["name"] = call.name or name
-            more["parent"] = call.key
+            acting = replace(acting, agent=call.agent, parent=call.key)
+            name = call.name or name
+        own_key = f"{call_id}:result" if call_id else key or pointer
         return self._put(
             SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            (name or "tool") if call is None else call.agent,
             text,
-            f"{call_id}:result" if call_id else key or pointer,
+            own_key,
             pointer,
-            replace(acting, end=None),
-            **more,
+            acting,
+            Role.TOOL,
+            name=name,
+            status=status,
         )
-
-    def _add_agent_span(
-        self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting
-    ) -> str:
-        return self._put(kind, Role.AGENT, acting.agent, text, key, pointer, acting)
 
     def _put(
         self,
         kind: SpanKind,
-        role: Role,
-        agent: str,
         text: str,
         key: str,
         pointer: str,
         acting: Acting,
+        role: Role = Role.AGENT,
         **more: Unpack[More],
     ) -> str:
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        more.setdefault("parent", acting.parent)
+        more["parent"] = acting.parent
         more["place"] = self._prefix + pointer
         more["start"] = acting.start
         more["end"] = acting.end
-        return self.steps.add(key, kind, role, agent, text, **more)
+        return self.steps.add(key, kind, role, acting.agent, text, **more)
 
     def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
         output = self.attachments.content(message.get("content"))
@@ -285,21 +276,20 @@ class MessageSpans:
 
     def _assistant(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
         last: str | None = None
-        if reasoning := as_text(message.get("reasoning")):
+        reasoning = message.get("reasoning")
+        if isinstance(reasoning, str) and reasoning:
             text = self.attachments.text(reasoning)
-            own_key = f"{key}/reasoning"
-            last = self._add_agent_span(
-                SpanKind.REASONING, text, own_key, f"{pointer}/reasoning", acting
-            )
+            suffix = "/reasoning"
+            last = self._put(SpanKind.REASONING, text, key + suffix, pointer + suffix, acting)
         content = message.get("content")
         if isinstance(content, list):
             last = self._parts(content, pointer, acting, key) or last
         elif text := self.attachments.content(content):
-            last = self._add_agent_span(SpanKind.MESSAGE, text, key, pointer, acting)
+            last = self._put(SpanKind.MESSAGE, text, key, pointer, acting)
         for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
         if last is None:
-            last = self._add_agent_span(SpanKind.MESSAGE, "", key, pointer, acting)
+            last = self._put(SpanKind.MESSAGE, "", key, pointer, acting)
         return last
 
     def _parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
@@ -315,18 +305,15 @@ class MessageSpans:
                 continue
             if text := self.attachments.content(texts):
                 suffix = f"/content/{first}" if first else ""
-                last = self._add_agent_span(
-                    SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting
-                )
+                last = self._put(SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting)
             texts = []
             if not isinstance(part, Mapping):
                 continue
             part_pointer = f"{pointer}/content/{number}"
             if kind == "reasoning":
                 text = self._reasoning(part)
-                last = self._add_agent_span(
-                    SpanKind.REASONING, text, f"{key}/content/{number}", part_pointer, acting
-                )
+                own_key = f"{key}/content/{number}"
+                last = self._put(SpanKind.REASONING, text, own_key, part_pointer, acting)
             else:
                 last = self._server_tool(part, part_pointer, acting)
         return last
