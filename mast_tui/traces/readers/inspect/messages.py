@@ -431,9 +431,8 @@ class MessagePool:
     def _ranges(self, refs: list[object], pointer: str) -> Ranges:
         ranges: Ranges = []
         for ref in refs:
-            first, last = None, None
-            if isinstance(ref, list) and len(ref) == 2:
-                first, last = as_count(ref[0]), as_count(ref[1])
+            pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
+            first, last = map(as_count, pair)
             if first is None or last is None or last > len(self._pool):
                 self._report("refers to messages that are not in the pool", pointer)
                 last = min(last or 0, len(self._pool))
