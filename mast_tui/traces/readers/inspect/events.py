@@ -140,7 +140,7 @@ class EventWalk:
             self._subtask(event, pointer, scope, depth)
         elif kind == "input":
             self._input(event, pointer, scope)
-        elif not (isinstance(kind, str) and kind in NOISE):
+        elif not (isinstance(kind, str) and kind in _NOISE):
             self._record(event, pointer, scope)
 
     def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
@@ -316,7 +316,7 @@ class EventWalk:
     def _record(self, event: Fields, pointer: str, scope: Scope) -> None:
         if event.get("event") == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
-        record = record_of(event, self._attachments)
+        record = _record_of(event, self._attachments)
         name = record.name
         if event.get("event") == "score" and scope.grading and scope.agent:
             record = replace(record, text=f"scored by {scope.agent}")
@@ -387,7 +387,7 @@ def _tokens(usage: object) -> Tokens | None:
     return tokens_of(sum(parts) if parts else None, counts.get("output_tokens"))
 
 
-NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
+_NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
 """Events that make no spans; the messages repeat what the state holds."""
 
 _FRAME: Final = name_set(
@@ -397,7 +397,7 @@ _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
 
 @dataclass(frozen=True, slots=True)
-class EventRecord:
+class _EventRecord:
     """The text, status and author of a log span."""
 
     text: str
@@ -405,41 +405,33 @@ class EventRecord:
     name: str = "log"
 
 
-def record_of(event: Fields, attachments: Attachments) -> EventRecord:
-    """Return the log span of an event of any kind.
-
-    Args:
-        event: The event.
-        attachments: The texts that the event refers to.
-
-    Returns:
-        The text by the event's kind; of unknown kinds the fields as JSON.
-    """
+def _record_of(event: Fields, attachments: Attachments) -> _EventRecord:
+    """Return the record of an event; of an unknown kind the fields as JSON."""
     kind = event.get("event")
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (record := formatter(event, attachments)) is not None:
         return record
     content = {name: value for name, value in event.items() if name not in _FRAME}
-    return EventRecord(attachments.dumped(content))
+    return _EventRecord(attachments.dumped(content))
 
 
-def _error(event: Fields, attachments: Attachments) -> EventRecord | None:
+def _error(event: Fields, attachments: Attachments) -> _EventRecord | None:
     if event.get("error") is None:
         return None
-    return EventRecord(attachments.error(event["error"]), SpanStatus.ERROR)
+    return _EventRecord(attachments.error(event["error"]), SpanStatus.ERROR)
 
 
-def _limit(event: Fields, attachments: Attachments) -> EventRecord | None:
+def _limit(event: Fields, attachments: Attachments) -> _EventRecord | None:
     message = as_text(event.get("message"))
-    return None if message is None else EventRecord(attachments.text(message))
+    return None if message is None else _EventRecord(attachments.text(message))
 
 
-def _info(event: Fields, attachments: Attachments) -> EventRecord:
+def _info(event: Fields, attachments: Attachments) -> _EventRecord:
     name = short_name(event.get("source")) or "log"
-    return EventRecord(attachments.dumped(event.get("data")), name=name)
+    return _EventRecord(attachments.dumped(event.get("data")), name=name)
 
 
-def _logger(event: Fields, attachments: Attachments) -> EventRecord | None:
+def _logger(event: Fields, attachments: Attachments) -> _EventRecord | None:
     logged = event.get("message")
     if not isinstance(logged, Mapping):
         return None
@@ -447,10 +439,10 @@ def _logger(event: Fields, attachments: Attachments) -> EventRecord | None:
     text = attachments.piece(logged.get("message"))
     status = SpanStatus.ERROR if level.lower() in _FAILED_LEVELS else SpanStatus.UNKNOWN
     name = short_name(logged.get("name")) or "log"
-    return EventRecord(f"{level}: {text}" if level else text, status, name)
+    return _EventRecord(f"{level}: {text}" if level else text, status, name)
 
 
-def _approval(event: Fields, attachments: Attachments) -> EventRecord | None:
+def _approval(event: Fields, attachments: Attachments) -> _EventRecord | None:
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
@@ -458,10 +450,10 @@ def _approval(event: Fields, attachments: Attachments) -> EventRecord | None:
     tool = short_name(fields_of(event.get("call")).get("function"))
     title = f"{decision} {tool}".rstrip()
     text = attachments.joined(title, as_text(event.get("explanation")), event.get("modified"))
-    return EventRecord(text, name=name or "log")
+    return _EventRecord(text, name=name or "log")
 
 
-def _sandbox(event: Fields, attachments: Attachments) -> EventRecord | None:
+def _sandbox(event: Fields, attachments: Attachments) -> _EventRecord | None:
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -470,32 +462,32 @@ def _sandbox(event: Fields, attachments: Attachments) -> EventRecord | None:
     text = attachments.joined(title, as_text(event.get("input")), as_text(event.get("output")))
     result = event.get("result")
     if isinstance(result, bool) or not isinstance(result, int) or action != "exec":
-        return EventRecord(text, name="sandbox")
+        return _EventRecord(text, name="sandbox")
     if result == 0:
-        return EventRecord(text, SpanStatus.OK, "sandbox")
-    return EventRecord(f"{text}\n[exit code {result}]", SpanStatus.ERROR, "sandbox")
+        return _EventRecord(text, SpanStatus.OK, "sandbox")
+    return _EventRecord(f"{text}\n[exit code {result}]", SpanStatus.ERROR, "sandbox")
 
 
-def _compaction(event: Fields, _attachments: Attachments) -> EventRecord:
+def _compaction(event: Fields, _attachments: Attachments) -> _EventRecord:
     tokens_before = as_count(event.get("tokens_before"))
     tokens_after = as_count(event.get("tokens_after"))
     if tokens_before is None or tokens_after is None:
-        return EventRecord("history compacted")
-    return EventRecord(f"history compacted from {tokens_before} to {tokens_after} tokens")
+        return _EventRecord("history compacted")
+    return _EventRecord(f"history compacted from {tokens_before} to {tokens_after} tokens")
 
 
-def _interrupt(event: Fields, _attachments: Attachments) -> EventRecord:
+def _interrupt(event: Fields, _attachments: Attachments) -> _EventRecord:
     source = short_name(event.get("source")) or "somebody"
     activity = short_name(event.get("interrupted")) or "the run"
-    return EventRecord(f"interrupted by {source} during {activity}")
+    return _EventRecord(f"interrupted by {source} during {activity}")
 
 
-def _score(_event: Fields, _attachments: Attachments) -> EventRecord:
+def _score(_event: Fields, _attachments: Attachments) -> _EventRecord:
     # The score is ground truth, which a blind annotator must not see.
-    return EventRecord("scored")
+    return _EventRecord("scored")
 
 
-_FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], EventRecord | None]]] = {
+_FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], _EventRecord | None]]] = {
     "error": _error,
     "sample_limit": _limit,
     "info": _info,

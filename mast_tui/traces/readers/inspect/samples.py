@@ -77,7 +77,7 @@ def read_sample(
     if attachments.left_out:
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = facts_of_sample(sample, log.header, walk)
+    meta = _metadata(sample, log.header, walk)
     return trace_of_steps(
         log.reader,
         log.path,
@@ -165,14 +165,8 @@ _NO_MODEL: Final = "none/none"
 _MOST_SCORES: Final = 200
 
 
-def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
-    """Return the metadata of one sample.
-
-    Args:
-        sample: The sample.
-        header: The header of the log.
-        walk: The events of the sample, already read.
-    """
+def _metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
+    """Return the metadata of a sample whose events ``walk`` has read."""
     spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
