@@ -1,4 +1,4 @@
-"""Texts that an Inspect sample keeps once and refers to as ``attachment://<hash>``."""
+"""Texts that an Inspect sample stores once and refers to as ``attachment://<hash>``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import fields_of
 
 _REFERENCE: Final = re.compile(r"(?:attachment|tc)://([0-9A-Za-z_.-]{1,64})")
@@ -36,33 +37,33 @@ class Attachments:
             self._texts = dict(texts) if isinstance(texts, Mapping) else {}
         self._left = _MOST_COPIED
         self.missing = 0
-        """How many references led nowhere."""
+        """The number of references to attachments that the sample lacks."""
         self.left_out = 0
-        """How many references stay because too much has been filled in."""
+        """The number of references that stay because of the limit."""
 
     def text(self, text: str) -> str:
-        """``text``, or the attachment that it refers to."""
+        """Return ``text``, or the attachment that it refers to."""
         if len(text) > 80:
             return text
         match = _REFERENCE.fullmatch(text)
-        return text if match is None else self._found(match[1]) or text
+        return text if match is None else self._lookup(match[1]) or text
 
     def piece(self, value: object) -> str:
-        """The same, and any other JSON value, to be made part of a longer text."""
+        """Return a JSON value as text for use inside a longer text."""
         if not isinstance(value, str):
             return self.dumped(value)
         text = self.text(value)
         return text if text is value or self._fits(text) else value
 
     def dumped(self, value: object) -> str:
-        """A JSON value as text with every attachment in it filled in."""
+        """Return a JSON value as text with its attachments filled in."""
         if isinstance(value, str):
             return self.text(value)
         text = json_text(value)
         return text if "://" not in text else _QUOTED.sub(self._quoted, text)
 
     def content(self, content: object) -> str:
-        """The text of a message's content: a string, or a list of parts joined by newlines."""
+        """Return the text of a message's content; parts of a list are joined by newlines."""
         if isinstance(content, str):
             return self.text(content)
         if not isinstance(content, list):
@@ -72,7 +73,12 @@ class Attachments:
         return "\n".join(self.part(part, self.piece) for part in content)
 
     def part(self, part: object, filled: Callable[[str], str] | None = None) -> str:
-        """The text of one part of a message; a note in brackets for an image and its like."""
+        """Return the text of one part of a message; of media a note in brackets.
+
+        Args:
+            part: The part.
+            filled: Replaces references in the part's text; ``text`` by default.
+        """
         filled = filled or self.text
         if isinstance(part, str):
             return filled(part)
@@ -90,36 +96,47 @@ class Attachments:
         return self.dumped(part)
 
     def error(self, error: object) -> str:
-        """The message of an error and the traceback that goes with it."""
-        told = (as_text(fields_of(error).get(field)) for field in ("message", "traceback"))
-        texts = [self.piece(text) for text in told if text]
-        return "\n\n".join(texts) if texts else self.dumped(error)
+        """Return the message and the traceback of an error."""
+        fields = (as_text(fields_of(error).get(name)) for name in ("message", "traceback"))
+        return self.joined(*fields, separator="\n\n") or self.dumped(error)
 
-    def with_error(self, text: str, error: object) -> tuple[str, bool]:
-        """A tool's output with its error, unless it holds that already; whether there is one."""
+    def joined(self, *values: object, separator: str = "\n") -> str:
+        """Return the texts of JSON values one after the other, without empty ones."""
+        return separator.join(self.piece(value) for value in values if value not in (None, ""))
+
+    def with_error(self, text: str, error: object) -> tuple[str, SpanStatus]:
+        """Append an error to a tool's output, unless the output holds it.
+
+        Args:
+            text: The output.
+            error: The error of the tool call, or None.
+
+        Returns:
+            The text and its status.
+        """
         if error is None:
-            return text, False
+            return text, SpanStatus.UNKNOWN
         message = error.get("message") if isinstance(error, Mapping) else error
-        said = self.piece(error if message is None else message)
-        if said.strip() and said not in text:
-            text = f"{text}\n{said}" if text else said
-        return text, True
+        error_text = self.piece(error if message is None else message)
+        if error_text.strip() and error_text not in text:
+            text = f"{text}\n{error_text}" if text else error_text
+        return text, SpanStatus.ERROR
 
     def _quoted(self, match: re.Match[str]) -> str:
-        text = self._found(match[1])
+        text = self._lookup(match[1])
         if text is None or not self._fits(text):
             return match[0]
         return orjson.dumps(text).decode()
 
     def _fits(self, text: str) -> bool:
-        """Whether this text may be copied; the room that it takes is gone then."""
+        """Take the room for a copy of this text; return False if there is not enough left."""
         if len(text) > self._left:
             self.left_out += 1
             return False
         self._left -= len(text)
         return True
 
-    def _found(self, name: str) -> str | None:
+    def _lookup(self, name: str) -> str | None:
         text = self._texts.get(name)
         if isinstance(text, str):
             return text
@@ -128,7 +145,7 @@ class Attachments:
 
 
 def json_text(value: object) -> str:
-    """A JSON value as text, indented unless it is so big or so deep that blanks would fill it."""
+    """Return a JSON value as text, indented unless it is very large or very deep."""
     if value is None or isinstance(value, str):
         return value or ""
     try:

@@ -1,6 +1,7 @@
-"""The events of an Inspect sample to spans, in the order in which a person follows the run.
+"""Spans of the events of an Inspect sample, ordered by the time at which results arrived.
 
-What scorers do is left out, and kept for those who may see it: it tells the ground truth.
+The events of scorers make no spans, because they reveal the ground truth. Their texts go to the
+answer key.
 """
 
 from __future__ import annotations
@@ -39,92 +40,96 @@ _GRADING_CHARS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A stretch of the run: who acts in it, and under which span."""
+    """The agent, the parent span and the message history of nested events."""
 
     history: History = field(default_factory=History)
     agent: str | None = None
     parent: str | None = None
     grading: bool = False
-    begun: str | None = None
-    """The key of the span that tells of an agent's beginning, which its end belongs to."""
+    agent_key: str | None = None
+    """The key of the span "agent … begins", whose end time the end of the scope sets."""
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """What came back at some later time; it is shown then, after what happened meanwhile."""
+class _PendingResult:
+    """A result whose spans are added at its time, after the events that happened meanwhile."""
 
     text: str
-    show: Callable[[], object]
+    add_spans: Callable[[], object]
     call_id: str | None = None
-    shown: bool = False
+    added: bool = False
 
 
 class EventWalk:
-    """Adds the spans of a sample's events."""
+    """The reader of a sample's events, which adds their spans to ``spans``."""
 
     def __init__(self, sample: Fields, spans: MessageSpans) -> None:
         self.spans = spans
         self.pool = MessagePool(sample, spans)
         self.root = Scope()
         self.grading: list[str] = []
-        """What the models of scorers said."""
+        """The texts of the models that scorers called."""
         self.scored: list[tuple[str, Fields]] = []
-        """The scores that were given, each with the key of its span."""
+        """The score events, each with the key of its span."""
         self.errors: set[str] = set()
         """The texts of the errors that have spans."""
         self.limits = 0
-        """How many limits stopped the run."""
+        """The number of limits that stopped the run."""
         self._attachments = spans.attachments
         self._scopes: dict[str, Scope] = {}
         self._agent_calls: dict[str, str] = {}
-        self._waiting: list[tuple[float, int, _Waiting]] = []
-        self._waiting_by_call: dict[str, _Waiting] = {}
-        self._latest: dict[str, _Waiting] = {}
+        self._pending: list[tuple[float, int, _PendingResult]] = []
+        self._pending_by_call: dict[str, _PendingResult] = {}
+        self._latest_of_tool: dict[str, _PendingResult] = {}
         self._subtasks: dict[str, str] = {}
         self._answered: set[str] = set()
         self._number = 0
         self._grading_left = _GRADING_CHARS
 
     def walk(self, events: Sequence[object], *, answered: bool = False) -> None:
-        """Add the spans of all events; ``answered`` says that messages have shown the results."""
+        """Add the spans of all events.
+
+        Args:
+            events: The events of the sample.
+            answered: Tool events add nothing for calls that already have spans.
+        """
         if answered:
             self._answered = set(self.spans.calls)
         self._walk(events, "/events", self.root, 0)
-        self._show_until(None)
+        self._add_results_until(None)
 
     def _walk(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         stack = [base]
         for number, event in enumerate(events):
-            here = f"{pointer}/{number}"
+            event_pointer = f"{pointer}/{number}"
             if not isinstance(event, Mapping):
-                self.spans.log(json_text(event), here, Acting(parent=base.parent))
-                self.spans.add_problem(here, "not an event but a bare value")
+                self.spans.log(json_text(event), event_pointer, Acting(parent=base.parent))
+                self.spans.add_problem(event_pointer, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
-                self._show_until(time)
+                self._add_results_until(time)
             span_id = event.get("span_id")
             scope = self._scopes.get(span_id) if isinstance(span_id, str) else None
-            self._event(event, here, scope or stack[-1], stack, depth)
+            self._event(event, event_pointer, scope or stack[-1], stack, depth)
 
     def _event(
         self, event: Fields, pointer: str, scope: Scope, stack: list[Scope], depth: int
     ) -> None:
         kind = event.get("event")
         if kind == "span_begin":
-            outer = event.get("parent_id")
-            found = self._scopes.get(outer) if isinstance(outer, str) else None
+            outer = self._scopes.get(as_text(event.get("parent_id")) or "", stack[-1])
             span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
-            inner = self._opened(event, pointer, found or stack[-1], span_id)
+            inner = self._open_scope(event, pointer, outer, span_id)
             if span_id is not None:
                 self._scopes[span_id] = inner
         elif kind == "span_end":
             ended = as_text(event.get("id")) or as_text(event.get("span_id"))
-            self._closed(self._scopes.get(ended or ""), event)
+            self._close_scope(self._scopes.get(ended or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
-                stack.append(self._opened(event, pointer, stack[-1], None))
+                stack.append(self._open_scope(event, pointer, stack[-1], None))
             elif len(stack) > 1:
-                self._closed(stack.pop(), event)
+                self._close_scope(stack.pop(), event)
         elif kind == "model":
             self._model(event, pointer, scope)
         elif scope.grading and kind not in ("error", "sample_limit", "score"):
@@ -135,10 +140,10 @@ class EventWalk:
             self._subtask(event, pointer, scope, depth)
         elif kind == "input":
             self._input(event, pointer, scope)
-        elif not (isinstance(kind, str) and kind in NOISE):
+        elif not (isinstance(kind, str) and kind in _NOISE):
             self._record(event, pointer, scope)
 
-    def _opened(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
+    def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
@@ -151,24 +156,28 @@ class EventWalk:
             acting = Acting(parent=parent, start=start)
             text = f"agent {name} begins" if name else "an agent begins"
             key = self.spans.log(text, pointer, acting, as_text(event.get("uuid")) or span_id)
-            return Scope(History(), name or "agent", key, begun=key)
+            return Scope(History(), name or "agent", key, agent_key=key)
         if kind == "tool":
-            return replace(outer, history=History(), parent=self._open_call(name) or outer.parent)
+            return replace(
+                outer, history=History(), parent=self._open_call_key(name) or outer.parent
+            )
         if kind == "subtask":
             parent = self._subtasks.get(name) or outer.parent
             return replace(outer, history=History(), parent=parent)
         return outer
 
-    def _closed(self, scope: Scope | None, event: Fields) -> None:
+    def _close_scope(self, scope: Scope | None, event: Fields) -> None:
         end = unix_seconds(event.get("timestamp"))
-        if scope is not None and scope.begun is not None and end is not None:
-            self.spans.steps.amend(scope.begun, end=end)
+        if scope is not None and scope.agent_key is not None and end is not None:
+            self.spans.steps.amend(scope.agent_key, end=end)
 
-    def _open_call(self, name: str) -> str | None:
-        """The key of the call of this tool that is being carried out."""
-        waiting = self._latest.get(name)
-        call = self.spans.calls.get(waiting.call_id or "") if waiting else None
-        return None if call is None or waiting is None or waiting.shown else call.key
+    def _open_call_key(self, name: str) -> str | None:
+        """Return the key of the tool's call that has no result yet."""
+        pending = self._latest_of_tool.get(name)
+        if pending is None or pending.added:
+            return None
+        call = self.spans.calls.get(pending.call_id or "")
+        return None if call is None else call.key
 
     def _model(self, event: Fields, pointer: str, scope: Scope) -> None:
         if scope.grading:
@@ -176,18 +185,22 @@ class EventWalk:
             return
         start, end = _times(event)
         output = fields_of(event.get("output"))
-        took = as_number(output.get("time"))
-        if end is None and start is not None and took is not None:
-            end = start + took
-        for message, place in self._asked(event, pointer, scope):
+        duration = as_number(output.get("time"))
+        if end is None and start is not None and duration is not None:
+            end = start + duration
+        for message, message_pointer in self._new_input(event, pointer, scope):
             fields = fields_of(message)
             if fields.get("role") == "tool":
-                waiting = self._waiting_by_call.get(as_text(fields.get("tool_call_id")) or "")
-                if waiting is not None and not waiting.shown:
-                    self._show(waiting)
+                pending = self._pending_by_call.get(as_text(fields.get("tool_call_id")) or "")
+                if pending is not None and not pending.added:
+                    self._add_result(pending)
                     continue
             self.spans.add(
-                message, place, Acting(parent=scope.parent, start=start), scope.history, None
+                message,
+                message_pointer,
+                Acting(parent=scope.parent, start=start),
+                scope.history,
+                None,
             )
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         acting = Acting(agent, scope.parent, start, end)
@@ -196,32 +209,32 @@ class EventWalk:
         last: str | None = None
         for number, choice in enumerate(items_of(output.get("choices"))):
             message = choice.get("message") if isinstance(choice, Mapping) else choice
-            if error is not None and _says_nothing(message):
+            if error is not None and _is_empty(message):
                 continue
-            place = f"{pointer}/output/choices/{number}/message"
-            last = self.spans.add(message, place, acting, scope.history, key) or last
+            message_pointer = f"{pointer}/output/choices/{number}/message"
+            last = self.spans.add(message, message_pointer, acting, scope.history, key) or last
         if error is not None:
-            last = self._failed(error, pointer, acting, key)
+            last = self._add_error(error, pointer, acting, key)
         if last is not None and (tokens := _tokens(output.get("usage"))) is not None:
             self.spans.steps.amend(last, tokens=tokens)
 
-    def _asked(self, event: Fields, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
-        """What of a call's input has not been shown."""
-        given = event.get("input")
+    def _new_input(self, event: Fields, pointer: str, scope: Scope) -> Iterator[tuple[object, str]]:
+        """Yield the messages of a model call's input that have no spans, with their pointers."""
+        messages = event.get("input")
         refs = event.get("input_refs")
-        if not given and isinstance(refs, list):
+        if not messages and isinstance(refs, list):
             yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
         scope.history.counts = Counter()
         scope.history.ranges = []
-        if isinstance(given, str):
-            given = [{"role": "user", "content": given}]
-        for number, message in enumerate(items_of(given)):
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        for number, message in enumerate(items_of(messages)):
             identity = self.spans.identity(message)
             if self.spans.is_new(message, identity, scope.history):
                 yield message, f"{pointer}/input/{number}"
 
-    def _failed(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
+    def _add_error(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
         text = self._attachments.error(error)
         self.errors.add(text)
         own_key = f"{key}/error" if key else f"{pointer}/error"
@@ -243,75 +256,67 @@ class EventWalk:
         if event.get("pending") is True and event.get("result") in (None, ""):
             return
         text = self._attachments.content(event.get("result"))
-        text, failed = self._attachments.with_error(text, event.get("error"))
+        text, status = self._attachments.with_error(text, event.get("error"))
+        if event.get("failed") is True:
+            status = SpanStatus.ERROR
         name = short_name(event.get("function")) or None
         acting = Acting(acting.agent, call_key, start if end is None else end, end)
 
-        def show() -> None:
+        key = f"{as_text(event.get('uuid')) or pointer}/result"
+
+        def add_spans() -> None:
             if call_id:
                 message = {"id": as_text(event.get("message_id"))}
                 self.spans.mark(("tool", call_id), scope.history, message)
-            self.spans.result(
-                call_id,
-                text,
-                pointer,
-                acting,
-                name=name,
-                status=SpanStatus.ERROR
-                if failed or event.get("failed") is True
-                else SpanStatus.UNKNOWN,
-                key=f"{as_text(event.get('uuid')) or pointer}/result",
-            )
+            self.spans.result(call_id, text, pointer, acting, name=name, status=status, key=key)
 
-        waiting = _Waiting(text, show, call_id)
+        pending = _PendingResult(text, add_spans, call_id)
         if call_id:
-            self._waiting_by_call[call_id] = waiting
-            self._latest[name or ""] = waiting
-        self._wait(waiting, None if nested else end)
+            self._pending_by_call[call_id] = pending
+            self._latest_of_tool[name or ""] = pending
+        self._add_result_at(pending, None if nested else end)
 
     def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         start, end = _times(event)
         name = short_name(event.get("name"))
-        text = f"subtask {name} begins".replace("  ", " ")
-        if event.get("input"):
-            text = f"{text}\n{self._attachments.piece(event['input'])}"
+        title = f"subtask {name}".rstrip()
+        text = self._attachments.joined(f"{title} begins", event.get("input") or None)
         own_key = as_text(event.get("uuid"))
         key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
         self._subtasks[name] = key
         nested = self._nested(event, pointer, replace(scope, history=History(), parent=key), depth)
         if event.get("result") is None:
             return
-        text = f"subtask {name} ends\n".replace("  ", " ")
-        text += self._attachments.piece(event["result"])
+        text = f"{title} ends\n{self._attachments.piece(event['result'])}"
         acting = Acting(parent=key, start=start if end is None else end, end=end)
         key = f"{own_key or pointer}/result"
-        show = partial(self.spans.log, text, pointer, acting, key)
-        self._wait(_Waiting(text, show), None if nested else end)
+        add_spans = partial(self.spans.log, text, pointer, acting, key)
+        self._add_result_at(_PendingResult(text, add_spans), None if nested else end)
 
     def _nested(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
-        """Add the spans of the events that old logs keep within an event; whether there are any."""
+        """Add the spans of the events inside an event of an old log; return False without any."""
         events = event.get("events")
         if not isinstance(events, list) or not events:
             return False
-        here = f"{pointer}/events"
+        nested_pointer = f"{pointer}/events"
         if depth >= _DEEPEST:
-            self.spans.add_problem(here, "nested too deeply; shown as it stands")
-            self.spans.log(json_text(events), here, Acting(parent=scope.parent))
+            self.spans.add_problem(nested_pointer, "nested too deeply; shown as it stands")
+            self.spans.log(json_text(events), nested_pointer, Acting(parent=scope.parent))
         else:
-            self._walk(events, here, scope, depth + 1)
+            self._walk(events, nested_pointer, scope, depth + 1)
         return True
 
     def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
-        asked, said = as_text(event.get("message")), as_text(event.get("input"))
-        text = "\n".join(self._attachments.piece(part) for part in (asked, said) if part)
+        parts = (as_text(event.get("message")), as_text(event.get("input")))
+        text = self._attachments.joined(*parts)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
         message = {"role": "user", "content": text}
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
     def _record(self, event: Fields, pointer: str, scope: Scope) -> None:
-        if event.get("event") == "sandbox" and self._is_a_result(event.get("output")):
+        if event.get("event") == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
-        record = record_of(event, self._attachments)
+        record = _record_of(event, self._attachments)
         name = record.name
         if event.get("event") == "score" and scope.grading and scope.agent:
             record = replace(record, text=f"scored by {scope.agent}")
@@ -326,14 +331,14 @@ class EventWalk:
         if event.get("event") == "score":
             self.scored.append((key, event))
 
-    def _is_a_result(self, output: object) -> bool:
-        """Whether a sandbox's output is what the tool that used it gives back."""
+    def _equals_pending_result(self, output: object) -> bool:
+        """Return True if a sandbox's output is repeated by a pending tool result."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
         return any(
-            abs(len(one.text) - len(text)) <= _BLANKS and one.text.strip() == text
-            for _time, _number, one in self._waiting[:_COMPARED_RESULTS]
+            abs(len(result.text) - len(text)) <= _BLANKS and result.text.strip() == text
+            for _time, _number, result in self._pending[:_COMPARED_RESULTS]
         )
 
     def _note_grading(self, event: Fields) -> None:
@@ -344,45 +349,46 @@ class EventWalk:
             if text:
                 self.grading.append(text)
 
-    def _wait(self, waiting: _Waiting, until: float | None) -> None:
-        if until is None:
-            self._show(waiting)
+    def _add_result_at(self, result: _PendingResult, time: float | None) -> None:
+        """Add a result when the events reach this time; at once if the time is unknown."""
+        if time is None:
+            self._add_result(result)
         else:
             self._number += 1
-            heappush(self._waiting, (until, self._number, waiting))
+            heappush(self._pending, (time, self._number, result))
 
-    def _show_until(self, time: float | None) -> None:
-        """Show what had come back by then; all of it at the end."""
-        while self._waiting and (time is None or self._waiting[0][0] <= time):
-            waiting = heappop(self._waiting)[2]
-            if not waiting.shown:
-                self._show(waiting)
+    def _add_results_until(self, time: float | None) -> None:
+        """Add the results that are due at this time; all if it is None."""
+        while self._pending and (time is None or self._pending[0][0] <= time):
+            result = heappop(self._pending)[2]
+            if not result.added:
+                self._add_result(result)
 
-    def _show(self, waiting: _Waiting) -> None:
-        waiting.shown = True
-        waiting.show()
+    def _add_result(self, result: _PendingResult) -> None:
+        result.added = True
+        result.add_spans()
 
 
 def _times(event: Fields) -> tuple[float | None, float | None]:
     return unix_seconds(event.get("timestamp")), unix_seconds(event.get("completed"))
 
 
-def _says_nothing(message: object) -> bool:
+def _is_empty(message: object) -> bool:
     return isinstance(message, Mapping) and not (
         message.get("content") or message.get("tool_calls") or message.get("reasoning")
     )
 
 
 def _tokens(usage: object) -> Tokens | None:
-    """The tokens of a call; what was read from or written to a cache was taken in, too."""
+    """Return the tokens of a model call; tokens of the cache count as input."""
     counts = fields_of(usage)
-    counted = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    parts = [count for name in counted if (count := as_count(counts.get(name))) is not None]
+    input_fields = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+    parts = [count for name in input_fields if (count := as_count(counts.get(name))) is not None]
     return tokens_of(sum(parts) if parts else None, counts.get("output_tokens"))
 
 
-NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
-"""Events without anything to read: state is told by the messages that it consists of."""
+_NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})
+"""Events that make no spans; the messages repeat what the state holds."""
 
 _FRAME: Final = name_set(
     "uuid span_id timestamp working_start working_time completed pending metadata"
@@ -391,41 +397,41 @@ _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """The text of a log span, who wrote it, and whether it tells of an error."""
+class _EventRecord:
+    """The text, status and author of a log span."""
 
     text: str
     status: SpanStatus = SpanStatus.UNKNOWN
     name: str = "log"
 
 
-def record_of(event: Fields, attachments: Attachments) -> Record:
-    """What an event tells, whatever its kind."""
+def _record_of(event: Fields, attachments: Attachments) -> _EventRecord:
+    """Return the record of an event; of an unknown kind the fields as JSON."""
     kind = event.get("event")
-    teller = _TELLERS.get(kind) if isinstance(kind, str) else None
-    if teller is not None and (record := teller(event, attachments)) is not None:
+    formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
+    if formatter is not None and (record := formatter(event, attachments)) is not None:
         return record
-    rest = {name: value for name, value in event.items() if name not in _FRAME}
-    return Record(attachments.dumped(rest))
+    content = {name: value for name, value in event.items() if name not in _FRAME}
+    return _EventRecord(attachments.dumped(content))
 
 
-def _error(event: Fields, attachments: Attachments) -> Record | None:
+def _error(event: Fields, attachments: Attachments) -> _EventRecord | None:
     if event.get("error") is None:
         return None
-    return Record(attachments.error(event["error"]), SpanStatus.ERROR)
+    return _EventRecord(attachments.error(event["error"]), SpanStatus.ERROR)
 
 
-def _limit(event: Fields, attachments: Attachments) -> Record | None:
+def _limit(event: Fields, attachments: Attachments) -> _EventRecord | None:
     message = as_text(event.get("message"))
-    return None if message is None else Record(attachments.text(message))
+    return None if message is None else _EventRecord(attachments.text(message))
 
 
-def _info(event: Fields, attachments: Attachments) -> Record:
+def _info(event: Fields, attachments: Attachments) -> _EventRecord:
     name = short_name(event.get("source")) or "log"
-    return Record(attachments.dumped(event.get("data")), name=name)
+    return _EventRecord(attachments.dumped(event.get("data")), name=name)
 
 
-def _logger(event: Fields, attachments: Attachments) -> Record | None:
+def _logger(event: Fields, attachments: Attachments) -> _EventRecord | None:
     logged = event.get("message")
     if not isinstance(logged, Mapping):
         return None
@@ -433,62 +439,55 @@ def _logger(event: Fields, attachments: Attachments) -> Record | None:
     text = attachments.piece(logged.get("message"))
     status = SpanStatus.ERROR if level.lower() in _FAILED_LEVELS else SpanStatus.UNKNOWN
     name = short_name(logged.get("name")) or "log"
-    return Record(f"{level}: {text}" if level else text, status, name)
+    return _EventRecord(f"{level}: {text}" if level else text, status, name)
 
 
-def _approval(event: Fields, attachments: Attachments) -> Record | None:
+def _approval(event: Fields, attachments: Attachments) -> _EventRecord | None:
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
     name = short_name(event.get("approver")) or short_name(event.get("reviewer"))
     tool = short_name(fields_of(event.get("call")).get("function"))
-    lines = [f"{decision} {tool}".rstrip()]
-    if explanation := as_text(event.get("explanation")):
-        lines.append(attachments.piece(explanation))
-    if event.get("modified") is not None:
-        lines.append(attachments.piece(event["modified"]))
-    return Record("\n".join(lines), name=name or "log")
+    title = f"{decision} {tool}".rstrip()
+    text = attachments.joined(title, as_text(event.get("explanation")), event.get("modified"))
+    return _EventRecord(text, name=name or "log")
 
 
-def _sandbox(event: Fields, attachments: Attachments) -> Record | None:
+def _sandbox(event: Fields, attachments: Attachments) -> _EventRecord | None:
     action = as_text(event.get("action"))
     if action is None:
         return None
     subject = as_text(event.get("cmd")) or as_text(event.get("file")) or ""
-    lines = [f"{action}: {attachments.piece(subject)}"]
-    lines += [
-        attachments.piece(text)
-        for field in ("input", "output")
-        if (text := as_text(event.get(field)))
-    ]
+    title = f"{action}: {attachments.piece(subject)}"
+    text = attachments.joined(title, as_text(event.get("input")), as_text(event.get("output")))
     result = event.get("result")
     if isinstance(result, bool) or not isinstance(result, int) or action != "exec":
-        return Record("\n".join(lines), name="sandbox")
-    status = SpanStatus.ERROR if result else SpanStatus.OK
-    if result:
-        lines.append(f"[exit code {result}]")
-    return Record("\n".join(lines), status, "sandbox")
+        return _EventRecord(text, name="sandbox")
+    if result == 0:
+        return _EventRecord(text, SpanStatus.OK, "sandbox")
+    return _EventRecord(f"{text}\n[exit code {result}]", SpanStatus.ERROR, "sandbox")
 
 
-def _compaction(event: Fields, _attachments: Attachments) -> Record:
-    before, after = as_count(event.get("tokens_before")), as_count(event.get("tokens_after"))
-    if before is None or after is None:
-        return Record("history compacted")
-    return Record(f"history compacted from {before} to {after} tokens")
+def _compaction(event: Fields, _attachments: Attachments) -> _EventRecord:
+    tokens_before = as_count(event.get("tokens_before"))
+    tokens_after = as_count(event.get("tokens_after"))
+    if tokens_before is None or tokens_after is None:
+        return _EventRecord("history compacted")
+    return _EventRecord(f"history compacted from {tokens_before} to {tokens_after} tokens")
 
 
-def _interrupt(event: Fields, _attachments: Attachments) -> Record:
+def _interrupt(event: Fields, _attachments: Attachments) -> _EventRecord:
     source = short_name(event.get("source")) or "somebody"
-    doing = short_name(event.get("interrupted")) or "the run"
-    return Record(f"interrupted by {source} during {doing}")
+    activity = short_name(event.get("interrupted")) or "the run"
+    return _EventRecord(f"interrupted by {source} during {activity}")
 
 
-def _score(_event: Fields, _attachments: Attachments) -> Record:
-    # What it came to is the ground truth that a blind annotator must not see.
-    return Record("scored")
+def _score(_event: Fields, _attachments: Attachments) -> _EventRecord:
+    # The score is ground truth, which a blind annotator must not see.
+    return _EventRecord("scored")
 
 
-_TELLERS: Final[Mapping[str, Callable[[Fields, Attachments], Record | None]]] = {
+_FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], _EventRecord | None]]] = {
     "error": _error,
     "sample_limit": _limit,
     "info": _info,

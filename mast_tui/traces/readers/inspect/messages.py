@@ -1,6 +1,6 @@
-"""Chat messages of an Inspect sample to spans, each shown once however often a call repeats it.
+"""Spans of the chat messages of an Inspect sample, one for each message that calls repeat.
 
-Newer logs keep messages in a pool, and the inputs of model calls as ranges of its numbers.
+Newer logs store messages in a pool, and the inputs of model calls as index ranges of the pool.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROLES: Final[Mapping[str, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Who acts in a stretch of the run, within which span, and when; times are Unix seconds."""
+    """The agent, the parent span and the times (Unix seconds) of a span."""
 
     agent: str = "assistant"
     parent: str | None = None
@@ -37,25 +37,25 @@ class Acting:
 
 @dataclass(slots=True)
 class History:
-    """What one agent's model calls have brought so far."""
+    """The messages in the model calls of one agent so far."""
 
-    shown: Counter[Hashable] = field(default_factory=Counter)
-    """How often a message of this content was shown."""
+    added: Counter[Hashable] = field(default_factory=Counter)
+    """The number of spans by a message's identity."""
     counts: Counter[Hashable] = field(default_factory=Counter)
-    """How often a message of this content stands in the input that is being looked at."""
+    """The number of messages in the current input by their identity."""
     ranges: list[tuple[int, int]] = field(default_factory=list)
-    """The last input as ranges of the pool, where messages are pooled."""
+    """The ranges of the previous input in the message pool."""
 
 
 class TooManySpans(Exception):
-    """A sample has more spans than are kept in memory; the message says how many."""
+    """A sample with more spans than the limit, which the message names."""
 
 
 class MessageSpans:
-    """Adds the spans of messages, tool calls and tool results of one sample.
+    """The spans of messages, tool calls and tool results of one sample.
 
-    ``prefix`` goes before a JSON pointer within the sample to make a place. Beyond ``most`` spans
-    every method that adds one raises ``TooManySpans``.
+    A span's place is ``prefix`` and a JSON pointer within the sample. Beyond ``most`` spans every
+    method that adds one raises ``TooManySpans``.
     """
 
     def __init__(self, attachments: Attachments, prefix: str, most: int) -> None:
@@ -64,18 +64,18 @@ class MessageSpans:
         self._most = most
         self.problems: list[Problem] = []
         self.calls: dict[str, Call] = {}
-        """By their ids the tool calls that have spans."""
+        """The tool calls that have spans, by id."""
         self._prefix = prefix
         self._ids: set[str] = set()
-        self._shown: Counter[Hashable] = Counter()
+        self._added: Counter[Hashable] = Counter()
 
     def add_problem(self, pointer: str, message: str) -> None:
-        """Note a problem; of a sample that is broken all over only the first are listed."""
+        """Record a problem; only the first of a sample are listed."""
         if len(self.problems) < _LISTED_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
-        """By which a message is known again where it is repeated under no id, or a new one."""
+        """Return what identifies a message that is repeated under another id, or under none."""
         if not isinstance(message, Mapping):
             return json_text(message)
         role = json_text(message.get("role"))
@@ -89,45 +89,63 @@ class MessageSpans:
         return role, self.attachments.dumped(content), ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
-        """Whether the next message of an input has not been shown yet.
+        """Return True if the next message of an input has no span yet.
 
-        Of messages that share their content as many count as shown as were.
+        Messages that share an identity are counted: as many as have spans are not new.
+
+        Args:
+            message: The message.
+            identity: Its ``identity``.
+            history: The history of the agent; the message is counted in it.
         """
         history.counts[identity] += 1
         message_id = _message_id(message)
         if message_id is not None and message_id in self._ids:
             return False
-        if history.counts[identity] <= history.shown[identity]:
+        if history.counts[identity] <= history.added[identity]:
             return False
         if message_id is not None and not _is_of_a_call(identity):
-            return True  # another agent was told the same
-        return history.counts[identity] > self._shown[identity]
+            return True  # Another agent got the same message.
+        return history.counts[identity] > self._added[identity]
 
-    def unshown_end(self, messages: Sequence[object]) -> int:
-        """From which number on nobody was shown these messages; their length where all were."""
+    def first_without_span(self, messages: Sequence[object]) -> int:
+        """Return the index after the last message that has spans."""
         counts: Counter[Hashable] = Counter()
         first = 0
         for number, message in enumerate(messages):
             identity = self.identity(message)
             counts[identity] += 1
-            known = _message_id(message) in self._ids or counts[identity] <= self._shown[identity]
-            if known:
+            if _message_id(message) in self._ids or counts[identity] <= self._added[identity]:
                 first = number + 1
         return first
 
     def mark(self, identity: Hashable, history: History, message: object = None) -> None:
-        """Note that a message was shown."""
-        history.shown[identity] += 1
-        self._shown[identity] += 1
+        """Record that a message has spans.
+
+        Args:
+            identity: The ``identity`` of the message.
+            history: The history of the agent that has read it.
+            message: The message, for its id.
+        """
+        history.added[identity] += 1
+        self._added[identity] += 1
         if (message_id := _message_id(message)) is not None:
             self._ids.add(message_id)
 
     def add(
         self, message: object, pointer: str, acting: Acting, history: History, key: str | None
     ) -> str | None:
-        """Add the spans of a message and return the key of the last; None where it has none.
+        """Add the spans of a message.
 
-        A message without an id goes by ``key``, or by its pointer.
+        Args:
+            message: The message.
+            pointer: Its JSON pointer within the sample.
+            acting: The agent, parent span and times.
+            history: The history of the agent.
+            key: The span key of a message without an id; its pointer by default.
+
+        Returns:
+            The key of the last span, or None without spans.
         """
         self.mark(self.identity(message), history, message)
         if not isinstance(message, Mapping):
@@ -142,8 +160,9 @@ class MessageSpans:
         if role == "assistant":
             return self._assistant(message, pointer, acting, own_key)
         text = self.attachments.content(message.get("content"))
-        side, told = _ROLES.get(role, Role.AGENT), replace(acting, end=None)
-        return self._put(SpanKind.MESSAGE, side, short_name(role), text, own_key, pointer, told)
+        author = replace(acting, agent=short_name(role), end=None)
+        side = _ROLES.get(role, Role.AGENT)
+        return self._put(SpanKind.MESSAGE, text, own_key, pointer, author, side)
 
     def log(
         self,
@@ -155,12 +174,10 @@ class MessageSpans:
         name: str = "log",
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> str:
-        """Add a log span; ``name`` is who wrote it."""
-        teller = short_name(name) or "log"
+        """Add a log span of the author ``name`` and return its key."""
+        author = replace(acting, agent=short_name(name) or "log")
         own_key = key or pointer
-        return self._put(
-            SpanKind.LOG, Role.LOG, teller, text, own_key, pointer, acting, status=status
-        )
+        return self._put(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key."""
@@ -174,8 +191,6 @@ class MessageSpans:
         name = short_name(call.get("function")) or short_name(call.get("name")) or None
         key = self._put(
             SpanKind.TOOL_CALL,
-            Role.AGENT,
-            acting.agent,
             text,
             f"{call_id}:call" if call_id else pointer,
             pointer,
@@ -197,125 +212,135 @@ class MessageSpans:
         status: SpanStatus = SpanStatus.UNKNOWN,
         key: str | None = None,
     ) -> str:
-        """Add what a tool gave back, and tell its call when that was, where it is known."""
+        """Add the span of a tool result and set the end of its call.
+
+        Args:
+            call_id: The id of the call.
+            text: The result.
+            pointer: The JSON pointer within the sample.
+            acting: The agent, parent span and times, where the call has no span.
+            name: The tool, where the call has no span.
+            status: The status of the result.
+            key: The span key of a result without ``call_id``; the pointer by default.
+        """
         call = self.calls.get(call_id) if call_id else None
         if call is not None and acting.end is not None:
             self.steps.amend(call.key, end=acting.end)
-        more = More(name=name, status=status)
+        acting = replace(acting, agent=name or "tool", end=None)
         if call is not None:
-            more["name"], more["parent"] = call.name or name, call.key
+            acting = replace(acting, agent=call.agent, parent=call.key)
+            name = call.name or name
+        own_key = f"{call_id}:result" if call_id else key or pointer
         return self._put(
             SpanKind.TOOL_RESULT,
-            Role.TOOL,
-            (name or "tool") if call is None else call.agent,
             text,
-            f"{call_id}:result" if call_id else key or pointer,
+            own_key,
             pointer,
-            replace(acting, end=None),
-            **more,
+            acting,
+            Role.TOOL,
+            name=name,
+            status=status,
         )
-
-    def _say(self, kind: SpanKind, text: str, key: str, pointer: str, acting: Acting) -> str:
-        return self._put(kind, Role.AGENT, acting.agent, text, key, pointer, acting)
 
     def _put(
         self,
         kind: SpanKind,
-        role: Role,
-        agent: str,
         text: str,
         key: str,
         pointer: str,
         acting: Acting,
+        role: Role = Role.AGENT,
         **more: Unpack[More],
     ) -> str:
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
-        more.setdefault("parent", acting.parent)
-        more["place"], more["start"], more["end"] = self._prefix + pointer, acting.start, acting.end
-        return self.steps.add(key, kind, role, agent, text, **more)
+        more["parent"] = acting.parent
+        more["place"] = self._prefix + pointer
+        more["start"] = acting.start
+        more["end"] = acting.end
+        return self.steps.add(key, kind, role, acting.agent, text, **more)
 
     def _tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
-        said = self.attachments.content(message.get("content"))
-        text, failed = self.attachments.with_error(said, message.get("error"))
+        output = self.attachments.content(message.get("content"))
+        text, status = self.attachments.with_error(output, message.get("error"))
         return self.result(
             as_text(message.get("tool_call_id")),
             text,
             pointer,
-            # When a result of which only the message is known came is not told.
+            # A message has no time of its own.
             Acting(acting.agent, acting.parent),
             name=short_name(message.get("function")) or None,
-            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
+            status=status,
             key=_message_id(message),
         )
 
     def _assistant(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
         last: str | None = None
-        thought = message.get("reasoning")
-        if isinstance(thought, str) and thought:
-            text = self.attachments.text(thought)
-            place = f"{pointer}/reasoning"
-            last = self._say(SpanKind.REASONING, text, f"{key}/reasoning", place, acting)
+        reasoning = message.get("reasoning")
+        if isinstance(reasoning, str) and reasoning:
+            text = self.attachments.text(reasoning)
+            suffix = "/reasoning"
+            last = self._put(SpanKind.REASONING, text, key + suffix, pointer + suffix, acting)
         content = message.get("content")
         if isinstance(content, list):
             last = self._parts(content, pointer, acting, key) or last
         elif text := self.attachments.content(content):
-            last = self._say(SpanKind.MESSAGE, text, key, pointer, acting)
+            last = self._put(SpanKind.MESSAGE, text, key, pointer, acting)
         for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
         if last is None:
-            last = self._say(SpanKind.MESSAGE, "", key, pointer, acting)
+            last = self._put(SpanKind.MESSAGE, "", key, pointer, acting)
         return last
 
     def _parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
         last: str | None = None
         texts: list[object] = []
-        began = 0
+        first = 0
         for number, part in enumerate([*parts, None]):
             kind = part.get("type") if isinstance(part, Mapping) else None
             if number < len(parts) and kind not in ("reasoning", "tool_use"):
                 if not texts:
-                    began = number
+                    first = number
                 texts.append(part)
                 continue
             if text := self.attachments.content(texts):
-                at = f"/content/{began}" if began else ""
-                last = self._say(SpanKind.MESSAGE, text, key + at, pointer + at, acting)
+                suffix = f"/content/{first}" if first else ""
+                last = self._put(SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting)
             texts = []
             if not isinstance(part, Mapping):
                 continue
-            place = f"{pointer}/content/{number}"
+            part_pointer = f"{pointer}/content/{number}"
             if kind == "reasoning":
                 text = self._reasoning(part)
-                last = self._say(SpanKind.REASONING, text, f"{key}/content/{number}", place, acting)
+                own_key = f"{key}/content/{number}"
+                last = self._put(SpanKind.REASONING, text, own_key, part_pointer, acting)
             else:
-                last = self._server_tool(part, place, acting)
+                last = self._server_tool(part, part_pointer, acting)
         return last
 
     def _reasoning(self, part: Fields) -> str:
-        """A block's thoughts; of hidden ones the summary, else a note that they are hidden."""
+        """Return the text of a reasoning part; of redacted ones the summary, or a note."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
             return self.attachments.text(summary) if summary else "[reasoning hidden]"
         text = as_text(part.get("reasoning")) or summary
         return self.attachments.text(text) if text else ""
 
-    def _server_tool(self, part: Fields, place: str, acting: Acting) -> str:
-        """A tool that the model's provider ran: call and result stand in one part."""
-        last = self.call(part, place, acting)
+    def _server_tool(self, part: Fields, pointer: str, acting: Acting) -> str:
+        """Add call and result of a tool that the model's provider ran: one part holds both."""
+        last = self.call(part, pointer, acting)
         if part.get("result") is None and part.get("error") is None:
             return last
         result = self.attachments.dumped(part.get("result"))
-        text, failed = self.attachments.with_error(result, part.get("error"))
-        call_id = as_text(part.get("id"))
+        text, status = self.attachments.with_error(result, part.get("error"))
         return self.result(
-            call_id,
+            as_text(part.get("id")),
             text,
-            place,
+            pointer,
             Acting(acting.agent, acting.parent, acting.end, acting.end),
             name=short_name(part.get("name")) or None,
-            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
-            key=f"{place}/result",
+            status=status,
+            key=f"{pointer}/result",
         )
 
 
@@ -324,7 +349,7 @@ def _message_id(message: object) -> str | None:
 
 
 def _is_of_a_call(identity: Hashable) -> bool:
-    """Whether a message makes or answers tool calls, whose ids tell it from all others."""
+    """Return True if an identity holds ids of tool calls, so that no other message has it."""
     return isinstance(identity, tuple) and bool(identity[-1])
 
 
@@ -336,15 +361,15 @@ _MOST_LOOKUPS: Final = 300_000
 _LAST_OF_AN_INPUT: Final = 50
 
 Ranges = list[tuple[int, int]]
-"""From, to (exclusive)."""
+"""Pairs of first and end index."""
 
 
 class MessagePool:
     """The pooled messages of one sample.
 
-    Every call names its whole input, so that looking each up would cost the square of the run's
-    length: what an input shares with the one before is passed over, and after many lookups only
-    the last messages of an input are looked at.
+    Every call names its whole input, so that looking up each message would cost the square of the
+    run's length. What an input shares with the previous one is skipped, and after
+    ``_MOST_LOOKUPS`` only the last messages of an input are looked up.
     """
 
     def __init__(self, sample: Fields, spans: MessageSpans) -> None:
@@ -352,7 +377,7 @@ class MessagePool:
         self._pointer = ""
         self._spans = spans
         self._identities: dict[int, Hashable] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
             self._pool, self._pointer = messages, "/events_data/messages"
@@ -363,14 +388,20 @@ class MessagePool:
     def new_in(
         self, refs: list[object], pointer: str, history: History
     ) -> Iterator[tuple[object, str]]:
-        """The messages of an input that are to be shown, each with its pointer in the sample."""
+        """Yield the messages of an input that have no spans, with their pointers in the sample.
+
+        Args:
+            refs: The ranges of the input in the pool.
+            pointer: The JSON pointer of ``refs``, for problems.
+            history: The history of the agent.
+        """
         ranges = self._ranges(refs, pointer)
-        begun = _continuation(history.ranges, ranges)
-        if begun is None:
+        added = _continuation(history.ranges, ranges)
+        if added is None:
             history.counts = Counter()
-            begun = ranges
+            added = ranges
         history.ranges = ranges
-        for index in self._numbers(begun, pointer):
+        for index in self._indices(added, pointer):
             message = self._pool[index]
             identity = self._identities.get(index)
             if identity is None:
@@ -379,27 +410,31 @@ class MessagePool:
                 yield message, f"{self._pointer}/{index}"
 
     def messages(self, refs: list[object], pointer: str) -> list[object]:
-        """All messages that these ranges name, as far as that is a sensible number."""
-        return [self._pool[index] for index in self._numbers(self._ranges(refs, pointer), pointer)]
+        """Return the messages of ranges in the pool, within the limit of lookups.
 
-    def _numbers(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        wanted = sum(last - first for first, last in ranges)
-        if wanted > self._left:
-            self._tell("inputs repeat too much; only the last messages are looked at", pointer)
+        Args:
+            refs: The ranges.
+            pointer: The JSON pointer of ``refs``, for problems.
+        """
+        return [self._pool[index] for index in self._indices(self._ranges(refs, pointer), pointer)]
+
+    def _indices(self, ranges: Ranges, pointer: str) -> Iterator[int]:
+        count = sum(last - first for first, last in ranges)
+        if count > self._left:
+            self._report("inputs repeat too much; only the last messages are looked at", pointer)
             ranges = _last_of(ranges, _LAST_OF_AN_INPUT)
         else:
-            self._left -= wanted
+            self._left -= count
         for first, last in ranges:
             yield from range(first, last)
 
     def _ranges(self, refs: list[object], pointer: str) -> Ranges:
         ranges: Ranges = []
         for ref in refs:
-            first, last = None, None
-            if isinstance(ref, list) and len(ref) == 2:
-                first, last = as_count(ref[0]), as_count(ref[1])
+            pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
+            first, last = map(as_count, pair)
             if first is None or last is None or last > len(self._pool):
-                self._tell("refers to messages that are not in the pool", pointer)
+                self._report("refers to messages that are not in the pool", pointer)
                 last = min(last or 0, len(self._pool))
             if first is None or first >= last:
                 continue
@@ -409,22 +444,22 @@ class MessagePool:
                 ranges.append((first, last))
         return ranges
 
-    def _tell(self, message: str, pointer: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+    def _report(self, message: str, pointer: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
             self._spans.add_problem(pointer, message)
 
 
-def _continuation(before: Ranges, now: Ranges) -> Ranges | None:
-    """What ``now`` adds behind ``before``; None where it does not begin with it."""
-    if not before:
+def _continuation(previous: Ranges, ranges: Ranges) -> Ranges | None:
+    """Return the ranges that extend ``previous``; None if ``ranges`` does not begin with it."""
+    if not previous:
         return None
-    last = len(before) - 1
-    if len(now) <= last or now[:last] != before[:last] or now[last][0] != before[last][0]:
+    last = len(previous) - 1
+    if len(ranges) <= last or ranges[:last] != previous[:last]:
         return None
-    if now[last][1] < before[last][1]:
+    if ranges[last][0] != previous[last][0] or ranges[last][1] < previous[last][1]:
         return None
-    return [(before[last][1], now[last][1]), *now[last + 1 :]]
+    return [(previous[last][1], ranges[last][1]), *ranges[last + 1 :]]
 
 
 def _last_of(ranges: Ranges, number: int) -> Ranges:

@@ -1,6 +1,6 @@
-"""Inspect AI logs: zip archives (``.eval``) with one member a sample, and JSON documents.
+"""The reader of Inspect AI logs: zip archives (``.eval``) and JSON documents.
 
-Archives that are still being written have no ``header.json`` yet; of those that are cut off the
+An archive that is still being written has no ``header.json`` yet. Of a truncated archive the
 intact samples are read.
 """
 
@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from io import BufferedReader, BytesIO
 from typing import IO, Final
 
@@ -20,7 +21,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.document_traces import report_of
-from mast_tui.traces.readers.inspect.samples import MOST_SPANS, Log, read_sample
+from mast_tui.traces.readers.inspect.samples import MOST_SPANS, InspectLog, read_sample
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 
 _HEADERS: Final = ("header.json", "_journal/start.json", "start.json")
@@ -39,27 +40,28 @@ _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id
 
 
 class InspectReader:
-    """Reads Inspect logs; ids and span keys of one are the same however it is kept.
+    """The reader of Inspect logs.
 
-    Span keys are event and message ids, else pointers in the sample.
+    Span keys are event and message ids, else pointers in the sample, so that an archive and a
+    document of one log have the same keys.
     """
 
     name: Final = "inspect"
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file begins as a log does, or is an archive that holds a log's beginning."""
+        """Return True if the file is an archive with a log's header, or begins like a log."""
         return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per sample, in the order of the log; of a broken one what is intact."""
+        """Read one trace per sample, in the order of the log."""
         if not source.is_binary and not isinstance(source.json, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
         traces: list[Trace] = []
         refused: list[Problem] = []
         left = MOST_SPANS
-        with _opened_log(source) as opened:
-            log = Log(self, source.path, opened.header())
+        with _open_log(source) as opened:
+            log = InspectLog(self, source.path, opened.header)
             for record, sample, prefix in opened.samples():
                 read = read_sample(sample, log, record, prefix, left)
                 if isinstance(read, Trace):
@@ -74,8 +76,8 @@ READER: Final = InspectReader()
 
 
 def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
-    """The samples of a log as they are kept, one by one, with the numbers of their traces."""
-    with _opened_log(source) as log:
+    """Yield the samples of a log, each with the number of its trace."""
+    with _open_log(source) as log:
         for record, sample, _prefix in log.samples():
             if isinstance(sample, Mapping):
                 yield record, sample
@@ -84,7 +86,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 def _is_log_archive(source: Source) -> bool:
     if not is_archive(source.head):
         return False
-    with _opened(source) as file:
+    with _open_file(source) as file:
         archive = Archive(file, most_member_bytes=_HEADER_BYTES, most_bytes=2 * _HEADER_BYTES)
         names = archive.names
         samples = any(_SAMPLE.fullmatch(name) or _SHELL.fullmatch(name) for name in names)
@@ -101,7 +103,7 @@ def _is_log_archive(source: Source) -> bool:
 
 
 def _is_log_document(source: Source) -> bool:
-    """Whether the head has a log's state, and the spec of an evaluation."""
+    """Return True if the head has keys of a log and of an evaluation's spec."""
     head = as_utf8(source.head).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head.startswith("{") or '"eval"' not in head:
         return False
@@ -110,12 +112,12 @@ def _is_log_document(source: Source) -> bool:
 
 
 def _keys_in(head: str) -> tuple[set[str], set[str]]:
-    """The keys of the document and of the object under ``eval``, as far as the head goes."""
+    """Return the keys of the document and of the object under ``eval`` in the head."""
     log: set[str] = set()
     spec: set[str] = set()
     depth = 0
     text = ""
-    under = ""
+    section = ""
     for match in _TOKEN.finditer(head):
         token = match[0]
         if token in "{[":
@@ -127,23 +129,23 @@ def _keys_in(head: str) -> tuple[set[str], set[str]]:
         elif token != ":":
             text = token[1:-1]
         elif depth == 1:
-            under = text
+            section = text
             log.add(text)
-        elif depth == 2 and under == "eval":
+        elif depth == 2 and section == "eval":
             spec.add(text)
     return log, spec
 
 
 @contextmanager
-def _opened_log(source: Source) -> Iterator[_Document | _Members]:
+def _open_log(source: Source) -> Iterator[_DocumentLog | _ArchiveLog]:
     if not source.is_binary:
-        yield _Document(fields_of(source.json))
+        yield _DocumentLog(fields_of(source.json))
         return
-    with _opened(source) as file:
-        yield _Members(Archive(file))
+    with _open_file(source) as file:
+        yield _ArchiveLog(Archive(file))
 
 
-def _opened(source: Source) -> IO[bytes]:
+def _open_file(source: Source) -> IO[bytes]:
     return BytesIO(source.data) if source.packing else BufferedReader(open_regular(source.path))
 
 
@@ -152,28 +154,24 @@ def _is_header(value: object) -> bool:
     return "task" in fields_of(header.get("eval")) and ("plan" in header or "status" in header)
 
 
-class _Document:
-    """A log that is one JSON document."""
+class _DocumentLog:
+    """A log that is one JSON document, which is its own header."""
 
     def __init__(self, document: Fields) -> None:
         self.problems: list[Problem] = []
-        self._document = document
-
-    def header(self) -> Fields:
-        """All of the log."""
-        return self._document
+        self.header = document
 
     def samples(self) -> Iterator[tuple[int, object, str]]:
-        """Each sample with its number and what goes before places within it."""
-        samples = items_of(self._document.get("samples"))
+        """Yield each sample with its number and the prefix of its places."""
+        samples = items_of(self.header.get("samples"))
         if not samples:
             self.problems.append(Problem("/samples", "the log holds no samples"))
         for number, sample in enumerate(samples):
             yield number, sample, f"/samples/{number}"
 
 
-class _Members:
-    """The parts of a log by what they are for; what cannot be read is in ``problems``."""
+class _ArchiveLog:
+    """A log that is an archive; ``problems`` names the members that cannot be read."""
 
     def __init__(self, archive: Archive) -> None:
         self.problems = list(archive.problems)
@@ -185,8 +183,9 @@ class _Members:
             if match := _CHUNK.fullmatch(name):
                 self._chunks[match[1], match[2]].append((int(match[3]), name))
 
+    @cached_property
     def header(self) -> Fields:
-        """The log's header; of a log that is not finished what was written at its beginning."""
+        """The log's header; an unfinished log has one from its beginning."""
         for name in _HEADERS:
             if name in self._names:
                 value = self._value(name)
@@ -197,7 +196,7 @@ class _Members:
         return {}
 
     def samples(self) -> Iterator[tuple[int, object, str]]:
-        """Each sample that can be read, with its number and what goes before places within it."""
+        """Yield each readable sample with its number and the prefix of its places."""
         record = 0
         for name in self._names:
             shell = _SHELL.fullmatch(name)
@@ -205,15 +204,15 @@ class _Members:
                 continue
             sample = self._value(name)
             if shell is not None and isinstance(sample, Mapping):
-                sample = self._put_together(sample, shell[1])
+                sample = self._assemble(sample, shell[1])
             if sample is not None:
                 yield record, sample, f"{name} "
             record += 1
         if not record:
             self.problems.append(Problem("samples/", "the log holds no samples"))
 
-    def _put_together(self, sample: Fields, folder: str) -> Fields:
-        """A sample that lies in chunks."""
+    def _assemble(self, sample: Fields, folder: str) -> Fields:
+        """Return a sample with the items of its chunks."""
         return {
             **sample,
             "events": self._sequence(folder, "events"),
@@ -222,9 +221,9 @@ class _Members:
         }
 
     def _sequence(self, folder: str, kind: str) -> list[object]:
-        """The items of all chunks of a kind; where one is missing, so that no number shifts, none.
+        """Return the items of the chunks of a kind, up to the first missing chunk.
 
-        A chunk is named by the number of its first item.
+        A chunk's name is the number of its first item; behind a gap numbers would shift.
         """
         items: list[object] = []
         for first, name in sorted(self._chunks[folder, kind]):
@@ -254,7 +253,7 @@ class _Members:
         return None
 
     def _why_too_much(self, data: bytes) -> str | None:
-        """Why parsing this would take more memory than the data's length suggests; else None."""
+        """Return the limit of memory that parsing this would exceed, or None."""
         values = data.count(b",") + data.count(b"[") + data.count(b"{")
         if values > _MOST_VALUES:
             return f"it holds more than {_MOST_VALUES} values"
@@ -265,7 +264,7 @@ class _Members:
 
 
 def _bytes_a_character(data: bytes) -> int:
-    """How much memory a character of this JSON takes, at most."""
+    """Return the bytes that Python uses for a character of this JSON, at most."""
     if data.isascii() and b"\\u" not in data:
         return 1
     return 4 if b"\xf0" in data or b"\\ud" in data or b"\\uD" in data else 2

@@ -1,7 +1,7 @@
-"""One sample of an Inspect AI log to a trace, and what the log tells about the run as a whole.
+"""Traces of the samples of an Inspect AI log, with the metadata of the whole log.
 
-The logs are read here without the ``inspect_ai`` package: it brings cloud clients and a terminal
-interface of its own, and refuses logs that are damaged or still being written.
+The ``inspect_ai`` package is not used: it depends on cloud clients and a terminal interface, and
+refuses logs that are damaged or still being written.
 """
 
 from __future__ import annotations
@@ -33,22 +33,32 @@ from mast_tui.traces.readers.run_facts import task_id_of, task_of, trial_of
 _FIELDS: Final = frozenset({"input", "messages", "message_refs", "events"})
 
 MOST_SPANS: Final = 300_000
-"""How many spans of one log are kept: far more than anybody reads, far less than fill a memory."""
+"""The largest number of spans of one log, so that a huge log does not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """What all samples of a log share: its reader, its path, its header as far as it has one."""
+class InspectLog:
+    """The reader, path and header that all samples of a log share."""
 
     reader: Reader
     path: Path
     header: Fields
 
 
-def read_sample(sample: object, log: Log, record: int, prefix: str, most: int) -> Trace | Problem:
-    """The trace of the sample with this number, of at most ``most`` spans.
+def read_sample(
+    sample: object, log: InspectLog, record: int, prefix: str, most: int
+) -> Trace | Problem:
+    """Read one sample.
 
-    ``prefix`` goes before the JSON pointers within the sample to make places.
+    Args:
+        sample: The sample as JSON.
+        log: What all samples of the log share.
+        record: The number of the sample in the log.
+        prefix: The place of the sample, before the JSON pointers within it.
+        most: The largest number of spans.
+
+    Returns:
+        The trace, or a problem if this is no sample.
     """
     if not isinstance(sample, Mapping) or _FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
@@ -67,7 +77,7 @@ def read_sample(sample: object, log: Log, record: int, prefix: str, most: int) -
     if attachments.left_out:
         message = f"{attachments.left_out} attachments within longer texts were not filled in"
         problems.append(Problem(f"{prefix}/attachments", message))
-    meta = facts_of_sample(sample, log.header, walk)
+    meta = _metadata(sample, log.header, walk)
     return trace_of_steps(
         log.reader,
         log.path,
@@ -87,18 +97,18 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
         spans.log(text, f"/error_retries/{number}", Acting(), status=SpanStatus.ERROR)
     messages = _messages(sample, walk.pool)
     events = items_of(sample.get("events"))
-    told = any(fields_of(event).get("event") == "model" for event in events)
-    if not told:
+    has_model_calls = any(fields_of(event).get("event") == "model" for event in events)
+    if not has_model_calls:
         for pointer, message in messages:
             spans.add(message, pointer, Acting(), walk.root.history, None)
-    walk.walk(events, answered=not told)
-    if told:
+    walk.walk(events, answered=not has_model_calls)
+    if has_model_calls:
         _last_messages(messages, walk)
     _ending(sample, walk)
 
 
 def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
-    """The sample's final conversation; of a log in chunks it is kept as ranges of the pool."""
+    """Return the sample's final conversation; a log in chunks has ranges of the pool."""
     messages = sample.get("messages")
     refs = sample.get("message_refs")
     if not isinstance(messages, list) and isinstance(refs, list):
@@ -107,17 +117,17 @@ def _messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
 
 
 def _last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
-    """Add the messages at the end of the conversation that no model was called with."""
+    """Add the messages at the end of the conversation that are in no model call."""
     spans = walk.spans
-    first = spans.unshown_end([message for _pointer, message in messages])
+    first = spans.first_without_span([message for _pointer, message in messages])
     if first == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # told in other words than the events tell it: all of it would be there twice
+        return  # The events word the whole conversation differently; it would be added twice.
     for pointer, message in messages[first:]:
         spans.add(message, pointer, Acting(), walk.root.history, None)
 
 
 def _ending(sample: Fields, walk: EventWalk) -> None:
-    """Add why the run ended before its time, where no event has told it."""
+    """Add the limit or error that ended the run, unless an event has it."""
     spans = walk.spans
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limits:
@@ -155,8 +165,8 @@ _NO_MODEL: Final = "none/none"
 _MOST_SCORES: Final = 200
 
 
-def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
-    """The facts on one sample; ``walk`` has heard its scorers."""
+def _metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
+    """Return the metadata of a sample whose events ``walk`` has read."""
     spec = fields_of(header.get("eval"))
     values = list(_values(_scores(sample)))
     outcome = _outcome(values) if sample.get("error") is None else Outcome.UNKNOWN
@@ -176,20 +186,20 @@ def facts_of_sample(sample: Fields, header: Fields, walk: EventWalk) -> TraceMet
 
 
 def _task(sample: Fields, attachments: Attachments) -> str | None:
-    """The sample's input: a text, or what the user says in its messages."""
-    given = sample.get("input")
-    if isinstance(given, str):
-        return attachments.text(given)
+    """Return the sample's input: a text, or the texts of its user messages."""
+    task = sample.get("input")
+    if isinstance(task, str):
+        return attachments.text(task)
     texts = [
         attachments.content(message.get("content"))
-        for message in items_of(given)
+        for message in items_of(task)
         if isinstance(message, Mapping) and message.get("role") == "user"
     ]
     return "\n".join(text for text in texts if text) or None
 
 
 def _system(header: Fields, spec: Fields) -> str | None:
-    """The solver or agent by name; of a plan of several steps the last, which does the work."""
+    """Return the name of the solver or agent; of several steps the last, which does the work."""
     plan = fields_of(header.get("plan"))
     name = as_text(plan.get("name"))
     steps = map(fields_of, items_of(plan.get("steps")))
@@ -206,7 +216,7 @@ def _model(sample: Fields, spec: Fields) -> str | None:
 
 
 def _scores(sample: Fields) -> list[tuple[str, object]]:
-    """The scores by the scorer's name; the oldest logs have a single one without a name."""
+    """Return the scores by the scorer's name; the oldest logs have one score without a name."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
         return list(scores.items())[:_MOST_SCORES]
@@ -214,7 +224,7 @@ def _scores(sample: Fields) -> list[tuple[str, object]]:
 
 
 def _values(scores: list[tuple[str, object]]) -> Iterator[float | None]:
-    """Each score's value in [0, 1], or None; a scorer may give several at once."""
+    """Yield each score's value in [0, 1], or None; one scorer may have several values."""
     for _name, score in scores:
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
@@ -242,7 +252,7 @@ def _grade(value: object) -> float | None:
 
 
 def _outcome(values: Sequence[float | None]) -> Outcome:
-    """Only where all scorers agree, and none says that the answer is partly right."""
+    """Return the outcome on which all scorers agree; a partial score leaves it unknown."""
     if values and all(value == 1 for value in values):
         return Outcome.SUCCEEDED
     if values and all(value == 0 for value in values):
@@ -251,7 +261,7 @@ def _outcome(values: Sequence[float | None]) -> Outcome:
 
 
 def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
-    """Scores with the scorers' words, the target, and the sample's metadata."""
+    """Return the scores with explanations, the target and the sample's metadata."""
     attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _scores(sample):
@@ -259,8 +269,8 @@ def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     for key, event in walk.scored:
         score = event.get("score")
         if event.get("intermediate") is True and isinstance(score, Mapping):
-            said = [score.get(part) for part in ("value", "answer", "explanation")]
-            texts = [attachments.dumped(part) for part in said if part not in (None, "")]
+            parts = [score.get(name) for name in ("value", "answer", "explanation")]
+            texts = [attachments.dumped(part) for part in parts if part not in (None, "")]
             draft.add("step_scores", key, "\n".join(texts))
     target = sample.get("target")
     if target not in (None, "", []):
