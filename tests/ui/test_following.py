@@ -153,7 +153,7 @@ async def test_a_file_that_is_another_is_told_from_one_that_grew_and_read_anew_o
         assert told(on) == [f"run.jsonl is not what was opened: {reason}. O reads it anew"]
         assert known(on) == 5
         await on.press("f5")
-        assert on.message == f"Read anew, as {reason}: {left} spans"
+        await until(on, lambda: on.message == f"Read anew, as {reason}: {left} spans")
         assert known(on) == left
         assert (on.number, on.labels) == (2, labels)
 

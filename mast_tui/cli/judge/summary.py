@@ -277,14 +277,14 @@ def failed_files(document: Document) -> int:
     Returns:
         The exit code: 1 where anything failed or no trace was found.
     """
-    if not (_any_trace(document) or document["failed"]):
+    stopped = document.get("stopped") or document.get("ending")
+    if not (_any_trace(document) or document["failed"] or stopped):
         say("mast-tui judge: no traces under the paths; `mast-tui inspect PATH` says why")
         return 1
     for failure in document["failed"]:
         say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
-    stopped = document.get("stopped") or document.get("ending")
     batch = document.get("batch")
     left = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or stopped or left else 0
