@@ -293,6 +293,6 @@ def test_after_one_trace_the_estimate_is_near_to_what_is_spent(name: str, small:
     assert small.judge(first).steps[Step.JUDGED] == 1
     expected = small.estimate(others)
     summary = small.judge(others)
-    assert summary.steps[Step.JUDGED] == 11
+    assert summary.steps[Step.JUDGED] == 11, (summary.steps, summary.stopped, summary.failed)
     assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
     assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5
