@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
@@ -21,6 +21,7 @@ from mast_tui.traces.search.file_search import Hit, NotSearched, Query
 from mast_tui.traces.search.search_processes import ManyFilesSearch
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
+from mast_tui.ui.trace_view.timeline import KIND_WORDS
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under, shortened
@@ -37,14 +38,6 @@ TOLD_EVERY: Final = 0.1
 NAME_CELLS: Final = 30
 """How wide the names of traces may become."""
 
-
-KINDS: Final[Mapping[SpanKind, str]] = {
-    SpanKind.MESSAGE: "says",
-    SpanKind.REASONING: "thinks",
-    SpanKind.TOOL_CALL: "tool",
-    SpanKind.TOOL_RESULT: "result",
-    SpanKind.LOG: "log",
-}
 KIND_CELLS: Final = 9
 
 
@@ -105,7 +98,7 @@ class HitList(VirtualLines):
         told = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
         part = "quiet" if again else "name"
         number = f"#{hit.span + 1}".rjust(self._widths[1] + 1)
-        kind = KINDS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
+        kind = KIND_WORDS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
         kind = set_cell_size(kind, KIND_CELLS)
         failed = hit.status == SpanStatus.ERROR
         parts = [

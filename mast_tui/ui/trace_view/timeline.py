@@ -150,8 +150,9 @@ class Columns(NamedTuple):
 
 
 def kind_word(span: Span) -> str:
-    """The word for a step in a run of one agent."""
-    if span.kind is SpanKind.TOOL_RESULT and span.status is SpanStatus.ERROR:
+    """Return the word that the timeline shows for a span: ``tool``, ``error``, ``user`` …"""
+    failed = span.status is SpanStatus.ERROR
+    if failed and span.kind in {SpanKind.TOOL_RESULT, SpanKind.LOG}:
         return "error"
     if span.kind is SpanKind.MESSAGE:
         return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
