@@ -1,8 +1,8 @@
-"""Whether a tool result says itself that the tool failed: one set of rules for all formats.
+"""The rules that find a failed tool call in the text of its result, the same for all formats.
 
-They are asked where a format's own fields do not tell, and only of what a tool gave back, never of
-what an agent or a user says. ``docs/formats.md`` has them as a table, in this order; the first one
-that speaks counts. ``scripts/failed_spans.py`` prints what they find in real runs.
+A reader applies them where the fields of its format hold no status, and only to the results of
+tools, never to the messages of agents and users. ``docs/formats.md`` lists them in this order; the
+first rule that decides counts. ``scripts/failed_spans.py`` prints their matches in real runs.
 """
 
 from __future__ import annotations
@@ -99,10 +99,22 @@ _LINES_AFTER: Final = 12
 
 
 def status_of_code(code: object) -> SpanStatus:
-    """Whether a command with this exit code went well."""
+    """Return the status of a command with this exit code."""
     if isinstance(code, int) and not isinstance(code, bool):
         return SpanStatus.ERROR if code else SpanStatus.OK
     return SpanStatus.UNKNOWN
+
+
+def status_of_flag(went_well: object) -> SpanStatus:
+    """Return the status of a step from a flag that is true (or ``"true"``) on success."""
+    if went_well in (True, "true"):
+        return SpanStatus.OK
+    return SpanStatus.ERROR if went_well in (False, "false") else SpanStatus.UNKNOWN
+
+
+def status_of_error_flag(failed: object) -> SpanStatus:
+    """Return the status of a step from a flag that is true on failure."""
+    return status_of_flag(not failed if isinstance(failed, bool) else None)
 
 
 def status_of_result(text: str) -> SpanStatus:
@@ -161,9 +173,9 @@ def status_of_message(agent: str, text: str) -> SpanStatus:
 
 
 def _has_traceback(head: str, text: str) -> bool:
-    """Whether a traceback is what a result begins with, or what it ends with.
+    """Check whether a result begins or ends with a traceback.
 
-    One that stands in the midst of other text, as in a log that was looked at, says nothing.
+    A traceback amid other text, as in the output of a log viewer, is no failure of the tool.
     """
     if _TRACEBACK in head:
         first = head.lstrip().partition("\n")[0]
@@ -184,7 +196,7 @@ def _has_traceback(head: str, text: str) -> bool:
 
 
 def _is_error_object(text: str) -> bool:
-    """Whether a result is a JSON object that says so: by its error, or by a flag."""
+    """Check whether a result is a JSON object with an error or a flag of failure."""
     if len(text) > _MOST_JSON or text.lstrip()[:1] != "{":
         return False
     try:

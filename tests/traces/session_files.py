@@ -579,6 +579,8 @@ DROID_STREAM = SessionFile(
             "parameters": {"command": "ls"},
         },
         {"type": "tool_result", "sessionId": "ds", "id": "k", "isError": True, "value": "denied"},
+        {"type": "tool_call", "sessionId": "ds", "id": "l", "toolName": "Execute"},
+        {"type": "tool_result", "sessionId": "ds", "id": "l", "value": {"exitCode": "0"}},
         {
             "type": "completion",
             "sessionId": "ds",
@@ -590,6 +592,8 @@ DROID_STREAM = SessionFile(
         f"message user: {LONG}",
         'tool_call assistant Execute: { "command": "ls" }',
         "tool_result assistant Execute error: denied",
+        "tool_call assistant Execute: ",
+        'tool_result assistant Execute: { "exitCode": "0" }',
         f"message assistant: {LONGER}",
     ],
     id="ds",

@@ -162,3 +162,16 @@ def test_whatever_the_rows_the_timeline_is_sound(rows: list[SpanRow], every_row:
         seen.add(step.key)
     if every_row:
         assert {row.id for row in rows} <= seen
+
+
+def test_a_result_with_an_id_answers_the_earlier_call_of_its_tool_without_one() -> None:
+    named: dict[str, Any] = {**result(call_id="c9"), "name": "weather"}
+    steps = steps_of(
+        agent("a", "Planner", 0),
+        model("m", 1, [QUESTION], [call(call_id=None)], "a"),
+        model("n", 3, [QUESTION, call(call_id=None), named], [ANSWER], "a"),
+    )
+    asked = next(step for step in steps if step.kind is SpanKind.TOOL_CALL)
+    answers = [step for step in steps if step.kind is SpanKind.TOOL_RESULT]
+    assert [step.parent for step in answers] == [asked.key]
+    assert [step.agent for step in answers] == [asked.agent]

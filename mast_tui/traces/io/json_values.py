@@ -158,7 +158,7 @@ def as_text(value: object) -> str | None:
 
 def identifier(value: object) -> str | None:
     """An id, which may be a text or a whole number."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return str(value)
     return as_text(value)
 

@@ -48,6 +48,7 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     first_in,
+    identifier_in,
     items_of,
     mostly,
     names,
@@ -55,7 +56,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
 )
 from mast_tui.traces.readers.run_facts import facts_of_record, task_of
-from mast_tui.traces.result_status import status_of_code
+from mast_tui.traces.result_status import status_of_code, status_of_error_flag
 from mast_tui.traces.times import unix_seconds
 
 _AGENT_SOURCES: Final = frozenset({"agent", "assistant", "model"})
@@ -136,11 +137,7 @@ def _ids_of(trajectory: Fields) -> list[str]:
 def _call_id_of(record: Fields) -> str | None:
     """Return the id of a tool call, or the id of the call that a result or step names."""
     has_own_id = "content" in record or "source" in record
-    for name in _CALL_IDS if has_own_id else (*_CALL_IDS, "id"):
-        value = record.get(name)
-        if value is not None and (call_id := identifier(value)) is not None:
-            return call_id
-    return None
+    return identifier_in(record, *(_CALL_IDS if has_own_id else (*_CALL_IDS, "id")))
 
 
 def _extra(record: Fields, name: str) -> str | None:
@@ -152,12 +149,12 @@ def _extra(record: Fields, name: str) -> str | None:
 def _status_of(result: Fields) -> SpanStatus:
     """Return the status of a result if its record states one."""
     for record in (result, standard_fields(result.get("extra"))):
-        is_error = record.get("is_error")
-        if isinstance(is_error, bool):
-            return SpanStatus.ERROR if is_error else SpanStatus.OK
-        status = status_of_code(record.get("exit_code"))
-        if status is not SpanStatus.UNKNOWN:
-            return status
+        for status in (
+            status_of_error_flag(record.get("is_error")),
+            status_of_code(record.get("exit_code")),
+        ):
+            if status is not SpanStatus.UNKNOWN:
+                return status
     return SpanStatus.UNKNOWN
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from mast_tui.counts import counted
 from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_lines import NUL_BYTES, glued_records, split_records
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
@@ -100,7 +101,7 @@ def records_on_damaged_line(
     values = [load_json(text) for text in split_records(line)]
     records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
     if records and not cut_off:
-        count = "1 record" if len(records) == 1 else f"{len(records)} records"
+        count = counted(len(records), "record")
         reason = f"a broken record, left out; {count} beside it read"
     list_problem(problems, number, reason)
     return records

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from mast_tui.traces.io.json_values import InvalidJSON, as_count, as_text, load_json
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, identifier, load_json
 from mast_tui.traces.preview import preview
 
 Fields = Mapping[str, object]
@@ -143,11 +143,4 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
     """The first field that is an id: a text, or a whole number."""
-    for field in fields:
-        found = value.get(field)
-        if isinstance(found, int) and not isinstance(found, bool):
-            if as_count(abs(found)) is not None:
-                return str(found)
-        elif text := as_text(found):
-            return text
-    return None
+    return next((text for field in fields if (text := identifier(value.get(field)))), None)

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, canonical_bytes, load_json
-from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.readers.json_fields import Fields, fields_of
 from mast_tui.traces.readers.sessions.documents import OPENCODE
 from mast_tui.traces.readers.sessions.engine import SessionReader, SessionRecord
 from mast_tui.traces.readers.sessions.messages import STRANDS
 from mast_tui.traces.times import unix_seconds
-from mast_tui.traces.trials.base import Trial
+from mast_tui.traces.trials.base import Trial, bytes_of
 
 _MOST_BYTES: Final = 64 << 20
 _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
@@ -143,11 +143,9 @@ def _trace(
 def _object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
     """Return the object in a file; empty where there is none, which is a problem."""
     name = str(path.relative_to(folder))
+    data = bytes_of(path, name, problems, _MOST_BYTES)
     try:
-        data = read_beside(path, _MOST_BYTES)
-        return {} if data is None else fields_of(load_json(data))
-    except UnreadableFile as error:
-        problems.append(Problem(name, f"not read: {error.strerror}"))
+        return {} if data is None else fields_of(load_json(as_utf8(data)))
     except InvalidJSON as error:
         problems.append(Problem(name, f"not JSON, left out: {error}"))
     return {}

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, tokens_of
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.containers import Conversation
-from mast_tui.traces.readers.chat.values import said_text, usage_of
+from mast_tui.traces.readers.chat.values import said_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import Record
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, short_name
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
-from mast_tui.traces.times import unix_seconds
-
-_TIMES: Final = ("timestamp", "created_at", "created", "time")
 
 
 @dataclass(slots=True)
@@ -117,7 +113,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         kind=RowKind.MODEL,
         name="model",
         place=record.place,
-        start=_time(fields),
+        start=start_of(fields),
         agent=_agent_name(fields),
         model=conversation.model,
         error=conversation.error,
@@ -136,7 +132,7 @@ def _tool_row(record: Record) -> SpanRow:
         kind=RowKind.TOOL,
         name=short_name(fields.get("tool_name")) or "tool",
         place=record.place,
-        start=_time(fields),
+        start=start_of(fields),
         agent=_agent_name(fields),
         input=fields.get("arguments"),
         output=fields.get("result"),
@@ -146,8 +142,3 @@ def _tool_row(record: Record) -> SpanRow:
 def _agent_name(record: Fields) -> str | None:
     agent = as_text(record.get("agent_id"))
     return None if agent is None else short_name(agent.partition("/")[0]) or None
-
-
-def _time(record: Fields) -> float | None:
-    times = (unix_seconds(record.get(name)) for name in _TIMES)
-    return next((time for time in times if time is not None), None)

@@ -151,6 +151,27 @@ class OpenCalls(Generic[AnyCall]):
         calls = self._all if name is None else self._named[name]
         return next(iter(calls.values()), None)
 
+    def answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
+        """Return the call that a result answers, and close it.
+
+        It is the call of the same id, else the oldest open one of the same name. Some programs give
+        ids to results alone: those answer calls without an id.
+
+        Args:
+            result: The result.
+            by_id: The calls that have an id, open or not.
+        """
+        if result.call_id is None:
+            call = self.oldest(result.name)
+        else:
+            call = by_id.get(result.call_id)
+            named = None if call or result.name is None else self.oldest(result.name)
+            if named is not None and not named.has_id:
+                call = named
+        if call is not None:
+            self.close(call)
+        return call
+
 
 class MessageMapper:
     """Adds the spans of one message after the other, and ties tool results to their calls.
@@ -300,21 +321,8 @@ class MessageMapper:
         return self._last
 
     def answered(self, result: Piece) -> Call | None:
-        """Return the call that a result answers, and close it.
-
-        It is the call of the same id, else the oldest open one of the same name. Some programs give
-        ids to results alone: those answer calls without an id.
-        """
-        if result.call_id is None:
-            call = self._open.oldest(result.name)
-        else:
-            call = self.calls.get(result.call_id)
-            named = None if call or result.name is None else self._open.oldest(result.name)
-            if named is not None and not named.has_id:
-                call = named
-        if call is not None:
-            self._open.close(call)
-        return call
+        """Return the call that a result answers, and close it."""
+        return self._open.answered(result, self.calls)
 
     @property
     def waits(self) -> bool:

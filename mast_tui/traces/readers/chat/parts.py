@@ -191,7 +191,7 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
         f"{pointer}/output" if error is None else f"{pointer}/errorText",
         name=call.name,
         call_id=call_id,
-        status=None if error is None else SpanStatus.ERROR,
+        status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
     )
     return [call, result]
 
@@ -254,7 +254,7 @@ def _gemini_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Pi
             content,
             pointer,
             call_id=as_text(response.get("id")),
-            status=SpanStatus.ERROR if failed else None,
+            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
         )
     ]
 

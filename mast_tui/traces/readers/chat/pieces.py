@@ -28,7 +28,6 @@ _ARGUMENTS: Final = ("arguments", "args", "input", "action", "parameters")
 _CALL_IDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
 _RESULT_IDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
 _TOOL_NAMES: Final = ("name", "toolName", "tool_name")
-_OUTPUTS: Final = ("content", "output", "result", "response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def result_piece(
     *,
     name: str | None = None,
     call_id: str | None = None,
-    status: SpanStatus | None = None,
+    status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
     """What a tool gave back: ``content``, in a message or block that names the call."""
     text = output_text(content)
@@ -109,7 +108,7 @@ def result_piece(
         at,
         name=tool,
         call_id=call_id,
-        status=status or _result_status(result, content),
+        status=_result_status(result, content) if status is SpanStatus.UNKNOWN else status,
     )
 
 

@@ -96,9 +96,10 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
     elif not _is_autogen(message) and (unwrapped := unwrap_langchain(message)) is not None:
         speaker, fields, inner = unwrapped
         pieces = chat_pieces(fields, speaker, inner)
-        start = start if start is not None else start_of(fields)
-        tokens = usage_of(fields)
-        model = model_of(fields)
+        if fields is not message:
+            start = start_of(fields) if start is None else start
+            tokens = usage_of(fields)
+            model = model_of(fields)
     elif _is_item(message):
         pieces = _item_pieces(message)
     elif _is_autogen(message):
@@ -268,9 +269,9 @@ def _is_item_output(kind: str) -> bool:
     return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALLS
 
 
-def _shell_status(output: object) -> SpanStatus | None:
-    """Return how the listed commands of a shell went by their exit codes; None if none tells."""
-    overall = None
+def _shell_status(output: object) -> SpanStatus:
+    """Return how the listed commands of a shell went by their exit codes."""
+    overall = SpanStatus.UNKNOWN
     for part in items_of(output):
         outcome = fields_of(fields_of(part).get("outcome"))
         status = status_of_code(outcome.get("exit_code"))
@@ -310,7 +311,7 @@ def _item_call(item: Fields, kind: str) -> Iterator[Piece]:
         "/output" if output is not None else "/error",
         name=piece.name,
         call_id=piece.call_id,
-        status=SpanStatus.ERROR if error is not None else None,
+        status=SpanStatus.UNKNOWN if error is None else SpanStatus.ERROR,
     )
 
 
@@ -421,9 +422,8 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
             piece = call_piece(part, pointer, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
             failed = part.get("outcome") in ("failed", "denied")
-            piece = result_piece(
-                part, content, pointer, status=SpanStatus.ERROR if failed else None
-            )
+            status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+            piece = result_piece(part, content, pointer, status=status)
         case "retry-prompt" if as_text(part.get("tool_name")):
             # What was wrong with the model's answer: a text, or a list of errors by field.
             piece = result_piece(part, dump_text(content), pointer, status=SpanStatus.ERROR)

@@ -75,6 +75,23 @@ def _sum(usage: Fields, base: object, more: tuple[str, ...]) -> int | None:
     return None if count is None else count + sum(as_count(usage.get(name)) or 0 for name in more)
 
 
+def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens | None:
+    """Return the tokens of a model call; None where none are counted.
+
+    Args:
+        usage: An object with counts.
+        input_fields: The fields to add up for the input, separated by spaces.
+        output_fields: The same for the output.
+    """
+    fields = fields_of(usage)
+    return tokens_of(_sum_of(fields, input_fields), _sum_of(fields, output_fields))
+
+
+def _sum_of(usage: Fields, fields: str) -> int | None:
+    counts = [count for name in names(fields) if (count := as_count(usage.get(name))) is not None]
+    return sum(counts) if counts else None
+
+
 _THOUGHT_FIELDS: Final = names("thinking reasoning reasoning_content text content summary")
 _FILE_KINDS: Final = name_set("""
     audio binary computer_screenshot document document-url file image image-url image_url

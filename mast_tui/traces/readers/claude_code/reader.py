@@ -13,6 +13,7 @@ import re
 from collections.abc import Container, Mapping
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
@@ -179,7 +180,7 @@ class _Session(TraceBuilder):
             abandoned -= {entry for entry in branch if _answers_any(entry, calls)}
             count = sum(bool(entry.pieces) for entry in branch if entry in abandoned)
             if count:
-                records = "1 record" if count == 1 else f"{count} records"
+                records = counted(count, "record")
                 verb = "is" if count == 1 else "are"
                 message = f"{records} of an abandoned branch {verb} not shown"
                 list_problem(self.table.problems, branch[0].line, message)

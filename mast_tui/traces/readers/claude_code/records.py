@@ -13,20 +13,20 @@ from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple
 
-from mast_tui.traces.io.json_values import as_count, as_text, content_text, dump_text, tokens_of
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.base import records_on_damaged_line
 from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
-    flag_in,
     name_set,
     object_in,
     texts_in,
 )
-from mast_tui.traces.result_status import status_of_result
+from mast_tui.traces.result_status import status_of_error_flag, status_of_result
 from mast_tui.traces.times import unix_seconds
 
 AGENT: Final = "claude-code"
@@ -71,7 +71,7 @@ _INTERRUPTION: Final = "[Request interrupted by user"
 _COMMANDS: Final = ("<command-name>", "<command-message>")
 """The beginnings of a command that the user typed, such as ``/review``."""
 
-_INPUT_COUNTS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_INPUT_COUNTS: Final = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
 _AGENT_MARK: Final = "agentId: "
 _AGENT_ID: Final = re.compile(r"agentId: ([\w-]{1,100})")
 
@@ -242,11 +242,9 @@ def _block_piece(
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
     content = block.get("content")
     text = _outcome_text(outcome) if content is None else content_text(content)
-    failed = flag_in(block, "is_error")
-    if failed is None:
+    status = status_of_error_flag(block.get("is_error"))
+    if status is SpanStatus.UNKNOWN:
         status = status_of_result(text)
-    else:
-        status = SpanStatus.ERROR if failed else SpanStatus.OK
     call_id = as_text(block.get("tool_use_id"))
     return _piece(SpanKind.TOOL_RESULT, Role.TOOL, text, number, call_id=call_id, status=status)
 
@@ -427,6 +425,4 @@ def model_of(message: Fields) -> str | None:
 
 def tokens_of_message(message: Fields) -> Tokens | None:
     """Return the tokens of the model call behind a message, with those that the cache held."""
-    usage = fields_of(message.get("usage"))
-    counts = [count for name in _INPUT_COUNTS if (count := as_count(usage.get(name))) is not None]
-    return tokens_of(sum(counts) if counts else None, usage.get("output_tokens"))
+    return usage_tokens(message.get("usage"), _INPUT_COUNTS, "output_tokens")

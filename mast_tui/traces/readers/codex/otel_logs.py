@@ -29,9 +29,11 @@ from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatu
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
-from mast_tui.traces.readers.codex.records import AGENT, status_of_flag
+from mast_tui.traces.readers.codex.records import AGENT
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
+from mast_tui.traces.readers.otel.spans import attributes_of
+from mast_tui.traces.result_status import status_of_flag
 from mast_tui.traces.times import unix_seconds
 
 _FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
@@ -162,21 +164,13 @@ def _why_empty(request: Fields, data: Fields) -> str:
     return f"no log records but what was sent to {path}" if path else "no log records"
 
 
-_VALUE_KINDS: Final = names(
-    "stringValue intValue doubleValue boolValue string_value int_value double_value bool_value"
-)
+_TIMES: Final = names("time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano")
 
 
 def _event(record: Fields, place: str) -> LogEvent:
-    attributes = record.get("attributes")
-    if not isinstance(attributes, dict):  # else OTLP's list of keys and values
-        attributes = {
-            key: _value(pair.get("value"))
-            for pair in map(fields_of, items_of(attributes))
-            if isinstance(key := pair.get("key"), str)
-        }
+    attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
-    for field in ("time_unix_nano", "timeUnixNano", "observed_time_unix_nano"):
+    for field in _TIMES:
         nanoseconds = record.get(field)
         if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
             nanoseconds = int(nanoseconds) if len(nanoseconds) <= 20 else None
@@ -184,11 +178,6 @@ def _event(record: Fields, place: str) -> LogEvent:
             time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
     return LogEvent(name, attributes, record.get("body"), time, place)
-
-
-def _value(value: object) -> object:
-    fields = fields_of(value)
-    return next((fields[kind] for kind in _VALUE_KINDS if kind in fields), value)
 
 
 def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:

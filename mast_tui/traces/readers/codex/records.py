@@ -30,7 +30,12 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     texts_in,
 )
-from mast_tui.traces.result_status import status_of_code, status_of_result
+from mast_tui.traces.result_status import (
+    status_of_code,
+    status_of_error_flag,
+    status_of_flag,
+    status_of_result,
+)
 
 AGENT: Final = "codex"
 
@@ -165,13 +170,6 @@ class ToolReport(NamedTuple):
     spawned: tuple[str, ...] = ()
 
 
-def status_of_flag(flag: object) -> SpanStatus:
-    """Return the status that a boolean states, or the name of one."""
-    if flag in (True, "true"):
-        return SpanStatus.OK
-    return SpanStatus.ERROR if flag in (False, "false") else SpanStatus.UNKNOWN
-
-
 def _status_of_word(word: object) -> SpanStatus:
     if word == "completed":
         return SpanStatus.OK
@@ -249,10 +247,7 @@ def _mcp_report(call: Fields, result: object) -> ToolReport:
     output = content_text(answer.get("content") if answer else result)
     if not output:
         output = dump_text(first_in(answer, "structured_content", "structuredContent"))
-    failed = answer.get("isError", answer.get("is_error"))
-    status = SpanStatus.UNKNOWN
-    if isinstance(failed, bool):
-        status = SpanStatus.ERROR if failed else SpanStatus.OK
+    status = status_of_error_flag(answer.get("isError", answer.get("is_error")))
     name = texts_in(call, "server", "tool", between=".") or "mcp"
     return ToolReport(name, call.get("arguments"), output, status)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -34,9 +34,9 @@ _OLD_STEP: Final = frozenset({"model_output", "observations", "tool_calls"})
 """The fields of a step before its times stood under ``timing``."""
 
 
-def _smolagents_runs(document: object) -> Sequence[ExportedRun]:
+def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs of memory steps: bare lists, saved memories and results of runs."""
-    return [
+    return (
         ExportedRun(
             value,
             list(_smolagents_run(value, steps, steps_pointer)),
@@ -46,7 +46,7 @@ def _smolagents_runs(document: object) -> Sequence[ExportedRun]:
         for pointer, value, steps_pointer, steps in step_lists(
             document, _SMOLAGENTS_LISTS, _is_smolagents_step
         )
-    ]
+    )
 
 
 def _is_smolagents_step(step: object) -> bool:
@@ -138,9 +138,9 @@ SMOLAGENTS: Final = ExportFormat(
 )
 
 
-def _browser_use_runs(document: object) -> Sequence[ExportedRun]:
+def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in histories of browser-use; success is what the agent itself says."""
-    return [
+    return (
         ExportedRun(
             value,
             [
@@ -154,7 +154,7 @@ def _browser_use_runs(document: object) -> Sequence[ExportedRun]:
         for pointer, value, steps_pointer, steps in step_lists(
             document, _BROWSER_USE_LISTS, _is_browser_use_step
         )
-    ]
+    )
 
 
 def _is_browser_use_step(step: object) -> bool:
@@ -240,7 +240,7 @@ BROWSER_USE: Final = ExportFormat(
 )
 
 
-def _crewai_runs(document: object) -> Sequence[ExportedRun]:
+def _crewai_runs(document: object) -> Iterable[ExportedRun]:
     """Return the run in the log of tasks that CrewAI writes to its ``output_log_file``."""
     entries = items_of(document)
     if not mostly(_is_crewai_entry, entries):
@@ -281,15 +281,15 @@ def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages
 CREWAI: Final = ExportFormat(name="crewai", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs)
 
 
-def _crew_outputs(document: object) -> Sequence[ExportedRun]:
+def _crew_outputs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in saved results of crews, which list the outputs of their tasks."""
-    return [
+    return (
         ExportedRun(
             output, list(_crew_messages(output)), pointer=pointer, meta=TraceMeta(system="CrewAI")
         )
         for pointer, output in objects_in(document)
         if mostly(_is_task_output, items_of(output.get("tasks_output")))
-    ]
+    )
 
 
 def _is_task_output(task: object) -> bool:

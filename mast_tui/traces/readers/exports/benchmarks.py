@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -37,7 +37,7 @@ _CHECKS: Final = names("""
 """)
 
 
-def _simulations(document: object) -> Sequence[ExportedRun]:
+def _simulations(document: object) -> Iterable[ExportedRun]:
     """Return the simulations of tau2-bench: under ``simulations``, listed, or one by itself."""
     results = fields_of(document)
     tasks = {
@@ -46,7 +46,7 @@ def _simulations(document: object) -> Sequence[ExportedRun]:
     listed = results.get("simulations")
     entries = objects_in(document if listed is None else listed)
     prefix = "" if listed is None else "/simulations"
-    return [
+    return (
         ExportedRun(
             value=simulation,
             messages=list(_messages_of_simulation(simulation)),
@@ -60,7 +60,7 @@ def _simulations(document: object) -> Sequence[ExportedRun]:
         )
         for pointer, simulation in entries
         if simulation.keys() >= _SIMULATION
-    ]
+    )
 
 
 def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, object]]:
@@ -122,14 +122,13 @@ TAU2: Final = ExportFormat(
 )
 
 
-def _bfcl_runs(document: object) -> Sequence[ExportedRun]:
+def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
     """Return BFCL's results: most have an ``inference_log`` of turns with steps."""
-    return [
+    return (
         ExportedRun(
             value=entry,
             messages=list(_bfcl_messages(entry)),
             pointer=pointer,
-            native_id=None,
             meta=TraceMeta(
                 benchmark="BFCL",
                 task_id=task_id_of(entry.get("id")),
@@ -139,7 +138,7 @@ def _bfcl_runs(document: object) -> Sequence[ExportedRun]:
         for pointer, entry in objects_in(document)
         if "result" in entry
         and (isinstance(entry.get("inference_log"), list) or entry.keys() >= _COUNTED)
-    ]
+    )
 
 
 def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:

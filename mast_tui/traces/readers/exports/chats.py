@@ -5,7 +5,7 @@ The products are ChatGPT, claude.ai and LibreChat, the kits Semantic Kernel and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from mast_tui.counts import counted
@@ -70,16 +70,16 @@ def _left_out(count: int) -> list[str]:
     return [f"{counted(count, one, many)} (answers made anew, questions edited)"]
 
 
-def _chatgpt_runs(document: object) -> Sequence[ExportedRun]:
+def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations of a ChatGPT export, each along the branch of ``current_node``.
 
     Some programs leave ``current_node`` out: then the branch is that of the last node.
     """
-    return [
+    return (
         _chatgpt_run(conversation, pointer)
         for pointer, conversation in objects_in(document)
         if any(map(_is_chatgpt_node, fields_of(conversation.get("mapping")).values()))
-    ]
+    )
 
 
 def _is_chatgpt_node(node: object) -> bool:
@@ -201,13 +201,13 @@ CHATGPT: Final = ExportFormat(
 )
 
 
-def _claude_ai_runs(document: object) -> Sequence[ExportedRun]:
+def _claude_ai_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations of a claude.ai export, each along the branch of its last message."""
-    return [
+    return (
         _claude_ai_run(conversation, pointer)
         for pointer, conversation in objects_in(document)
         if isinstance(conversation.get("chat_messages"), list)
-    ]
+    )
 
 
 def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
@@ -276,14 +276,14 @@ CLAUDE_AI: Final = ExportFormat(
 )
 
 
-def _librechat_runs(document: object) -> Sequence[ExportedRun]:
+def _librechat_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations of a LibreChat export, each along the branch of its last message."""
-    return [
+    return (
         _librechat_run(conversation, pointer, nodes)
         for pointer, conversation in objects_in(document)
         if (nodes := _librechat_nodes(conversation))
         and any("isCreatedByUser" in message for message in nodes.values())
-    ]
+    )
 
 
 def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
@@ -395,9 +395,9 @@ LIBRECHAT: Final = ExportFormat(
 )
 
 
-def _semantic_kernel_runs(document: object) -> Sequence[ExportedRun]:
+def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in chat histories of Semantic Kernel, in .NET's or Python's spelling."""
-    return [
+    return (
         ExportedRun(
             value=value,
             messages=[
@@ -410,7 +410,7 @@ def _semantic_kernel_runs(document: object) -> Sequence[ExportedRun]:
         for pointer, value, messages_pointer, messages in step_lists(
             document, _KERNEL_LISTS, _is_semantic_kernel_message
         )
-    ]
+    )
 
 
 def _is_semantic_kernel_message(message: object) -> bool:
@@ -499,7 +499,7 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 )
 
 
-def _assistants_runs(document: object) -> Sequence[ExportedRun]:
+def _assistants_runs(document: object) -> Iterable[ExportedRun]:
     """Return the threads in lists of messages, runs and steps, as OpenAI's Assistants API has them.
 
     The API lists the newest first, so that all are put in the order of their times.

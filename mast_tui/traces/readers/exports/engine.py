@@ -53,7 +53,7 @@ class ExportFormat:
 
     name: str
     marks: tuple[bytes, ...]
-    runs: Callable[[object], Sequence[ExportedRun]]
+    runs: Callable[[object], Iterable[ExportedRun]]
 
 
 class ExportReader:
@@ -74,12 +74,13 @@ class ExportReader:
         if not all(mark in source.data for mark in self._format.marks):
             return False
         first_lines = source.json_lines
-        return bool(self._format.runs(list(first_lines) if first_lines else source.json))
+        runs = self._format.runs(list(first_lines) if first_lines else source.json)
+        return next(iter(runs), None) is not None
 
     def read(self, source: Source) -> FileReport:
         """Return a trace for each run."""
         problems: list[Problem] = []
-        runs = self._format.runs(_document(source, problems))
+        runs = list(self._format.runs(_document(source, problems)))
         traces: list[Trace] = []
         for number, run in enumerate(runs):
             if run.messages:

@@ -13,8 +13,9 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_count, as_number, as_text, tokens_of
+from mast_tui.traces.io.json_values import as_count, as_number, as_text
 from mast_tui.traces.model import SpanStatus, Tokens
+from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.inspect.messages import (
     Acting,
@@ -381,10 +382,8 @@ def _is_empty(message: object) -> bool:
 
 def _tokens(usage: object) -> Tokens | None:
     """Return the tokens of a model call; tokens of the cache count as input."""
-    counts = fields_of(usage)
-    input_fields = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    parts = [count for name in input_fields if (count := as_count(counts.get(name))) is not None]
-    return tokens_of(sum(parts) if parts else None, counts.get("output_tokens"))
+    input_fields = "input_tokens input_tokens_cache_read input_tokens_cache_write"
+    return usage_tokens(usage, input_fields, "output_tokens")
 
 
 _NOISE: Final = frozenset({"state", "store", "sample_init", "span_end", "anchor", "checkpoint"})

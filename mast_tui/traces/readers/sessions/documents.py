@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.parts import content_pieces
@@ -19,7 +20,7 @@ from mast_tui.traces.readers.chat.pieces import (
     noted,
     result_piece,
 )
-from mast_tui.traces.readers.chat.values import file_note
+from mast_tui.traces.readers.chat.values import file_note, usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -41,6 +42,7 @@ from mast_tui.traces.readers.sessions.engine import (
     stateless,
 )
 from mast_tui.traces.readers.sessions.pieces import (
+    GEMINI_STATUS,
     SYSTEM,
     USER,
     is_empty,
@@ -49,18 +51,12 @@ from mast_tui.traces.readers.sessions.pieces import (
     note_of,
     prompt,
     record_time,
+    spoken_turn,
     turn,
     unknown_record,
-    usage_tokens,
 )
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
-
-_GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
-    "success": SpanStatus.OK,
-    "error": SpanStatus.ERROR,
-    "cancelled": SpanStatus.ERROR,
-}
 
 
 def _is_gemini(records: Sequence[Fields]) -> bool:
@@ -114,16 +110,16 @@ def _rewind(
     rewound = names[names.index(target) :]
     for name in rewound:
         del messages[name]
-    counted = "1 message" if len(rewound) == 1 else f"{len(rewound)} messages"
     verb = "is" if len(rewound) == 1 else "are"
-    problems.append(Problem(record.place, f"{counted} taken back by a rewind {verb} not shown"))
+    count = counted(len(rewound), "message")
+    problems.append(Problem(record.place, f"{count} taken back by a rewind {verb} not shown"))
 
 
 def _gemini_turn(record: Fields) -> Turn | None:
     kind = kind_of(record)
     content = record.get("content")
     if kind == "user":
-        return _turn_of(record, content_pieces(content, USER, "/content"))
+        return spoken_turn(record, content_pieces(content, USER, "/content"))
     if kind in ("gemini", "model", "assistant"):
         return _gemini_answer(record, content)
     if not kind or _is_gemini_header(record):
@@ -144,7 +140,7 @@ def _gemini_answer(record: Fields, content: object) -> Turn:
     for number, call in enumerate(items_of(record.get("toolCalls"))):
         pieces += _gemini_call(fields_of(call), f"/toolCalls/{number}")
     tokens = usage_tokens(record.get("tokens"), "input", "output")
-    return replace(_turn_of(record, pieces), tokens=tokens, model=as_text(record.get("model")))
+    return replace(spoken_turn(record, pieces), tokens=tokens, model=as_text(record.get("model")))
 
 
 def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
@@ -156,11 +152,11 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
     ]
     if not responses:
         display = as_text(output) or as_text(call.get("resultDisplay"))
-        if display is None and as_text(call.get("status")) not in _GEMINI_STATUS:
+        if display is None and as_text(call.get("status")) not in GEMINI_STATUS:
             return [asked]
         responses = [display]
     failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = SpanStatus.ERROR if failed else _GEMINI_STATUS.get(as_text(call.get("status")))
+    status = GEMINI_STATUS.get(as_text(call.get("status")), SpanStatus.UNKNOWN)
     texts = (result_piece({}, response, "").text for response in responses)
     result = result_piece(
         {},
@@ -168,13 +164,9 @@ def _gemini_call(call: Fields, pointer: str) -> list[Piece]:
         f"{pointer}/result",
         name=asked.name,
         call_id=asked.call_id,
-        status=status,
+        status=SpanStatus.ERROR if failed else status,
     )
     return [asked, replace(result, start=record_time(call))]
-
-
-def _turn_of(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    return turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 GEMINI: Final = SessionFormat(
@@ -232,7 +224,7 @@ def _opencode_event(record: Fields) -> Turn | None:
     part = fields_of(record.get("part"))
     pieces = opencode_part(part, "", THE_MODEL)
     tokens = usage_tokens(part.get("tokens"), "input", "output")
-    return replace(_turn_of(record, pieces), tokens=tokens)
+    return replace(spoken_turn(record, pieces), tokens=tokens)
 
 
 def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
@@ -331,9 +323,7 @@ class _ClineTranslator:
     """
 
     def __init__(self, session: SessionContext) -> None:
-        self._session = session
         self._tokens: Tokens | None = None
-        self._commands = 0
         self._waiting: Piece | None = None
         self._began = False
         self._output: dict[int, str] = {}
@@ -357,7 +347,7 @@ class _ClineTranslator:
         kind = _cline_kind(record)
         pieces = self._pieces(kind, record)
         self._began = self._began or bool(pieces)
-        spoken = _turn_of(record, pieces)
+        spoken = spoken_turn(record, pieces)
         model = name_in(fields_of(record.get("modelInfo")), "modelId")
         if self._tokens is not None and any(piece.role is Role.AGENT for piece in spoken.pieces):
             spoken = replace(spoken, tokens=self._tokens)
@@ -496,7 +486,7 @@ def _antigravity_turn(record: Fields) -> Turn | None:
     text = content_text(record.get("content"))
     failed = str(record.get("status")).upper() in ("ERROR", "FAILED", "CANCELED", "CANCELLED")
     if kind == "USER_INPUT":
-        return _turn_of(record, [prompt(text)])
+        return spoken_turn(record, [prompt(text)])
     if kind == "PLANNER_RESPONSE":
         return _antigravity_answer(record, text)
     if record.get("source") == "MODEL":
@@ -518,12 +508,12 @@ def _antigravity_answer(record: Fields, text: str) -> Turn:
         }
         spelt = {**fields, "arguments": arguments or fields.get("args")}
         pieces.append(call_piece(spelt, f"/tool_calls/{number}", ASSISTANT))
-    return _turn_of(record, pieces)
+    return spoken_turn(record, pieces)
 
 
 def _antigravity_result(kind: str, text: str, failed: bool) -> Piece:
     """Return the result that a step is: of the call that has waited longest."""
-    status = SpanStatus.ERROR if failed else None
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     result = result_piece({}, text, "", status=status)
     return replace(result, agent=kind.lower() or result.agent)
 
@@ -586,7 +576,7 @@ def _fx_turn(record: Fields) -> Turn:
     pieces.append(THE_MODEL.says(content_text(record.get("assistant")), "/assistant"))
     if record.get("kind") == "interrupted":
         pieces.append(log(text_in(record, "terminal_reason") or "", "interrupted", failed=True))
-    return _turn_of(record, pieces)
+    return spoken_turn(record, pieces)
 
 
 def _fx_step(step: Fields, pointer: str) -> list[Piece]:

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
@@ -356,7 +357,7 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
             return records
         messages = sum(map(len, abandoned.values()))
         first = next(iter(abandoned.values()))[0]
-        count = "1 message" if messages == 1 else f"{messages} messages"
+        count = counted(messages, "message")
         origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
         verb = "is" if messages == 1 else "are"
         problems.append(Problem(first.place, f"{count} of {origin} {verb} not shown"))

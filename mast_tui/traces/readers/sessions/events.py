@@ -19,7 +19,7 @@ from mast_tui.traces.readers.chat.pieces import (
     result_piece,
     role_of,
 )
-from mast_tui.traces.readers.chat.values import output_text
+from mast_tui.traces.readers.chat.values import output_text, usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -52,8 +52,8 @@ from mast_tui.traces.readers.sessions.pieces import (
     record_time,
     turn,
     unknown_record,
-    usage_tokens,
 )
+from mast_tui.traces.result_status import status_of_code, status_of_error_flag, status_of_flag
 
 _KIMI_USAGE: Final = """
     inputOther inputCacheRead inputCacheCreation
@@ -61,7 +61,7 @@ _KIMI_USAGE: Final = """
 """
 _KIMI_SETTINGS: Final = name_set("""
     metadata tools.set_active_tools llm.tools_snapshot llm.request usage.record turn.steer
-    turn.ended permission.set_mode permission.record_approval_result plugin.session_start
+    turn.ended permission.set_mode plugin.session_start
     runtime.set_binding token_counting.measured token_counting.turn_recorded
 """)
 
@@ -99,7 +99,7 @@ class _KimiTranslator:
             message = fields_of(record.get("message"))
             step = as_text(event.get("stepUuid"))
             if message.get("role") == "user":
-                self._in_context.add(_kimi_text(message.get("content")))
+                self._in_context.add(output_text(message.get("content")))
             elif message.get("role") == "assistant":
                 last_of_step[None] = number
             elif kind_of(event) in ("content.part", "tool.call"):
@@ -134,7 +134,7 @@ class _KimiTranslator:
         if kind in ("config.update", "profile.bind"):
             return self._prompt_of_system(record)
         if kind == "turn.prompt":
-            text = _kimi_text(record.get("input"))
+            text = output_text(record.get("input"))
             return None if text in self._in_context else turn(record, USER.says(text))
         if kind == "context.append_message":
             return turn(record, *self._message(record, fields_of(record.get("message"))))
@@ -158,15 +158,15 @@ class _KimiTranslator:
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
-            result = result_piece(message, _kimi_text(content), "")
+            result = result_piece(message, output_text(content), "")
             return [result]
         if role == "user":
             origin = fields_of(message.get("origin"))
             by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
-            text = _kimi_text(content)
+            text = output_text(content)
             return [prompt(text) if by_user else SYSTEM.says(text)]
         if role == "system":
-            return [SYSTEM.says(_kimi_text(content))]
+            return [SYSTEM.says(output_text(content))]
         agent = _kimi_agent(record)
         parts = content if isinstance(content, list) else [content]
         pieces = [piece for part in parts for piece in _kimi_part(part, agent)]
@@ -195,7 +195,7 @@ def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
     """Return the turn of a message in the older form; None for what only tells of the program."""
     match kind:
         case "TurnBegin" | "SteerInput":
-            return turn(record, prompt(_kimi_text(payload.get("user_input"))))
+            return turn(record, prompt(output_text(payload.get("user_input"))))
         case "ContentPart":
             return turn(record, *_kimi_part(payload, ASSISTANT))
         case "ToolCall":
@@ -212,12 +212,9 @@ def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
 
 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
-    failed = flag_in(result, "isError", "is_error")
-    status = SpanStatus.OK if failed is False else None
     output = first_in(result, "output", "message", "content")
-    return result_piece(
-        {}, output, "", call_id=call_id, status=SpanStatus.ERROR if failed else status
-    )
+    status = status_of_error_flag(flag_in(result, "isError", "is_error"))
+    return result_piece({}, output, "", call_id=call_id, status=status)
 
 
 def _kimi_agent(record: Fields) -> str:
@@ -232,10 +229,6 @@ def _kimi_part(part: object, agent: str) -> list[Piece]:
         thought = content_text(fields.get("think"))
         return [speaker.says(thought, kind=SpanKind.REASONING)] if thought.strip() else []
     return [piece for piece in content_pieces(part, speaker, "") if not is_empty(piece)]
-
-
-def _kimi_text(content: object) -> str:
-    return output_text(content)
 
 
 KIMI: Final = SessionFormat(
@@ -258,9 +251,9 @@ _COPILOT_SETTINGS: Final = name_set("""
     tool.user_requested user_message.transformed pending_messages.modified permission.requested
     permission.completed session.tools_updated session.background_tasks_changed
 """)
-_COPILOT_FAILURES: Final = name_set(
-    "session.error abort hook.end subagent.failed model.call_failure"
-)
+_COPILOT_FAILURES: Final = name_set("""
+    session.error abort hook.end subagent.failed model.call_failure
+""")
 _COPILOT_PREFIXES: Final = (
     "session.",
     "user.message",
@@ -331,15 +324,8 @@ class _CopilotTranslator:
             return None
         if kind in _COPILOT_SETTINGS or (kind == "hook.end" and data.get("success") is not False):
             return None
-        failed = kind in (
-            "session.error",
-            "abort",
-            "hook.end",
-            "subagent.failed",
-            "model.call_failure",
-        )
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
-        return turn(record, log(text, kind, failed=failed))
+        return turn(record, log(text, kind, failed=kind in _COPILOT_FAILURES))
 
     def _message(self, record: Fields, data: Fields, agent: str) -> Turn:
         pieces = self._reasoning(data.get("reasoningText"), agent)
@@ -373,15 +359,13 @@ def _copilot_result(data: Fields) -> Piece:
     text = fields_of(result).get("content") if isinstance(result, Mapping) else result
     if as_text(text) is None and error:
         text = text_in(error, "message") or dump_text(error)
-    success = flag_in(data, "success")
-    status = SpanStatus.OK if success else SpanStatus.ERROR
     return result_piece(
         data,
         text,
         "",
         name=name_in(data, "toolName"),
         call_id=name_in(data, "toolCallId"),
-        status=None if success is None else status,
+        status=status_of_flag(data.get("success")),
     )
 
 
@@ -462,11 +446,9 @@ def _droid_event(record: Fields) -> Turn | None:
 
 def _droid_result(record: Fields) -> Piece:
     value = first_in(record, "value", "error", "content")
-    code = fields_of(value).get("exitCode")
-    failed = flag_in(record, "isError", "is_error")
-    status = None if code is None else SpanStatus.ERROR if code else SpanStatus.OK
-    if failed is not None:
-        status = SpanStatus.ERROR if failed else SpanStatus.OK
+    status = status_of_error_flag(flag_in(record, "isError", "is_error"))
+    if status is SpanStatus.UNKNOWN:
+        status = status_of_code(fields_of(value).get("exitCode"))
     return result_piece(
         {},
         value,
@@ -651,15 +633,14 @@ class _McpTranslator:
             text = text_in(error, "message") or dump_text(result)
             return log(text, method, failed=bool(error))
         fields = fields_of(result)
-        failed = flag_in(fields, "isError")
-        status = SpanStatus.ERROR if failed or error else None
+        status = SpanStatus.ERROR if error else status_of_error_flag(fields.get("isError"))
         content = first_in(fields, "content", "structuredContent", "toolResult")
         return result_piece(
             {},
             text_in(error, "message") or dump_text(error) if error else content,
             "",
             call_id=call_id,
-            status=SpanStatus.OK if failed is False and not error else status,
+            status=status,
         )
 
 

@@ -16,6 +16,7 @@ from mast_tui.traces.readers.chat.pieces import (
     result_piece,
 )
 from mast_tui.traces.readers.chat.turns import turn_of
+from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.claude_code import records as claude
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, name_in
 from mast_tui.traces.readers.sessions.engine import (
@@ -26,14 +27,13 @@ from mast_tui.traces.readers.sessions.engine import (
     text_at,
 )
 from mast_tui.traces.readers.sessions.pieces import (
-    is_empty,
     message_turn,
     note_of,
     record_time,
     spoken_by,
+    spoken_turn,
     turn,
     unknown_record,
-    usage_tokens,
 )
 
 
@@ -217,7 +217,7 @@ def _grok_turn(record: Fields) -> Turn | None:
     if kind == "tool_result":
         return turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
-        return _grok_reasoning(record)
+        return spoken_turn(record, turn_of(record).pieces)
     if kind not in _GROK_TYPES:
         return unknown_record(record)
     message = {name: value for name, value in record.items() if name != "type"}
@@ -225,10 +225,6 @@ def _grok_turn(record: Fields) -> Turn | None:
     if spoken is not None and as_text(record.get("synthetic_reason")):
         return replace(spoken, pieces=spoken_by(spoken.pieces, Role.SYSTEM, "system"))
     return spoken
-
-
-def _grok_reasoning(record: Fields) -> Turn:
-    return turn(record, *(piece for piece in turn_of(record).pieces if not is_empty(piece)))
 
 
 def _grok_search(record: Fields) -> Turn:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_count, as_text, dump_text, tokens_of
+from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, noted
 from mast_tui.traces.readers.chat.turns import turn_of
-from mast_tui.traces.readers.json_fields import Fields, fields_of, kind_of, names
+from mast_tui.traces.readers.json_fields import Fields, kind_of, names
 from mast_tui.traces.times import unix_seconds
 
 SYSTEM: Final = Speaker("system", Role.SYSTEM)
 USER: Final = Speaker("user", Role.USER)
+
+GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
+    "success": SpanStatus.OK,
+    "error": SpanStatus.ERROR,
+    "cancelled": SpanStatus.ERROR,
+}
+"""How the calls of Gemini CLI, and of Qwen Code that came of it, went."""
 
 _QUOTED: Final = re.compile(
     r"<(?P<tag>USER_REQUEST|user_query)>(?P<words>.*?)</(?P=tag)>", re.DOTALL
@@ -63,26 +70,19 @@ def is_empty(piece: Piece) -> bool:
     return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
 
 
-def usage_tokens(usage: object, input_fields: str, output_fields: str) -> Tokens | None:
-    """Return the tokens of a model call; None where none are counted.
-
-    Args:
-        usage: An object with counts.
-        input_fields: The fields to add up for the input, separated by spaces.
-        output_fields: The same for the output.
-    """
-    fields = fields_of(usage)
-    return tokens_of(_sum(fields, input_fields), _sum(fields, output_fields))
-
-
-def _sum(usage: Fields, fields: str) -> int | None:
-    counts = [count for name in names(fields) if (count := as_count(usage.get(name))) is not None]
-    return sum(counts) if counts else None
-
-
 def turn(record: Fields, *pieces: Piece) -> Turn:
     """Return a turn of these pieces at the time of the record."""
     return Turn(pieces, record_time(record))
+
+
+def spoken_turn(record: Fields, pieces: Iterable[Piece]) -> Turn:
+    """Return a turn of pieces without the empty messages.
+
+    Args:
+        record: The record, whose time the turn has.
+        pieces: The pieces, in their order.
+    """
+    return turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 def log(text: str, name: str | None = None, *, failed: bool = False) -> Piece:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, content_text
-from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
+from mast_tui.traces.model import Problem, Role, SpanKind
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -23,7 +23,6 @@ from mast_tui.traces.readers.chat.pieces import (
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
-    flag_in,
     items_of,
     kind_of,
     name_in,
@@ -37,6 +36,7 @@ from mast_tui.traces.readers.sessions.engine import (
 )
 from mast_tui.traces.readers.sessions.pieces import note_of, prompt, turn
 from mast_tui.traces.readers.sessions.trees import pi_turn
+from mast_tui.traces.result_status import status_of_flag
 
 _SUB_AGENT: Final = ":subagent:"
 _MAIN: Final = "main"
@@ -162,14 +162,12 @@ def _turn(record: Fields) -> Turn | None:
 
 def _result(record: Fields) -> Piece:
     """Return the end of a tool, which says how it went and not always what it gave back."""
-    success = flag_in(record, "success")
-    status = SpanStatus.OK if success else SpanStatus.ERROR
     return result_piece(
         {},
         record.get("result", record.get("error")),
         "",
         name=name_in(record, "toolName"),
-        status=None if success is None else status,
+        status=status_of_flag(record.get("success")),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import Turn, call_piece, result_piece
+from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -23,6 +24,7 @@ from mast_tui.traces.readers.sessions.engine import (
     stateless,
 )
 from mast_tui.traces.readers.sessions.pieces import (
+    GEMINI_STATUS,
     SYSTEM,
     log,
     message_turn,
@@ -31,7 +33,6 @@ from mast_tui.traces.readers.sessions.pieces import (
     spoken_by,
     turn,
     unknown_record,
-    usage_tokens,
     with_status,
 )
 from mast_tui.traces.result_status import status_of_code
@@ -176,16 +177,9 @@ def _qwen_turn(record: Fields) -> Turn | None:
     if record.get("subtype") == "notification":
         pieces = spoken_by(pieces, Role.SYSTEM, "system")
     outcome = fields_of(record.get("toolCallResult"))
-    pieces = with_status(pieces, _QWEN_STATUS.get(str(outcome.get("status"))))
+    pieces = with_status(pieces, GEMINI_STATUS.get(as_text(outcome.get("status"))))
     notes = tuple(SYSTEM.says(content_text(part)) for part in of_program)
     return replace(spoken, pieces=(*pieces, *notes))
-
-
-_QWEN_STATUS: Final[Mapping[str, SpanStatus]] = {
-    "success": SpanStatus.OK,
-    "error": SpanStatus.ERROR,
-    "cancelled": SpanStatus.ERROR,
-}
 
 
 def _is_of_program(part: object) -> bool:

@@ -320,15 +320,10 @@ class ShownHistory:
         return part.piece.kind is SpanKind.REASONING and part.content not in self.shown
 
     def _answered(self, part: MessagePart, recent: OpenCalls[ShownCall]) -> ShownCall | None:
-        """Return the call that a result answers: by id, else the first before it of its name."""
+        """Return the call that a result answers; None for any other part."""
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        call = self._calls.by_id.get(part.piece.call_id or "")
-        if call is None and part.piece.call_id is None:
-            call = recent.oldest(part.piece.name)
-        if call is not None:
-            recent.close(call)
-        return call
+        return recent.answered(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
         """Return the node of an answer that the history repeats in other words, or None."""

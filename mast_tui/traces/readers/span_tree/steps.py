@@ -378,7 +378,13 @@ class _Timeline:
         if piece.problem is not None:
             self.problems.append(Problem(row.place, piece.problem))
         if piece.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(key, agent, piece.name, bare=not canonical(piece.text))
+            made = ShownCall(
+                key,
+                agent,
+                piece.name,
+                has_id=piece.call_id is not None,
+                bare=not canonical(piece.text),
+            )
             self._calls.asked(made, piece.call_id, piece.text)
             self._history.show_call(node, made)
             early = self._early_results.pop(piece.call_id or "", None)
@@ -409,7 +415,13 @@ class _Timeline:
             more = More(place=row.place, name=row.name, parent=frame.within)
             more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
-            call = ShownCall(key, frame.agent, row.name, bare=not canonical(text))
+            call = ShownCall(
+                key,
+                frame.agent,
+                row.name,
+                has_id=row.call_id is not None,
+                bare=not canonical(text),
+            )
             self._calls.performed(call, row.call_id, text)
             self._history.shown.add(content)
         elif call.bare and canonical(text):
