@@ -23,7 +23,7 @@ from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, Step, finding_indices
+from mast_tui.judges.runner import CANCELLED, Progress, RunSummary, TraceStatus, finding_indices
 from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -341,7 +341,7 @@ class _Run:
         if begun.stale and reading is not None:
             await self._check_again(reading, begun, at_hand.trace)
         if begun.stale or (at_hand.problem is None and reading is None):
-            return progress(Step.KNOWN)
+            return progress(TraceStatus.KNOWN)
         try:
             if reading is None:
                 raise TraceFails(at_hand.problem or "")
@@ -355,7 +355,7 @@ class _Run:
             if isinstance(error, Unanswered) and is_first_failure:
                 # Once it is kept, so that the failure that ends the run is told as well.
                 self._note_unanswered(reason)
-            return progress(Step.FAILED, problem=reason)
+            return progress(TraceStatus.FAILED, problem=reason)
         indices = finding_indices(at_hand.trace, result.judgement.findings)
         count = await self._writer.do(partial(self._record.store, begun, result, indices))
         self._note(result)
@@ -363,7 +363,7 @@ class _Run:
         if self._record.is_suspect(begun.trace_id) and len(self._suspects) < MOST_SUSPECTS:
             self._suspects[begun.trace_id] = at_hand.trace
         self._in_a_row = 0
-        return progress(Step.JUDGED, count)
+        return progress(TraceStatus.JUDGED, count)
 
     async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
@@ -425,14 +425,14 @@ class _Run:
         so_far = self._so_far
         if trace.trace_id in self._judged_now:
             self._judged_now.discard(trace.trace_id)
-            so_far.steps[Step.JUDGED] -= 1
+            so_far.traces[TraceStatus.JUDGED] -= 1
             so_far.by_mode.subtract(label.mode for label in trace.suggestions)
             so_far.quotes -= QuoteCounts.of(label.evidence for label in trace.suggestions)
         at_hand = self._suspects.pop(trace.trace_id, None)
         if at_hand is not None and self._feed is not None:
             self._feed.put_back(at_hand)
             return
-        failed = Progress(0, trace.trace_id, trace.path, Step.FAILED, problem=trace.problem)
+        failed = Progress(0, trace.trace_id, trace.path, TraceStatus.FAILED, problem=trace.problem)
         self._watch.on_trace(so_far.add(failed))
 
     def _on_remark(self, remark: str) -> None:
