@@ -94,7 +94,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 def find_assumed(walk: Walk) -> Iterator[Finding]:
     """Suggest the first message of a run that goes on as if it had what it has not."""
     for step in walk.steps:
-        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.tells else None
+        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.is_message else None
         if quote is None or is_output(step) or is_view(step):
             continue
         yield walk.finding(
@@ -111,11 +111,11 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
     """Suggest messages that hand over figures as looked up which stand nowhere before."""
     given: list[tuple[Step, Quote, list[str]]] = []
     for step in walk.steps:
-        if not step.tells or is_output(step) or is_view(step):
+        if not step.is_message or is_output(step) or is_view(step):
             continue
         quote = last_sentence(step, _LOOKED_UP, without=_HYPOTHESIS)
         if quote is not None:
-            told = dict.fromkeys(match[0] for match in _FIGURE.finditer(step.said))
+            told = dict.fromkeys(match[0] for match in _FIGURE.finditer(step.own_text))
             given.append((step, quote, [one for one in told if not _YEAR.fullmatch(one)]))
     wanted = {_plain(figure): None for _, _, figures in given for figure in figures}
     first = _first_told(walk, wanted)
@@ -145,7 +145,7 @@ def _first_told(walk: Walk, wanted: Mapping[str, str | None]) -> dict[str, int]:
         if not open_:
             break
         text = _plain(walk.text_of(step.index))
-        own = step.says or step.span.kind is SpanKind.TOOL_CALL
+        own = step.is_speech or step.span.kind is SpanKind.TOOL_CALL
         for value, agent in list(open_.items()):
             if value in text and not (own and step.span.agent == agent):
                 first[value] = step.index

@@ -67,7 +67,7 @@ def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
         call = calls.get(step.index)
         if call is not None and speaker is not None and call.works:
             following.append(call)
-        elif step.says:
+        elif step.is_speech:
             if speaker is not None and following:
                 yield speaker, following
             speaker, following = step, []

@@ -45,7 +45,7 @@ def any_of(*phrases: str, hint: str | None = None) -> Phrases:
 def last_sentence(step: Step, wanted: Phrases, *, without: Phrases | None = None) -> Quote | None:
     """The last sentence of the agent's own words with a phrase and without another, or None."""
     found = None
-    for start, sentence in step.spoken:
+    for start, sentence in step.sentences:
         if wanted.search(sentence) and not (without is not None and without.search(sentence)):
             found = step.quote(start, start + len(sentence))
     return found

@@ -58,7 +58,9 @@ def _near(taken: Sequence[int], index: int) -> bool:
 
 
 def _openings(walk: Walk) -> list[Step]:
-    said = [s for s in walk.steps if s.says and len(s.said) >= _SHORTEST and not is_output(s)]
+    said = [
+        s for s in walk.steps if s.is_speech and len(s.own_text) >= _SHORTEST and not is_output(s)
+    ]
     # Who speaks first leads; what others say depends on what they are asked.
     return [
         s
@@ -71,13 +73,13 @@ def _returns(walk: Walk, opening: Step) -> list[tuple[Step, float]]:
     """Later steps of the same agent that say what the opening said, with their similarity."""
     from rapidfuzz import fuzz
 
-    words = opening.said[:_COMPARED]
+    words = opening.own_text[:_COMPARED]
     greets = _GREETING.search(words) is not None
     returns = []
     for step in walk.steps[opening.index + _FAR :]:
-        if not step.says or step.span.agent != opening.span.agent:
+        if not step.is_speech or step.span.agent != opening.span.agent:
             continue
-        again = step.said[:_COMPARED]
+        again = step.own_text[:_COMPARED]
         if greets and _GREETING.search(again):
             returns.append((step, 100.0))
         elif similarity := fuzz.ratio(words, again, score_cutoff=_RELATED):
@@ -97,7 +99,7 @@ def _reset(walk: Walk, opening: Step, again: Step, similarity: float) -> Finding
             return None
     elif not repeated and (now or not _goes_the_same_way(walk, opening, again)):
         return None
-    quote = again.first_words()
+    quote = again.first_sentence()
     if quote is None:
         return None
     what = (
@@ -129,11 +131,11 @@ def _goes_the_same_way(walk: Walk, opening: Step, again: Step) -> bool:
     """Whether the next thing said after the return is like that after the opening."""
     from rapidfuzz import fuzz
 
-    then = next((s for s in walk.steps[opening.index + 1 :] if s.says), None)
-    now = next((s for s in walk.steps[again.index + 1 :] if s.says), None)
+    then = next((s for s in walk.steps[opening.index + 1 :] if s.is_speech), None)
+    now = next((s for s in walk.steps[again.index + 1 :] if s.is_speech), None)
     if then is None or now is None:
         return False
-    return fuzz.ratio(then.said[:_COMPARED], now.said[:_COMPARED]) >= _RELATED
+    return fuzz.ratio(then.own_text[:_COMPARED], now.own_text[:_COMPARED]) >= _RELATED
 
 
 def _first_calls_again(walk: Walk, taken: Sequence[int]) -> Iterator[Finding]:

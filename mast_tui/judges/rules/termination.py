@@ -50,7 +50,7 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
         quote = _limit_in(step)
         if quote is None:
             continue
-        said = [s for s in walk.steps[: step.index] if s.tells][-3:]
+        said = [s for s in walk.steps[: step.index] if s.is_message][-3:]
         if any(speech.claims_success(s) for s in said):
             return
         yield walk.finding(
@@ -87,14 +87,14 @@ def find_early_end(walk: Walk) -> Iterator[Finding]:
 
 def _refuses(walk: Walk, final: Step) -> bool:
     """Whether the run ends as a rule wants it: by a policy, or with somebody else taking over."""
-    if _POLICY.search(final.said):
+    if _POLICY.search(final.own_text):
         return True
     return any(_HANDED_OVER.search(call.tool) for call in walk.calls[-2:])
 
 
 def _last_word(walk: Walk) -> Step | None:
     """The last step in which an agent tells something, if no other work comes after it."""
-    told = [s for s in walk.steps if s.tells or (s.spoken and not s.says)]
+    told = [s for s in walk.steps if s.is_message or (s.sentences and not s.is_speech)]
     if not told or walk.calls_between(told[-1].index, len(walk.steps)):
         return None
     return told[-1]
@@ -107,6 +107,6 @@ def _unmet(final: Step) -> tuple[Quote, str] | None:
     if (quote := speech.leaves_open(final)) is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
     plans = [a for a in announcements(final) if a.verb in WORKING_VERBS and not a.refused]
-    if final.tells and plans and plans[-1].quote.end >= final.length - 40:
+    if final.is_message and plans and plans[-1].quote.end >= final.length - 40:
         return plans[-1].quote, "a next step is announced, and the run ends without it."
     return None

@@ -86,7 +86,7 @@ def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
     claims: list[tuple[Step, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
-        tells = step.tells and not is_output(step)
+        tells = step.is_message and not is_output(step)
         quote = speech.claims_success(step) if tells else None
         closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and closes and speech.leaves_open(step) is None:
@@ -112,7 +112,7 @@ def _contradiction(change: Call, check: Call, claim: Step) -> Quote | None:
         for match in _PROBLEM.finditer(piece):
             if not _NO_PROBLEM.search(match[0]):
                 return result.quote(at + match.start(), at + match.end())
-    return _wrong_value(check.command, result, claim.said)
+    return _wrong_value(check.command, result, claim.own_text)
 
 
 def _share_a_name(change: Call, check: Call) -> bool:

@@ -35,7 +35,7 @@ def find(walk: Walk) -> Iterator[Finding]:
     """Suggest each view that is the agent's last one once more."""
     last: dict[str, tuple[Step, str, str]] = {}
     for step in walk.steps:
-        where = _WHERE.match(step.head) if step.tells else None
+        where = _WHERE.match(step.head) if step.is_message else None
         if where is None:
             continue
         place = " ".join(_AGO.sub("", where[0]).split())
