@@ -142,7 +142,7 @@ def _finished(step: Step) -> Quote | None:
 
 
 def says_finished(step: Step) -> Quote | None:
-    """Return the sentence that calls the whole work finished, unless the step plans further work."""
+    """Return the sentence that calls the whole work finished, unless the step plans more."""
     quote = _finished(step)
     if quote is None:
         return None

@@ -1,4 +1,4 @@
-"""The steps of a trace for the rules: kinds, the ends of their texts, and the agents' own sentences.
+"""The steps of a trace for the rules: kinds, the ends of their texts, and the agents' sentences.
 
 Only the head and tail of a text are kept, so that a trace of 20,000 spans with texts of any length
 stays small. Offsets are code points in the whole text, ``trace.text(i)``.
