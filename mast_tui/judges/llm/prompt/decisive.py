@@ -22,8 +22,8 @@ from mast_tui.judges.llm.answer.parsing import (
     object_schema,
     read_digest,
     read_finding,
+    read_spans,
     scale_of,
-    spans_named,
 )
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.request import Window
@@ -136,7 +136,7 @@ def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: Redacted
     Raises:
         Malformed: No answer can be read from the text, in words.
     """
-    whole = find_object(text, lambda value: "decisive" in value, what="decisive step").value
+    whole = find_object(text, lambda value: "decisive" in value, content="decisive step").value
     said = whole["decisive"]
     if isinstance(said, list):
         said = said[0] if said else None
@@ -161,7 +161,7 @@ def _finding(
     mode = find_mode(taxonomy, said.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
-    spans = spans_named(said, view, remarks.append)[:1]
+    spans = read_spans(said, view, remarks.append)[:1]
     if not spans:
         raise Malformed("the decisive step names no span that exists")
     if window.step is not None and spans != [window.step]:

@@ -194,7 +194,7 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
     Raises:
         Malformed: It cannot be read from the text, in words.
     """
-    found = find_object(text, lambda value: "verdict" in value, what="verdict").value
+    found = find_object(text, lambda value: "verdict" in value, content="verdict").value
     verdict = as_verdict(found.get("verdict"))
     if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")

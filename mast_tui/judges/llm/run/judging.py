@@ -10,12 +10,12 @@ from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from mast_tui.judges.llm.answer.merging import (
-    Part,
     Sighting,
-    decisive_of,
+    WindowAnswer,
+    decisive_sightings,
     judgement_of,
-    judgement_so_far,
-    sightings_of,
+    merge_sightings,
+    partial_judgement,
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer
@@ -104,7 +104,7 @@ class Reading:
         self._trace = trace
         self._prompt = prompt
         self._parameters = parameters
-        self._samples: list[list[Part]] = []
+        self._samples: list[list[WindowAnswer]] = []
         self._shortened: list[str] = []
         self._odd: list[str] = []
         self._view = RedactedView(trace, redaction, parameters.first_number)
@@ -240,7 +240,7 @@ class Reading:
     ) -> tuple[Window, ...]:
         """Read the trace once; the windows with which that went, as some may have been too big."""
         left = deque(windows)
-        parts: list[Part] = []
+        parts: list[WindowAnswer] = []
         self._samples.append(parts)
         digest = ""
         while left:
@@ -300,13 +300,13 @@ class Reading:
 
     def _found(self) -> list[Sighting]:
         if self._parameters.decisive:
-            return decisive_of(self._samples)
-        return sightings_of(self._samples, self._prompt.modes)
+            return decisive_sightings(self._samples)
+        return merge_sightings(self._samples, self._prompt.modes)
 
     def _so_far(self) -> Judgement:
-        return judgement_so_far(self._found())
+        return partial_judgement(self._found())
 
-    def _part(self, sample: int, window: Window, answer: Answer) -> Part:
+    def _part(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
         """What an answer says of its window, with a place for each quote."""
         shown = (window.first, window.last)
         locate = partial(self._locator.locate, around=shown)
@@ -316,11 +316,11 @@ class Reading:
             if finding.mode in window.modes
         )
         sightings = (Sighting.of(finding, self._trace, shown, sample) for finding in found)
-        return Part(window, answer.verdicts, tuple(sightings))
+        return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
     def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
         if self._parameters.decisive:
-            judgement = judgement_so_far(holds)  # of other modes it says nothing
+            judgement = partial_judgement(holds)  # of other modes it says nothing
         else:
             judgement = judgement_of(self._samples, self._prompt.modes, holds)
         found, taxonomy = judgement.findings, self._prompt.taxonomy
@@ -403,7 +403,7 @@ def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
         )
 
 
-def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str]:
+def _of_modes(samples: Iterable[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
     """Which modes a window was asked about and left out, so that there is no verdict."""
     samples = list(samples)
     open_modes = [
