@@ -13,7 +13,7 @@ from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_sche
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
+from mast_tui.judges.llm.prompt.redaction import Redaction, SecretNumbers
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
@@ -46,7 +46,7 @@ class Example:
 
     def redacted(self, redaction: Redaction) -> Example:
         """The same with everything in it redacted; one value has one number in all of it."""
-        numbers = Numbers()
+        numbers = SecretNumbers()
         quote = self.quote
         return replace(
             self,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mast_tui.judges.llm.prompt.redaction import Numbers, Redacted, Redaction
+from mast_tui.judges.llm.prompt.redaction import Redacted, Redaction, SecretNumbers
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import STATUSES, Role, SpanKind, SpanStatus, Trace
@@ -98,7 +98,7 @@ class RedactedView:
         self._trace = trace
         self._redaction = redaction
         self._first_number = first_number
-        self._numbers = Numbers()
+        self._numbers = SecretNumbers()
         self._kept: OrderedDict[int, Redacted] = OrderedDict()
         self._kept_chars = 0
         self._names: dict[str, str] = {}

@@ -11,7 +11,7 @@ from mast_tui.errors import MastError
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.prompt.redaction import Numbers
+from mast_tui.judges.llm.prompt.redaction import SecretNumbers
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request
 from mast_tui.judges.llm.run.consent import what_is_taken_out
@@ -63,7 +63,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
     Raises:
         MastError: They do not fit into one request.
     """
-    numbers = Numbers()
+    numbers = SecretNumbers()
     lines = (
         json.dumps(
             {"number": number, "note": setup.redaction.apply(note, numbers).text[:MOST_OF_A_NOTE]},
