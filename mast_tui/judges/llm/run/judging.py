@@ -193,7 +193,7 @@ class Reading:
                 self._odd.append("a finding was not looked at again: the model reads too little")
                 holds.append(seen)
             elif again.verdict is not VerdictValue.ABSENT:
-                finding = again.of(seen.finding)
+                finding = again.apply(seen.finding)
                 if self._parameters.samples > 1:  # there it is the share of the samples
                     finding = replace(finding, confidence=seen.finding.confidence)
                 holds.append(replace(seen, finding=finding))
