@@ -16,7 +16,7 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
-from mast_tui.judges.llm.run.judging import Reading, TraceResult
+from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import Begun, KeptAnswers, RunRecord, TakenBack
 from mast_tui.judges.llm.run.run_lock import run_lock
@@ -164,7 +164,7 @@ class _AtHand:
 
     trace: Trace
     begun: Begun
-    reading: Reading | None
+    trace_judge: TraceJudge | None
     problem: str | None
 
 
@@ -185,7 +185,7 @@ class _Feed:
         self,
         traces: Iterable[Trace],
         begin: Callable[[Trace], Begun],
-        read: Callable[[Trace], Reading],
+        read: Callable[[Trace], TraceJudge],
     ) -> None:
         self._traces: Iterator[Trace] = iter(traces)
         self._begin = begin
@@ -229,13 +229,13 @@ class _Feed:
         except OSError as error:
             problem = _words_of(error)
         begun = self._begin(trace)
-        reading = None
+        trace_judge = None
         try:
             if problem is None and (begun.stale or not begun.known):
-                reading = self._read(trace)
+                trace_judge = self._read(trace)
         except (TraceFails, OSError) as error:
             problem = _words_of(error)
-        return _AtHand(trace, begun, reading, problem)
+        return _AtHand(trace, begun, trace_judge, problem)
 
 
 def _words_of(error: TraceFails | OSError) -> str:
@@ -277,7 +277,7 @@ class _Run:
             self._writer.together = self._record.together
             self._so_far.usage = spent = self._record.spent
             self._so_far.resumed = self._record.before is not None
-            self._feed = feed = _Feed(traces, self._record.begin, self._reading)
+            self._feed = feed = _Feed(traces, self._record.begin, self._trace_judge)
             try:
                 way = connect(self._setup, spent, self._watch.on_wait, self._on_remark)
                 async with way as asks:
@@ -334,20 +334,20 @@ class _Run:
 
     async def _one(self, at_hand: _AtHand, asks: ModelClient) -> Progress:
         """Judge one trace and keep what came of it."""
-        begun, reading = at_hand.begun, at_hand.reading
+        begun, trace_judge = at_hand.begun, at_hand.trace_judge
         if begun.new:  # not by the thread that reads, which would wait for each commit
             begun = await self._writer.do(partial(self._record.register, begun))
         progress = partial(Progress, 0, begun.trace_id, at_hand.trace.path)
-        if begun.stale and reading is not None:
-            await self._check_again(reading, begun, at_hand.trace)
-        if begun.stale or (at_hand.problem is None and reading is None):
+        if begun.stale and trace_judge is not None:
+            await self._check_again(trace_judge, begun, at_hand.trace)
+        if begun.stale or (at_hand.problem is None and trace_judge is None):
             return progress(TraceStatus.KNOWN)
         try:
-            if reading is None:
+            if trace_judge is None:
                 raise TraceFails(at_hand.problem or "")
-            result = await self._ask(reading, begun, asks)
+            result = await self._ask(trace_judge, begun, asks)
             if self._record.is_to_be_asked_anew(begun.trace_id):
-                result = await self._ask(reading, begun, asks)
+                result = await self._ask(trace_judge, begun, asks)
         except (TraceFails, OSError) as error:
             reason = _words_of(error)
             is_first_failure = not self._record.failed_before(begun.trace_id)
@@ -365,11 +365,11 @@ class _Run:
         self._in_a_row = 0
         return progress(TraceStatus.JUDGED, count)
 
-    async def _check_again(self, reading: Reading, begun: Begun, trace: Trace) -> None:
+    async def _check_again(self, trace_judge: TraceJudge, begun: Begun, trace: Trace) -> None:
         """Read the kept answers about a trace by the rules of today; nothing is asked."""
         answers = self._answers_about(begun)
         try:
-            result = await reading.over(_NothingAsked(), answers, self._room, None)
+            result = await trace_judge.judge(_NothingAsked(), answers, self._room, None)
         except (Deferred, TraceFails, OSError):
             return  # what stands was right by the rules of its time
         indices = finding_indices(trace, result.judgement.findings)
@@ -386,16 +386,16 @@ class _Run:
         if self._in_a_row == MOST_IN_A_ROW:
             self._fail_alike = reason
 
-    def _reading(self, trace: Trace) -> Reading:
+    def _trace_judge(self, trace: Trace) -> TraceJudge:
         setup = self._setup
-        return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
+        return TraceJudge(trace, setup.prompt, setup.parameters, setup.redaction)
 
-    async def _ask(self, reading: Reading, begun: Begun, asks: ModelClient) -> TraceResult:
+    async def _ask(self, trace_judge: TraceJudge, begun: Begun, asks: ModelClient) -> TraceResult:
         answers = self._answers_about(begun)
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, begun.trace_id)
-        return await reading.over(asks, answers, self._room, on_part)
+        return await trace_judge.judge(asks, answers, self._room, on_part)
 
     def _answers_about(self, begun: Begun) -> KeptAnswers:
         return KeptAnswers(
