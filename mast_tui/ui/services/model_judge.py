@@ -186,8 +186,8 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
         words = f"{name} failed{some}: {first}"
     elif not judged:
-        known = summary.traces.get(TraceStatus.KNOWN, 0)
-        words = f"{name} had judged {counted(known, 'trace')} before"
+        known_count = summary.traces.get(TraceStatus.KNOWN, 0)
+        words = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
         parts = [f"{name} has judged {counted(judged, 'trace')}"]
         if not blind:
