@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
-from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, Stretch
+from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, TextRegion
 
 SLICE_CHARS: Final = 1 << 13
 """How much of the source is set out at a time: a few milliseconds' worth."""
@@ -114,7 +114,7 @@ class PrettyText:
         self._file_written = ""
         # The strings of more than a line, which are written in a way of their own.
         self._strings_begin = array("Q")
-        self._strings: list[Stretch] = []
+        self._strings: list[TextRegion] = []
 
     # What has been set out
 
@@ -190,13 +190,13 @@ class PrettyText:
 
     # What is written how
 
-    def region_at(self, offset: int) -> Stretch:
+    def region_at(self, offset: int) -> TextRegion:
         """Return the string that is shown around a place, or what is between two of them.
 
         Strings that are short, and on one line, are no regions of their own.
         """
         if offset >= self._length:
-            return Stretch(self._length, len(self), "")
+            return TextRegion(self._length, len(self), "")
         place = bisect_right(self._strings_begin, offset) - 1
         begin = 0
         if place >= 0:
@@ -205,7 +205,7 @@ class PrettyText:
                 return string
             begin = string.end
         following = self._strings_begin[place + 1 : place + 2]
-        return Stretch(begin, following[0] if following else self._length, JSON)
+        return TextRegion(begin, following[0] if following else self._length, JSON)
 
     def _note_string(self) -> None:
         """Take what was shown of the string up to here for a region, where it is long."""
@@ -214,14 +214,14 @@ class PrettyText:
             self._strings[-1] = self._strings[-1]._replace(end=end)
         elif end - begin > LONG_STRING or self._string_has_lines:
             indent = len(INDENT) * min(len(self._levels), MOST_DEPTH)
-            self._put_string(Stretch(begin, end, self._written, indent))
+            self._put_string(TextRegion(begin, end, self._syntax, indent))
 
-    def _put_string(self, string: Stretch) -> None:
+    def _put_string(self, string: TextRegion) -> None:
         self._strings_begin.append(string.start)
         self._strings.append(string)
 
     @property
-    def _written(self) -> str:
+    def _syntax(self) -> str:
         """How the string is written that is being shown."""
         if self._key in _OF_FILES and self._file_written:
             return self._file_written
@@ -456,7 +456,7 @@ class PrettyText:
             ends = (nested.to_source(string.start), nested.to_source(string.end - 1) + 1)
             shown_begin, shown_end = self.range_to_shown(places[ends[0]], places[ends[1]])
             deeper = string.indent + len(indent)
-            self._put_string(Stretch(shown_begin, shown_end, string.written, deeper))
+            self._put_string(TextRegion(shown_begin, shown_end, string.syntax, deeper))
         self._string_shown = self._length  # nothing is left of it but the quote behind it
 
     def _add_mapped(self, part: str, places: Sequence[int]) -> None:
