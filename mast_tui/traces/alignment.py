@@ -101,7 +101,8 @@ def align(a: Trace, b: Trace) -> Alignment:
     Raises:
         OSError: A text cannot be read any more.
     """
-    one, other = _steps(a), _steps(b)
+    one = _steps(a)
+    other = _steps(b)
     pairs = list(_pairs(one, other))
     actions = [
         (pair.a is not None and one[pair.a].acts) or (pair.b is not None and other[pair.b].acts)
@@ -184,7 +185,10 @@ class _Gap:
 
     def pairs(self) -> Iterator[Pair]:
         """Put together what is likeliest to belong together."""
-        one, other, in_a, in_b = self.one, self.other, self.in_a, self.in_b
+        one = self.one
+        other = self.other
+        in_a = self.in_a
+        in_b = self.in_b
         if len(in_a) * len(in_b) <= MOST_PAIRS:
             matches = self._likeliest()
         else:
@@ -204,7 +208,8 @@ class _Gap:
         Needleman and Wunsch (1970), without a price for gaps: a pair counts by how far its
         likeness is above ``ALIKE``, two answers to the same call in any case.
         """
-        left, right = [self.one[a] for a in self.in_a], [self.other[b] for b in self.in_b]
+        left = [self.one[a] for a in self.in_a]
+        right = [self.other[b] for b in self.in_b]
         if not left or not right:
             return []
         heads = {step.head: number for number, step in enumerate((*left, *right))}
@@ -219,12 +224,15 @@ class _Gap:
             taken = np.where(gain[row] > 0, gain[row] + best[row + 1, 1:], 0.0)
             skipped = np.maximum(taken, best[row + 1, :-1])
             best[row, :-1] = np.maximum.accumulate(skipped[::-1])[::-1]
-        matches, row, column = [], 0, 0
+        matches = []
+        row = 0
+        column = 0
         while row < len(left) and column < len(right):
             here = gain[row, column]
             if here and best[row, column] == here + best[row + 1, column + 1]:
                 matches.append((self.in_a[row], self.in_b[column]))
-                row, column = row + 1, column + 1
+                row = row + 1
+                column = column + 1
             elif best[row, column] == best[row + 1, column]:
                 row += 1
             else:
@@ -252,7 +260,9 @@ def _fork(pairs: Sequence[Pair], unlike: Sequence[bool], alike: Sequence[bool]) 
     in_a = in_b = passed = 0
     for pair, differs, same in zip(pairs, unlike, alike, strict=True):
         if same:
-            passed, in_a, in_b = passed + max(in_a, in_b), 0, 0
+            passed = passed + max(in_a, in_b)
+            in_a = 0
+            in_b = 0
         in_a += differs and pair.a is not None
         in_b += differs and pair.b is not None
         before.append(passed + max(in_a, in_b))

@@ -42,7 +42,8 @@ def atif_line(trace: Trace) -> bytes:
     Args:
         trace: The trace; its index must be complete.
     """
-    identity, meta = trace.identity, trace.meta
+    identity = trace.identity
+    meta = trace.meta
     agents = Counter(
         span.agent for span in map(trace.span, range(len(trace))) if span.role is Role.AGENT
     )
@@ -103,7 +104,8 @@ class _Steps:
 
     def _say(self, span: Span, text: str) -> None:
         """Add what an agent thought or said; what is blank has a step of its own."""
-        blank, thought = not text.strip(), span.kind is SpanKind.REASONING
+        blank = not text.strip()
+        thought = span.kind is SpanKind.REASONING
         turn = self._turn
         if blank or thought or turn is None or turn.agent != span.agent or turn.spoken:
             turn = self._begin(span, "" if thought else text)

@@ -374,7 +374,8 @@ class Spans(ABC):
             Without a prefilter every text; here too, as they are at hand.
         """
         texts: list[tuple[int, str]] = []
-        chars, end = 0, begin
+        chars = 0
+        end = begin
         while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
             with suppress(OSError):
                 text = self.text(end)
@@ -554,9 +555,14 @@ class Trace:
         Until then it has no spans, but ``loaded.spans`` says how many there will be.
         """
         trace = cls.__new__(cls)
-        trace.file, trace.record, trace.opened = path, record, None
+        trace.file = path
+        trace.record = record
+        trace.opened = None
         trace._spans = trace._unread = spans
-        trace._summary, trace._identity, trace._meta, trace._problems = summary, None, None, ()
+        trace._summary = summary
+        trace._identity = None
+        trace._meta = None
+        trace._problems = ()
         trace._also = trace._renamed = None
         return trace
 
@@ -574,7 +580,8 @@ class Trace:
     @property
     def meta(self) -> TraceMeta:
         """What the source tells about the run, and what other files beside it do."""
-        summary, meta = self._summary, self._meta
+        summary = self._summary
+        meta = self._meta
         if summary is not None:
             meta = summary.meta
         elif meta is None:
@@ -584,7 +591,8 @@ class Trace:
     @property
     def problems(self) -> Sequence[Problem]:
         """What of the trace could not be read."""
-        summary, told = self._summary, self._problems
+        summary = self._summary
+        told = self._problems
         if summary is not None:
             told = tuple(Problem(place, message) for place, message in summary.problems)
         return (*told, *self._spans.problems)
@@ -613,7 +621,9 @@ class Trace:
                 return summary
             told = tuple((problem.place, problem.message) for problem in lost)
             return summary._replace(problems=(*summary.problems, *told), spans=0)
-        identity, meta, loaded = self.identity, self.meta, self.loaded
+        identity = self.identity
+        meta = self.meta
+        loaded = self.loaded
         return TraceSummary(
             identity.trace_id,
             identity.content_hash,
@@ -725,8 +735,10 @@ class Trace:
 
     def become(self, found: Trace) -> None:
         """Have the spans of another reading of the same file in place of one's own."""
-        self._problems, self._meta = found._problems, found._meta
-        self.opened, self._spans = found.opened, found._spans
+        self._problems = found._problems
+        self._meta = found._meta
+        self.opened = found.opened
+        self._spans = found._spans
 
     def with_facts(self, also: TraceMeta) -> Trace:
         """The same trace with what other files tell of it where its own does not."""
@@ -767,7 +779,8 @@ class Trace:
             return self
         summary = self.summary
         trace = Trace.unread(summary, self.file, self.record, self._unread.again(summary))
-        trace._also, trace._renamed = self._also, self._renamed
+        trace._also = self._also
+        trace._renamed = self._renamed
         return trace
 
     def _become(self, found: Trace) -> None:
@@ -777,8 +790,11 @@ class Trace:
             identity = identity._replace(trace_id=self._renamed)
         if found._also is not None:
             self._also = found._also if self._also is None else fill_in(found._also, self._also)
-        self.opened, self._meta, self._problems = found.opened, found._meta, found._problems
-        self._identity, self._spans = identity, found._spans
+        self.opened = found.opened
+        self._meta = found._meta
+        self._problems = found._problems
+        self._identity = identity
+        self._spans = found._spans
         self._summary = None  # the last, as others may ask meanwhile
 
     def _no_span(self, index: int) -> IndexError:

@@ -51,7 +51,8 @@ def same_runs(
     for group in groups:
         for one, other in combinations(group, 2):
             if one.path != other.path and _are_same(texts[id(one)], texts[id(other)]):
-                a, b = one.identity.trace_id, other.identity.trace_id
+                a = one.identity.trace_id
+                b = other.identity.trace_id
                 found.setdefault(a, []).append(b)
                 found.setdefault(b, []).append(a)
     return {trace_id: tuple(others) for trace_id, others in found.items()}

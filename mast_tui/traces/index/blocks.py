@@ -60,9 +60,11 @@ def write_block(file: IO[bytes], block: Block) -> int:
         for name, column in block.columns.items()
     ]
     facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
-    check, size = 0, 0
+    check = 0
+    size = 0
     for _name, _code, data in columns:
-        check, size = crc32(data, check), size + data.nbytes
+        check = crc32(data, check)
+        size = size + data.nbytes
     file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), check))
     file.write(facts)
     for _name, _code, data in columns:
@@ -104,7 +106,8 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
         return None
     known, told = from_json(facts)
     columns: dict[str, Column] = {}
-    place, check = offset + _HEAD.size + facts_bytes, 0
+    place = offset + _HEAD.size + facts_bytes
+    check = 0
     for name, typecode, length in told:
         column = _room(typecode, length)
         check = _read(file, place, column, check)
@@ -130,7 +133,8 @@ def _read(file: int, place: int, column: Column, check: int) -> int:
         if not taken:
             return ~check & 0xFFFFFFFF
         check = crc32(left[:taken], check)
-        place, left = place + taken, left[taken:]
+        place = place + taken
+        left = left[taken:]
     return check
 
 

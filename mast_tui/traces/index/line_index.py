@@ -144,12 +144,14 @@ class LineIndex:
 
     def _give_out(self, max_bytes: int) -> list[bytes]:
         """Of the lines that were found those that follow, about ``max_bytes`` of them."""
-        first, known = self._given, len(self._starts) - 1
+        first = self._given
+        known = len(self._starts) - 1
         if first == known:
             return []
         end = bisect_left(self._starts, self.done + max_bytes, first + 1, known)
         lines = self._found[first - known : end - known or None]
-        self._given, self.done = end, self._starts[end]
+        self._given = end
+        self.done = self._starts[end]
         return lines
 
     def since(self, lines: int) -> array[int]:
@@ -166,7 +168,8 @@ class LineIndex:
         begins = self._starts
         if len(begins) > behind + 1:
             begins = begins[: behind + 1]
-        self._found, self._carry = [], []
+        self._found = []
+        self._carry = []
         self._starts = joined(begins, ends)
         self._given = len(self._starts) - 1
         self.done = self._read_to = self._starts[-1]
@@ -205,8 +208,10 @@ class LineIndex:
                 self._starts.pop()
                 self._given -= 1
                 self._read_to = self._starts[-1]
-            self.done, self.ends_open = self._read_to, False
-        self._found, self.size = [], size
+            self.done = self._read_to
+            self.ends_open = False
+        self._found = []
+        self.size = size
 
     def tail_is_ended(self) -> bool | None:
         """Whether what has come ends a last line that nothing ended before; None where nothing can
@@ -224,9 +229,11 @@ class LineIndex:
             return self.read_range(begin, begin + most)
         offset, ahead = self._ahead
         if not offset <= begin <= end <= offset + len(ahead):
-            follows, self._behind = 0 <= begin - self._behind <= _AHEAD_BYTES, end
+            follows = 0 <= begin - self._behind <= _AHEAD_BYTES
+            self._behind = end
             stop = min(begin + _AHEAD_BYTES, self._starts[-1]) if follows else end
-            offset, ahead = begin, self.read_range(begin, max(stop, end))
+            offset = begin
+            ahead = self.read_range(begin, max(stop, end))
             self._ahead = (offset, ahead) if follows and stop > end else (0, b"")
         return ahead[begin - offset : end - offset].removesuffix(b"\n")
 

@@ -309,7 +309,9 @@ class LineSpans(IndexedSpans):
     @property
     def loaded(self) -> Loaded:
         """How far the index has come."""
-        done, size, totals = self._index.done, self._index.size, self._totals
+        done = self._index.done
+        size = self._index.size
+        totals = self._totals
         if totals is None or totals.seen <= len(self):
             return Loaded(done, size, self._finished)
         return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
@@ -360,7 +362,8 @@ class LineSpans(IndexedSpans):
 
     def stop_background_read(self) -> None:
         """Let what another process has not told be read here."""
-        background, self._background = self._background, None
+        background = self._background
+        self._background = None
         if background is not None:
             background.stop(complete=self._finished)
 
@@ -395,7 +398,8 @@ class LineSpans(IndexedSpans):
         table = type(self._table)() if whole else self._table
         self._index.append_lines(columns["lines"], lines)
         table.append_block(Block(facts["table"], columns))
-        self._parser, self._table = parser_in(bytes(columns["parser"]), table), table
+        self._parser = parser_in(bytes(columns["parser"]), table)
+        self._table = table
         return True
 
     def blocks(self, rest: Feed | None = None) -> Iterator[Block]:
@@ -410,15 +414,19 @@ class LineSpans(IndexedSpans):
         Raises:
             OSError: from the file system.
         """
-        index, table, most = self._index, self._table, _FIRST_BLOCK
+        index = self._index
+        table = self._table
+        most = _FIRST_BLOCK
         index.size = index.whole_lines()
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
-            lines, spans = len(index), len(table)
+            lines = len(index)
+            spans = len(table)
             feed(index, self._parser, most)
             yield self._block((lines, spans), table.block())
-            most, feed = min(2 * most, _MOST_BLOCK), rest or feed_lines
+            most = min(2 * most, _MOST_BLOCK)
+            feed = rest or feed_lines
 
     def whole(self) -> tuple[Block, Block]:
         """What the spans tell together, and all that is known, from the first line on."""
@@ -446,9 +454,12 @@ class LineSpans(IndexedSpans):
 
     def resume(self, size: int, /) -> bool:
         """Go on where the file has grown, if nothing but problems came of how it ended before."""
-        index, table = self._index, self._table
+        index = self._index
+        table = self._table
         ended = index.tail_is_ended()
-        at_tail, at_end, now = table.at_tail, self._at_end, table.state
+        at_tail = table.at_tail
+        at_end = self._at_end
+        now = table.state
         if not self._finished or ended is None or at_end.differs(now):
             return False
         keeps = at_end
@@ -481,7 +492,8 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     """Give the parser the next lines of the index, about ``max_bytes`` of them."""
     number = len(index) + 1
     lines = index.advance(max_bytes)
-    feed, last = parser.feed, len(lines) if index.ends_open else -1
+    feed = parser.feed
+    last = len(lines) if index.ends_open else -1
     for offset, line in enumerate(lines):
         if offset + 1 == last:
             parser.table.at_tail = parser.table.state
@@ -531,7 +543,8 @@ class Lines(NamedTuple):
         line = self.first[begin]
         start, stop = self.line_index.range_of(line, self.last[begin])
         beyond = self.line_index.line_at(start + max_bytes)
-        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
+        end = begin + 1
+        most = min(limit, begin + _SPANS_AT_ONCE)
         while end < most:
             firsts = self.first[end : min(most, end + _STRIDE)]
             behind = max(self.last[end : end + len(firsts)])
@@ -562,7 +575,8 @@ class Lines(NamedTuple):
         found: list[int] = []
         if not hits:
             return found
-        first, last = self.first[begin:end], self.last[begin:end]
+        first = self.first[begin:end]
+        last = self.last[begin:end]
         if first == last:
             for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
                 low = bisect_left(first, line)

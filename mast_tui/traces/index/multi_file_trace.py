@@ -132,7 +132,8 @@ class RunSpans(Spans):
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
         """The texts that may hold what the prefilter is for, as far as one file's spans follow."""
-        number, inner = self._order[begin], self._inner[begin]
+        number = self._order[begin]
+        inner = self._inner[begin]
         last = min(limit, begin + _SIFTED_AT_ONCE)
         end = begin + 1
         while end < last and self._order[end] == number:
@@ -149,7 +150,8 @@ class RunSpans(Spans):
     def _parts(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
         """The columns of each stretch of one file's spans, with the number of the file."""
         for number, stretch in groupby(self._order[first:end]):
-            length, inner = len(list(stretch)), self._inner[first]
+            length = len(list(stretch))
+            inner = self._inner[first]
             yield number, self._files[number].member.trace.columns(inner, inner + length)
             first += length
 
@@ -214,7 +216,8 @@ class RunSpans(Spans):
 
     def _begin(self, number: int, parent: str | None) -> None:
         one = self._files[number]
-        one.begun, one.parent = True, parent
+        one.begun = True
+        one.parent = parent
         self._stack.append(number)
 
     def _begin_unnamed(self) -> None:

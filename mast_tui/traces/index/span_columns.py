@@ -53,8 +53,10 @@ class ColumnsOfSteps:
 
     def columns(self, first: int, steps: Iterable[Known]) -> SpanColumns:
         """Those of ``steps``, of which the first becomes the span with the index ``first``."""
-        shapes, statuses = array("I"), bytearray()
-        starts, ends = array("d"), array("d")
+        shapes = array("I")
+        statuses = bytearray()
+        starts = array("d")
+        ends = array("d")
         with self._lock:
             for step in steps:
                 shapes.append(self._numbers[step.kind, step.role, step.agent, step.name])
@@ -74,8 +76,10 @@ class ColumnsOfParts:
 
     def columns(self, first: int, parts: Iterable[tuple[int, SpanColumns]]) -> SpanColumns:
         """Those of ``parts``, each with the number of its trace, which follow each other."""
-        shapes, statuses = array("I"), bytearray()
-        starts, ends = array("d"), array("d")
+        shapes = array("I")
+        statuses = bytearray()
+        starts = array("d")
+        ends = array("d")
         with self._lock:
             for number, part in parts:
                 shapes.extend(map(self._numbers_of(number, part.told).__getitem__, part.shapes))

@@ -80,7 +80,8 @@ class KeyTable:
 
     def __getitem__(self, index: int) -> str:
         """The key of the span at ``index``."""
-        begin, end = self._ends[index], self._ends[index + 1]
+        begin = self._ends[index]
+        end = self._ends[index + 1]
         if begin == end:
             return f"{_LINE}{self._lines[index]}"
         return self._own[begin:end].decode("utf-8", "surrogatepass")
@@ -103,7 +104,8 @@ class KeyTable:
         """
         index = len(self._ends) - 1
         if own:
-            wanted, like_line = own, own.startswith(_LINE)
+            wanted = own
+            like_line = own.startswith(_LINE)
             self._looks_like_line |= like_line
         else:
             line = self._lines[index]
@@ -112,7 +114,8 @@ class KeyTable:
                 self._ends.append(self._ends[-1])
                 self._by_line.append(index)
                 return
-            wanted, like_line = f"{_LINE}{line}", True
+            wanted = f"{_LINE}{line}"
+            like_line = True
         taken = wanted in self._indices or (self._taken_in and self._index(wanted) is not None)
         if taken or (like_line and self._on_line(wanted) is not None):
             self.repeats += 1
@@ -131,7 +134,8 @@ class KeyTable:
         digits = key[len(_LINE) :]
         if not (digits.isascii() and digits.isdecimal()) or digits[0] == "0":
             return None
-        line, spans = int(digits[:_MOST_DIGITS]), self._by_line
+        line = int(digits[:_MOST_DIGITS])
+        spans = self._by_line
         place = bisect_left(spans, line, key=self._lines.__getitem__)
         if place < len(spans) and self._lines[spans[place]] == line and len(digits) < _MOST_DIGITS:
             return spans[place]
@@ -167,8 +171,10 @@ class KeyTable:
     def since(self, spans: int, by_line: int) -> Block:
         """The keys of the spans from ``spans`` on, of which those from ``by_line`` on go by lines
         that follow each other."""
-        ends, begin = self._ends[spans:], self._ends[spans]
-        own, lined = self._own[begin:], self._by_line[by_line:]
+        ends = self._ends[spans:]
+        begin = self._ends[spans]
+        own = self._own[begin:]
+        lined = self._by_line[by_line:]
         lined_too = frozenset(lined)
         hashes = array(
             "Q",
@@ -199,7 +205,8 @@ class KeyTable:
         facts, columns = block
         self._lines = lines
         self.repeats = facts["repeats"]
-        self._last_line, self._looks_like_line = facts["last_line"], facts["looks_like_line"]
+        self._last_line = facts["last_line"]
+        self._looks_like_line = facts["looks_like_line"]
         self._free_numbers.update(facts["free_numbers"])
         if self._own:
             self._own += columns["own"]
@@ -413,7 +420,8 @@ class SpanTable:
 
     def whole(self) -> Block:
         """All there is, for ``append_block`` of an empty table."""
-        self._block_start, self._tokens.untold = BlockStart(), 0
+        self._block_start = BlockStart()
+        self._tokens.untold = 0
         self._late.clear()
         return self.block()
 
@@ -481,9 +489,11 @@ class SpanTable:
         for index, status, end in zip(
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
-            self._status[index], self._end[index] = status, end
+            self._status[index] = status
+            self._end[index] = end
         self._tokens.append_block(columns, facts["huge"])
-        self.amended, self.prefix = facts["amended"], facts["prefix"]
+        self.amended = facts["amended"]
+        self.prefix = facts["prefix"]
         self.problems += [Problem(place, message) for place, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
@@ -575,7 +585,9 @@ class SpanTable:
     def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
         """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
         kind, role, agent, name = self._shapes.told[self._shape[index]]
-        back, start, end = self._parent[index], self._start[index], self._end[index]
+        back = self._parent[index]
+        start = self._start[index]
+        end = self._end[index]
         return lazy_span(
             look,
             index,
@@ -640,7 +652,8 @@ class _TokenColumn:
         place = bisect_left(self._index, index)
         if place == len(self._index) or self._index[place] != index:
             return None
-        taken, given = self._input[place], self._output[place]
+        taken = self._input[place]
+        given = self._output[place]
         return Tokens(taken - 1 if taken else None, given - 1 if given else None)
 
     def set(self, index: int, taken_in: int | None, given_out: int | None) -> None:
@@ -659,7 +672,8 @@ class _TokenColumn:
         place = bisect_left(self._index, index)
         self.untold = min(self.untold, place)
         if self._index[place] == index:
-            self._input[place], self._output[place] = taken, given
+            self._input[place] = taken
+            self._output[place] = given
             return
         self._input.insert(place, taken)
         self._output.insert(place, given)

@@ -115,7 +115,8 @@ class SpanTotals:
         for kind, role, *_ in found.told[len(self._kinds) :]:
             self._kinds.append(kind_of(kind, role))
         kinds = bytes(map(self._kinds.__getitem__, found.shapes))
-        size, place = len(kinds), 0
+        size = len(kinds)
+        place = 0
         while place < size:
             at = self.seen + place
             buckets = self.buckets
@@ -137,7 +138,8 @@ class SpanTotals:
     def kinds_in(self, first: int, end: int) -> list[int]:
         """How many spans of each kind there are; stretches that reach in are counted whole."""
         buckets = self.buckets
-        low, high = first >> buckets.shift, ((end - 1) >> buckets.shift) + 1
+        low = first >> buckets.shift
+        high = ((end - 1) >> buckets.shift) + 1
         return [sum(counts[low:high]) for counts in buckets.counts]
 
     def errors_in(self, first: int, end: int) -> int:

@@ -70,10 +70,13 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
     All of its traces must be complete. ``OSError`` from the file system comes through.
     """
     traces = () if report is None else report.traces
-    total, done, begin = sum(map(len, traces)), 0, 0
+    total = sum(map(len, traces))
+    done = 0
+    begin = 0
     heads = []
     for trace in traces:
-        spans, texts = _steps_of(trace), array("Q", [0])
+        spans = _steps_of(trace)
+        texts = array("Q", [0])
         for (preview, whole), text in _told(trace, spans):
             line = to_json({"preview": preview, "whole": whole, "text": text}) + b"\n"
             file.write(line)
@@ -293,7 +296,8 @@ class CachedSpans(IndexedSpans):
         begin, size = head["texts"]
         super().__init__(LineIndex(_Part(spans, begin), size), SpanTable())
         self._file = spans
-        self._total, self._spans = head["total"], head["spans"]
+        self._total = head["total"]
+        self._spans = head["spans"]
         self._rows = head["rows"][0]
         self._places = bytearray()
         self._place_ends = array("Q")
@@ -345,7 +349,8 @@ class CachedSpans(IndexedSpans):
             raise ValueError("there are no columns")
         facts, columns = found[0]
         self._index.append_lines(columns["text_ends"], 0)
-        self._places, self._place_ends = columns["places"], columns["place_ends"]
+        self._places = columns["places"]
+        self._place_ends = columns["place_ends"]
         self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
         self._totals = SpanTotals.of(Block(facts["totals"], columns))
         # The last, as it makes the spans known:

@@ -160,7 +160,9 @@ class _Repair:
         self._left: list[tuple[_Frame, _Frame]] = []  # lists of objects, each with what held it
         self._ahead: dict[re.Pattern[str], tuple[int, int | None]] = {}
         self._problems: list[Problem] = []
-        self._line, self._counted, self._said_on = 1, 0, 0
+        self._line = 1
+        self._counted = 0
+        self._said_on = 0
 
     def read(self) -> Repaired | None:
         """Everything that can be read."""
@@ -174,7 +176,8 @@ class _Repair:
                 self._complain("control characters inside a text; read all the same")
         else:
             self._enter(self._root)
-        stuck, seen = 0, -1
+        stuck = 0
+        seen = -1
         while self._frames:
             stuck = stuck + 1 if self._pos == seen else 0
             seen = self._pos
@@ -198,7 +201,8 @@ class _Repair:
         if self._pos >= len(self._text):
             self._cut_off()
             return
-        frame, char = self._frames[-1], self._text[self._pos]
+        frame = self._frames[-1]
+        char = self._text[self._pos]
         key = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         if char == frame.closer:
             self._pos += 1

@@ -95,7 +95,8 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 
 def _all_of(path: Path, file: FileIO, most: int) -> bytes:
     """What the file holds; its size is not believed, as it may grow or tell nothing."""
-    pieces, left = [], most + 1
+    pieces = []
+    left = most + 1
     expected = os.fstat(file.fileno()).st_size + 1
     if expected <= left:
         while left > 0 and (piece := file.read(min(left, max(expected, 1 << 16)))):

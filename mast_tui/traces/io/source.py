@@ -161,7 +161,8 @@ class Source:
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
-        data, whole = self.head, self._head_is_all
+        data = self.head
+        whole = self._head_is_all
         if not whole and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)

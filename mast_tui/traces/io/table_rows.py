@@ -54,7 +54,8 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
 
     def _name(self, value: object, row: int) -> str:
         wanted = str(value or "").strip("/") or f"row-{row + 1}"
-        name, times = wanted, 1
+        name = wanted
+        times = 1
         while name in self._names:
             times += 1
             name = f"{wanted}~{times}"
@@ -85,10 +86,13 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
     def _content(self, group: int, row: int) -> Any:
         begin, batch = self._batch
         if group != self._open_group or row < begin:
-            self._open_group, self._next_row, batch = group, 0, []
+            self._open_group = group
+            self._next_row = 0
+            batch = []
             self._rows = self._table.iter_batches(_ROWS_AT_ONCE, [group], [CONTENT])
         while row >= self._next_row:
-            begin, batch = self._next_row, next(self._rows)[CONTENT].to_pylist()
+            begin = self._next_row
+            batch = next(self._rows)[CONTENT].to_pylist()
             self._next_row += len(batch)
         self._batch = begin, batch
         return batch[row - begin]

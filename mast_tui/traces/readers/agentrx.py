@@ -70,7 +70,8 @@ class AgentRxReader:
     def read(self, source: Source) -> FileReport:
         """The file's one trace."""
         document = fields_of(source.json)
-        steps, problems = StepList(), list[Problem]()
+        steps = StepList()
+        problems = list[Problem]()
         read = _read_recorded if _is_recorded(document) else _read_intermediate
         meta = read(document, steps, problems)
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
@@ -153,7 +154,8 @@ def _add_span(
     agent = short_name(attributes.get("gen_ai.agent.name"))
     if not agent:
         return
-    start, end = _seconds(span, "start"), _seconds(span, "end")
+    start = _seconds(span, "start")
+    end = _seconds(span, "end")
     code = fields_of(span.get("status")).get("status_code")
     status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
     more = More(place=place, start=start, end=end, status=status)

@@ -93,9 +93,12 @@ class ConvertedReader:
     def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
         own = identity_of(self, source.path, canonical_bytes(value), record=record)
-        trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
-        digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
-        reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
+        trace_id = as_text(value.get("id"))
+        first = fields_of(value.get("source"))
+        digest = as_text(first.get("content_hash"))
+        size = first.get("content_bytes")
+        reader = as_text(first.get("reader"))
+        scheme = first.get("key_scheme")
         if not trace_id or not digest or len(digest) != _HASH_CHARS or not reader:
             return own
         if not isinstance(size, int) or not isinstance(scheme, int):

@@ -165,7 +165,8 @@ def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
 
 def _same_name(one: str | None, other: str) -> bool:
     """Whether two spellings mean one framework: ``Magentic`` is ``Magentic-One``."""
-    left, right = _letters(one or ""), _letters(other)
+    left = _letters(one or "")
+    right = _letters(other)
     return bool(left) and (left.startswith(right) or right.startswith(left))
 
 

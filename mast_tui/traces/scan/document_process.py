@@ -128,7 +128,8 @@ class DocumentProcess:
         if since is None:
             return self._progress
         # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
-        size, seconds = self._progress.total, monotonic() - since
+        size = self._progress.total
+        seconds = monotonic() - since
         return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
 
     @property
@@ -262,7 +263,8 @@ class IndexFile:
     def next(self, *, wait: bool) -> Block | None:
         """What follows; None where it has not come, if asked for after a moment, or nothing
         does."""
-        block, process = next(self._blocks, None), self._process
+        block = next(self._blocks, None)
+        process = self._process
         if block is None and process is not None:
             ended = process.listen(_INDEX_PATIENCE if wait else 0) or process.written
             if self._file is None and process.writing:
@@ -275,7 +277,8 @@ class IndexFile:
 
     def stop(self, *, complete: bool) -> None:
         """No more is wanted: a process that has not told everything is ended."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         self.over = True
         if process is not None and not process.wait(
             _INDEX_ENDING if complete or process.written else 0
@@ -288,7 +291,8 @@ class IndexFile:
             with suppress(OSError):
                 file = open_regular(place)
                 finalize(self, file.close)
-                self._blocks, self._file = blocks_in(file.fileno()), file
+                self._blocks = blocks_in(file.fileno())
+                self._file = file
                 return
 
 

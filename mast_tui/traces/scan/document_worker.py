@@ -134,7 +134,8 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
     """Keep the index of a file of lines at ``place``, told block by block while it is written."""
     report = read_one(path, True)
     (trace,) = report.traces
-    spans, opened = trace.spans, trace.opened
+    spans = trace.spans
+    opened = trace.opened
     assert isinstance(spans, LineSpans)
     assert isinstance(opened, OpenedFile)
     kept = documents.open_lines(path, opened)

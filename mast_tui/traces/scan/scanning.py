@@ -256,7 +256,8 @@ class Scan:
 
     def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
         """What came of an ``outcomes.csv``; ``whole`` says that all traces beside it were read."""
-        outcomes, met = self._outcomes_in(path.parent), self._rows_met.get(path.parent, set())
+        outcomes = self._outcomes_in(path.parent)
+        met = self._rows_met.get(path.parent, set())
         if not whole:
             return FileReport(path, problems=outcomes.problems, skipped=outcomes.words)
         problems = (*outcomes.problems, *outcomes.unmatched(met))
@@ -331,7 +332,8 @@ class Scan:
         if not report.traces:
             return report
         folder = report.path.parent
-        outcomes, settled = self._outcomes_in(folder), self._ids.settle(report)
+        outcomes = self._outcomes_in(folder)
+        settled = self._ids.settle(report)
         if outcomes.facts:
             # A trace that is there twice is shown once, and the rows of both files are its own.
             rows = self._rows_met.setdefault(folder, set())

@@ -100,7 +100,8 @@ def thread_of(path: Path) -> Thread | None:
     except OSError:
         return None
     if _CODEX.search(head[:200]) is not None:
-        own, parent = _CODEX_ID.search(head), _CODEX_PARENT.search(head)
+        own = _CODEX_ID.search(head)
+        parent = _CODEX_PARENT.search(head)
         if own is None:
             return None
         return Thread(_decoded(own[1]), _decoded(parent[1]) if parent else None, _CODEX_SYSTEM)

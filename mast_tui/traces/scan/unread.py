@@ -127,7 +127,8 @@ class UnreadFile(UnreadSpans):
         """How far another process has come with the file; else not begun."""
         if self._lost is not None:
             return Loaded(0, 0, complete=True)
-        known, process = self._summary, self._process
+        known = self._summary
+        process = self._process
         if process is not None:
             progress = process.progress
             return Loaded(progress.done, progress.total, False, known.spans, known.all_spans)
@@ -185,7 +186,8 @@ class UnreadFile(UnreadSpans):
 
         To be called from the thread that advances, as that is what waits.
         """
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             process.stop()
             process.wait()

@@ -162,7 +162,8 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
     """
     for step in Scan(paths).steps():
         if isinstance(step, Unit):
-            path, members = str(step.path), tuple(map(str, step.members))
+            path = str(step.path)
+            members = tuple(map(str, step.members))
             if step.named and not step.path.exists():
                 words = "no such file or folder; name a trace or a folder of them"
                 yield NotSearched(path, words)

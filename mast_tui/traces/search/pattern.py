@@ -176,9 +176,11 @@ def in_re2(pattern: str) -> str:
         The same for RE2. What neither takes stays as it is.
     """
     parts: list[str] = []
-    at, within = 0, False
+    at = 0
+    within = False
     while match := (_WITHIN if within else _OUTSIDE).match(pattern, at):
-        at, part = match.end(), match[0]
+        at = match.end()
+        part = match[0]
         if part in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"):
             parts.append(_set_of(part) if within else f"[{_set_of(part)}]")
         elif part[0] == "\\":

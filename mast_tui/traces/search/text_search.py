@@ -78,7 +78,8 @@ class Needle:
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Where it stands in ``text``, one place not overlapping the next."""
-        wanted, length = self._wanted, len(self._wanted)
+        wanted = self._wanted
+        length = len(self._wanted)
         found: list[tuple[int, int]] = []
         begin = 0
         while begin < len(text) and len(found) < MOST_MATCHES:
@@ -166,7 +167,8 @@ class TextSearch:
         self, begin: int, end: int, texts: Iterable[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
         """These texts and those of the other spans in whose rows it may be, in order."""
-        prefilter, made = self.matcher.prefilter, dict(texts)
+        prefilter = self.matcher.prefilter
+        made = dict(texts)
         for index in range(begin, end):
             text = made.get(index)
             if text is None:

@@ -51,7 +51,8 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
 
 
 def _facts(result: Fields, printed: str) -> TraceMeta:
-    verified, agent = fields_of(result.get("verifier_result")), fields_of(result.get("agent_info"))
+    verified = fields_of(result.get("verifier_result"))
+    agent = fields_of(result.get("agent_info"))
     reward = _reward(fields_of(verified.get("rewards")))
     if reward is None:
         reward = as_number(verified.get("reward"))

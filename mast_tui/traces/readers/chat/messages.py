@@ -87,7 +87,8 @@ class StreamUpdates:
                     pieces.append(noted(message, place))
                     continue
                 turn = turn_of(message)
-                tokens, model = turn.tokens or tokens, turn.model or model
+                tokens = turn.tokens or tokens
+                model = turn.model or model
                 pieces += self._new(message, turn, agent, place)
         return pieces, tokens, model
 
@@ -235,7 +236,8 @@ class MessageMapper:
 
         It has one piece and nothing around it, which need not be looked for.
         """
-        role, text = message.get("role"), message.get("content")
+        role = message.get("role")
+        text = message.get("content")
         if not isinstance(role, str) or not isinstance(text, str) or is_update(text):
             return False
         speaker = self._speakers.get(role) or speaker_of(message)
@@ -290,9 +292,13 @@ class MessageMapper:
         place = self._prefix + (pointer if place is None else place)
         if piece.problem:
             self.problems.append(Problem(place, piece.problem))
-        agent, name, parent = piece.agent, piece.name, None
+        agent = piece.agent
+        name = piece.name
+        parent = None
         if call is not None:
-            agent, name, parent = call.agent, call.name or name, call.key
+            agent = call.agent
+            name = call.name or name
+            parent = call.key
         if piece.call_id is not None:
             pointer = f"{piece.call_id}:{'call' if piece.kind is SpanKind.TOOL_CALL else 'result'}"
         self._last = self._steps.add(

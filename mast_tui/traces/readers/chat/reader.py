@@ -197,7 +197,8 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
 
 def _tau_bench_key(info: Fields) -> AnswerKey:
     """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
-    task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
+    task = fields_of(info.get("task"))
+    reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
     draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     for output in items_of(task.get("outputs")):

@@ -380,9 +380,11 @@ class MessagePool:
         self._reported: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
-            self._pool, self._pointer = messages, "/events_data/messages"
+            self._pool = messages
+            self._pointer = "/events_data/messages"
         elif isinstance(messages := sample.get("message_pool"), list):
-            self._pool, self._pointer = messages, "/message_pool"
+            self._pool = messages
+            self._pointer = "/message_pool"
         self._left = _MOST_LOOKUPS + len(self._pool)
 
     def new_in(

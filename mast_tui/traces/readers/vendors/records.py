@@ -216,7 +216,8 @@ class _Gathering:
 
     def _take_record(self, record: Fields, place: str, trace: str | None) -> None:
         """Add a record and those nested in it; deep nesting costs no stack."""
-        fields, children = self._vendor.fields, self._vendor.children
+        fields = self._vendor.fields
+        children = self._vendor.children
         waiting: list[tuple[Fields, str, str | None, str | None]] = [(record, place, trace, None)]
         while waiting:
             record, place, trace, parent = waiting.pop()

@@ -46,7 +46,8 @@ from mast_tui.traces.readers.vendors.records import (
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
-_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_OK = SpanStatus.OK
+_ERROR = SpanStatus.ERROR
 _STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
