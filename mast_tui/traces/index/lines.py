@@ -572,22 +572,22 @@ class Lines(NamedTuple):
 
     def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
         """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
-        found: list[int] = []
+        indices: list[int] = []
         if not hits:
-            return found
+            return indices
         first = self.first[begin:end]
         last = self.last[begin:end]
         if first == last:
             for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
                 low = bisect_left(first, line)
-                found += range(begin + low, begin + bisect_right(first, line, low))
-            return found
+                indices += range(begin + low, begin + bisect_right(first, line, low))
+            return indices
         for index in range(begin, end):
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            place = bisect_left(hits, low - start)
-            if place < len(hits) and hits[place] < high - start:
-                found.append(index)
-        return found
+            position = bisect_left(hits, low - start)
+            if position < len(hits) and hits[position] < high - start:
+                indices.append(index)
+        return indices
 
     def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         for index in spans:

@@ -136,9 +136,13 @@ class KeyTable:
             return None
         line = int(digits[:_MOST_DIGITS])
         spans = self._by_line
-        place = bisect_left(spans, line, key=self._lines.__getitem__)
-        if place < len(spans) and self._lines[spans[place]] == line and len(digits) < _MOST_DIGITS:
-            return spans[place]
+        position = bisect_left(spans, line, key=self._lines.__getitem__)
+        if (
+            position < len(spans)
+            and self._lines[spans[position]] == line
+            and len(digits) < _MOST_DIGITS
+        ):
+            return spans[position]
         return None
 
     def _free(self, wanted: str) -> str:
@@ -156,11 +160,11 @@ class KeyTable:
             return index
         code = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
         for block in self._taken_in:
-            for place in range(bisect_left(block, code), len(block)):
-                if (block[place] ^ code) & _TAG:
+            for position in range(bisect_left(block, code), len(block)):
+                if (block[position] ^ code) & _TAG:
                     break
-                if self[(block[place] & _NUMBER) - 1] == key:
-                    return int(block[place] & _NUMBER) - 1
+                if self[(block[position] & _NUMBER) - 1] == key:
+                    return int(block[position] & _NUMBER) - 1
         return None
 
     @property
@@ -649,37 +653,39 @@ class _TokenColumn:
         """The tokens of the span at ``index``, if it has any."""
         if self._huge and index in self._huge:
             return self._huge[index]
-        place = bisect_left(self._index, index)
-        if place == len(self._index) or self._index[place] != index:
+        position = bisect_left(self._index, index)
+        if position == len(self._index) or self._index[position] != index:
             return None
-        taken = self._input[place]
-        given = self._output[place]
-        return Tokens(taken - 1 if taken else None, given - 1 if given else None)
+        input_count = self._input[position]
+        output_count = self._output[position]
+        return Tokens(
+            input_count - 1 if input_count else None, output_count - 1 if output_count else None
+        )
 
-    def set(self, index: int, taken_in: int | None, given_out: int | None) -> None:
+    def set(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:
         """Give the span at ``index`` these tokens."""
-        taken = 0 if taken_in is None else taken_in + 1
-        given = 0 if given_out is None else given_out + 1
-        if taken > _MOST_COUNTED or given > _MOST_COUNTED:
-            self._huge[index] = Tokens(taken_in, given_out)
+        input_count = 0 if input_tokens is None else input_tokens + 1
+        output_count = 0 if output_tokens is None else output_tokens + 1
+        if input_count > _MOST_COUNTED or output_count > _MOST_COUNTED:
+            self._huge[index] = Tokens(input_tokens, output_tokens)
             return
         self._huge.pop(index, None)
         if not self._index or self._index[-1] < index:  # as it nearly always is
-            self._input.append(taken)
-            self._output.append(given)
+            self._input.append(input_count)
+            self._output.append(output_count)
             self._index.append(index)
             return
-        place = bisect_left(self._index, index)
-        self.untold = min(self.untold, place)
-        if self._index[place] == index:
-            self._input[place] = taken
-            self._output[place] = given
+        position = bisect_left(self._index, index)
+        self.untold = min(self.untold, position)
+        if self._index[position] == index:
+            self._input[position] = input_count
+            self._output[position] = output_count
             return
-        self._input.insert(place, taken)
-        self._output.insert(place, given)
-        self._index.insert(place, index)
+        self._input.insert(position, input_count)
+        self._output.insert(position, output_count)
+        self._index.insert(position, index)
 
 
-def _from(column: array[int], place: int, more: array[int]) -> array[int]:
+def _from(column: array[int], position: int, more: array[int]) -> array[int]:
     """A column with ``more`` from this place on; whoever reads the old one sees no change."""
-    return joined(column, more) if place == len(column) else column[:place] + more
+    return joined(column, more) if position == len(column) else column[:position] + more

@@ -111,25 +111,25 @@ class SpanTotals:
             if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
                 self.agents[agent] = None
 
-    def _count(self, found: SpanColumns) -> None:
-        for kind, role, *_ in found.told[len(self._kinds) :]:
+    def _count(self, columns: SpanColumns) -> None:
+        for kind, role, *_ in columns.told[len(self._kinds) :]:
             self._kinds.append(kind_of(kind, role))
-        kinds = bytes(map(self._kinds.__getitem__, found.shapes))
+        kinds = bytes(map(self._kinds.__getitem__, columns.shapes))
         size = len(kinds)
-        place = 0
-        while place < size:
-            at = self.seen + place
+        position = 0
+        while position < size:
+            index = self.seen + position
             buckets = self.buckets
-            if at >> buckets.shift == MOST_BUCKETS:
+            if index >> buckets.shift == MOST_BUCKETS:
                 buckets = self.buckets = buckets.halved()
-            bucket = at >> buckets.shift
-            end = min(size, place + ((bucket + 1) << buckets.shift) - at)
+            bucket = index >> buckets.shift
+            end = min(size, position + ((bucket + 1) << buckets.shift) - index)
             for number, counts in enumerate(buckets.counts):
                 if bucket == len(counts):
                     counts.append(0)
-                counts[bucket] += kinds.count(number, place, end)
-            place = end
-        statuses = found.statuses
+                counts[bucket] += kinds.count(number, position, end)
+            position = end
+        statuses = columns.statuses
         error = statuses.find(_ERROR)
         while error >= 0:
             self.errors.append(self.seen + error)
@@ -151,10 +151,10 @@ class SpanTotals:
         """The next error behind span ``index``, or with a negative step before it."""
         errors = self.errors
         if step > 0:
-            place = bisect_right(errors, index)
-            return errors[place] if place < len(errors) else None
-        place = bisect_left(errors, index)
-        return errors[place - 1] if place else None
+            position = bisect_right(errors, index)
+            return errors[position] if position < len(errors) else None
+        position = bisect_left(errors, index)
+        return errors[position - 1] if position else None
 
     def copy(self) -> SpanTotals:
         """The same, to go on with."""

@@ -321,8 +321,8 @@ class CachedSpans(IndexedSpans):
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
-        place = bisect_right(self._turns, first)
-        return place == len(self._turns) or self._turns[place] >= end
+        position = bisect_right(self._turns, first)
+        return position == len(self._turns) or self._turns[position] >= end
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Take in all columns; False.

@@ -223,13 +223,13 @@ class Archive:
             elif (end := self._end_of_stream(member, begin)) is not None:
                 offset = self._after_descriptor(end)
             else:
-                place = member.name if _is_safe(member.name) else "whole file"
+                location = member.name if _is_safe(member.name) else "whole file"
                 message = "it is cut off, or its end cannot be found; nothing after it was read"
-                self.problems.append(Problem(place, message))
+                self.problems.append(Problem(location, message))
                 return
             if offset > self._size:
-                place = member.name if _is_safe(member.name) else "whole file"
-                self.problems.append(Problem(place, "it is cut off; left out"))
+                location = member.name if _is_safe(member.name) else "whole file"
+                self.problems.append(Problem(location, "it is cut off; left out"))
                 return
             yield member
 

@@ -101,7 +101,7 @@ def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem
     return TraceMeta(task=task_of(document.get("instruction"), steps=()))
 
 
-def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
+def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
     text = content_text(substep.get("content"))
     told = _told(text)
     said = short_name(substep.get("role")) or "agent"
@@ -109,9 +109,9 @@ def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
     status = _STATUSES.get(str(told.get("status")).upper(), SpanStatus.UNKNOWN)
     if role is Role.TOOL:
         name = short_name(told.get("tool_name")) or None
-        steps.result(place, said, text, name=name, status=status)
+        steps.result(location, said, text, name=name, status=status)
     else:
-        steps.add(place, SpanKind.MESSAGE, role, said, text, status=status)
+        steps.add(location, SpanKind.MESSAGE, role, said, text, status=status)
 
 
 def _told(text: str) -> Fields:
@@ -130,13 +130,13 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
     model = None
     open_calls: dict[str, str] = {}
     for number, span in sorted(enumerate(spans), key=lambda one: _seconds(one[1], "start") or 0.0):
-        place = f"/spans/{number}"
+        location = f"/spans/{number}"
         if not isinstance(span, Mapping):
-            problems.append(Problem(place, "not a span but a bare value, left out"))
+            problems.append(Problem(location, "not a span but a bare value, left out"))
             continue
         attributes = fields_of(span.get("attributes"))
         model = model or as_text(attributes.get("gen_ai.request.model"))
-        _add_span(steps, span, attributes, place, open_calls)
+        _add_span(steps, span, attributes, location, open_calls)
     return TraceMeta(
         task=task_of(task, steps=()),
         system=next(filter(None, map(as_text, told)), None),
@@ -147,10 +147,10 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
 
 
 def _add_span(
-    steps: StepList, span: Fields, attributes: Fields, place: str, open_calls: dict[str, str]
+    steps: StepList, span: Fields, attributes: Fields, location: str, open_calls: dict[str, str]
 ) -> None:
     """What an agent said and called, or what a tool gave back; a span around them says nothing."""
-    key = as_text(span.get("span_id")) or place
+    key = as_text(span.get("span_id")) or location
     agent = short_name(attributes.get("gen_ai.agent.name"))
     if not agent:
         return
@@ -158,7 +158,7 @@ def _add_span(
     end = _seconds(span, "end")
     code = fields_of(span.get("status")).get("status_code")
     status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
-    more = More(place=place, start=start, end=end, status=status)
+    more = More(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     said = dump_text(attributes.get("agent.output_message"))
     if attributes.get("experiment.operation_type") == "tool_call":
@@ -171,9 +171,9 @@ def _add_span(
     steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, **more)
     if tool:
         asked = dump_text(attributes.get("tool.args_json"))
-        place = f"{place}/attributes/tool.args_json"
+        location = f"{location}/attributes/tool.args_json"
         key = f"{key}:call"
-        open_calls[tool] = steps.call(key, agent, asked, place=place, name=tool, start=end)
+        open_calls[tool] = steps.call(key, agent, asked, place=location, name=tool, start=end)
 
 
 def _seconds(span: object, when: str) -> float | None:

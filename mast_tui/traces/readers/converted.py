@@ -57,19 +57,19 @@ class ConvertedReader:
         find = records_by_line if by_line else records_in
         lines = list(find(source, problems))
         for record, line in enumerate(lines):
-            place = line.place
+            location = line.location
             value = fields_of(line.value)
             if value.get("format") != FORMAT:
-                problems.append(Problem(place, "no trace in this format, left out"))
+                problems.append(Problem(location, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
                 message = f"version {dump_text(value.get('version'))} of the format is not known"
-                problems.append(Problem(place, f"{message}; left out: use a newer mast-tui"))
+                problems.append(Problem(location, f"{message}; left out: use a newer mast-tui"))
             else:
                 number = record if len(lines) > 1 else None
-                traces.append(self._trace(source, value, number, place))
+                traces.append(self._trace(source, value, number, location))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
+    def _trace(self, source: Source, value: Fields, record: int | None, location: str) -> Trace:
         steps = StepList()
         problems = [
             Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
@@ -78,9 +78,9 @@ class ConvertedReader:
         ]
         for number, span in enumerate(items_of(value.get("spans"))):
             if isinstance(span, Mapping):
-                _add_span(steps, span, f"{place} /spans/{number}")
+                _add_span(steps, span, f"{location} /spans/{number}")
             else:
-                problems.append(Problem(f"{place} /spans/{number}", "no span, left out"))
+                problems.append(Problem(f"{location} /spans/{number}", "no span, left out"))
         return Trace(
             self._identity(source, value, record),
             source.path,
@@ -109,15 +109,15 @@ class ConvertedReader:
 READER: Final = ConvertedReader()
 
 
-def _add_span(steps: StepList, span: Fields, place: str) -> None:
+def _add_span(steps: StepList, span: Fields, location: str) -> None:
     tokens = fields_of(span.get("tokens"))
     steps.add(
-        as_text(span.get("key")) or place,
+        as_text(span.get("key")) or location,
         _choice(SpanKind, span.get("kind"), SpanKind.LOG),
         _choice(Role, span.get("role"), Role.LOG),
         as_text(span.get("agent")) or "log",
         dump_text(span.get("text")),
-        place=as_text(span.get("place")) or place,
+        place=as_text(span.get("place")) or location,
         name=as_text(span.get("name")),
         parent=as_text(span.get("parent")),
         start=as_number(span.get("start")),

@@ -29,7 +29,7 @@ class Record:
     prefix: str = ""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the record stands in the file."""
         return self.prefix.strip() or "/"
 
@@ -62,29 +62,29 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
         if not text:
             continue
         record += 1
-        place = f"line {number}"
+        location = f"line {number}"
         try:
-            yield Record(load_json(text), record, f"{place} ")
+            yield Record(load_json(text), record, f"{location} ")
             continue
         except InvalidJSON as error:
             reason = str(error)
         decoded = text.decode("utf-8", "replace")
         if values := glued_records(decoded):
-            problems.append(Problem(place, f"{len(values)} records on one line"))
+            problems.append(Problem(location, f"{len(values)} records on one line"))
             for value in values:
-                yield Record(value, record, f"{place} ")
+                yield Record(value, record, f"{location} ")
                 record += 1
             record -= 1
             continue
         salvaged = repair(decoded)
         if salvaged is not None and _holds_records(salvaged.value):
             words = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
-            problems.append(Problem(place, f"damaged, read as far as it goes: {words}"))
-            yield Record(salvaged.value, record, f"{place} ")
+            problems.append(Problem(location, f"damaged, read as far as it goes: {words}"))
+            yield Record(salvaged.value, record, f"{location} ")
         elif number == len(raw_lines):
-            problems.append(Problem(place, CUT_OFF))
+            problems.append(Problem(location, CUT_OFF))
         else:
-            problems.append(Problem(place, f"not JSON, left out: {reason}"))
+            problems.append(Problem(location, f"not JSON, left out: {reason}"))
 
 
 def _holds_records(value: dict[str, object] | list[object]) -> bool:

@@ -64,7 +64,7 @@ def traces_of_records(
     for record in records:
         trace = _trace(source, record)
         if trace is None:
-            problems.append(Problem(record.place, "no record with a log of a run, left out"))
+            problems.append(Problem(record.location, "no record with a log of a run, left out"))
         else:
             traces.append(trace)
     return traces
@@ -82,17 +82,17 @@ def is_record(value: object) -> bool:
 def _trace(source: Source, record: Record) -> Trace | None:
     """The trace of a record; None where it holds no log."""
     value = record.value
-    if not isinstance(value, Mapping) or (found := _log(value)) is None:
+    if not isinstance(value, Mapping) or (log_field := _log(value)) is None:
         return None
-    pointer, log = found
+    pointer, log = log_field
     reading, system = _read(log)
 
-    def place(inner: str) -> str:
-        """The place in the file: the record, the log in it, the line in that."""
+    def location_in_file(inner: str) -> str:
+        """Return a location in the file: the record, the log in it, the line in that."""
         return f"{record.prefix}{pointer}{'' if inner.startswith('/') else ' '}{inner}"
 
     for step in reading.steps.steps:
-        step.place = place(step.place)
+        step.place = location_in_file(step.place)
     return trace_of_steps(
         READER,
         source.path,
@@ -100,7 +100,10 @@ def _trace(source: Source, record: Record) -> Trace | None:
         reading.steps,
         record=record.number,
         meta=_facts(value, reading, system),
-        problems=[Problem(place(one.place), one.message) for one in reading.problems],
+        problems=[
+            Problem(location_in_file(problem.place), problem.message)
+            for problem in reading.problems
+        ],
     )
 
 

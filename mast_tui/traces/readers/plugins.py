@@ -108,10 +108,10 @@ def plugins() -> tuple[PluginReader, ...]:
     # Costs more than all else that recognising a file takes, and hardly anybody has plugins.
     from importlib.metadata import entry_points
 
-    def place(entry: EntryPoint) -> tuple[str, str]:
+    def sort_key(entry: EntryPoint) -> tuple[str, str]:
         return "" if entry.dist is None else entry.dist.name, entry.name
 
-    return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=place)))
+    return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=sort_key)))
 
 
 def entry_files() -> Iterator[os.DirEntry[str]]:

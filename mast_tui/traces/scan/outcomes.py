@@ -143,30 +143,30 @@ def parse_outcomes(data: bytes) -> Outcomes:
     return Outcomes(facts, tuple(problems), lines=lines)
 
 
-def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> TraceMeta:
+def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
         message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
-        problems.append(Problem(place, message))
+        problems.append(Problem(location, message))
     return TraceMeta(
         system=cells.get("system") or None,
         model=cells.get("model") or None,
         benchmark=cells.get("benchmark") or None,
         outcome=outcome or Outcome.UNKNOWN,
-        score=_score(cells.get("score", ""), place, problems),
+        score=_score(cells.get("score", ""), location, problems),
         version=cells.get("version") or None,
-        started=_started(cells.get("date", ""), place, problems),
+        started=_started(cells.get("date", ""), location, problems),
     )
 
 
-def _started(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _started(cell: str, location: str, problems: list[Problem]) -> float | None:
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
-        problems.append(Problem(place, f"date is {cell!r}; it must be as in 2026-03-31"))
+        problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))
     return started
 
 
-def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _score(cell: str, location: str, problems: list[Problem]) -> float | None:
     if not cell:
         return None
     try:
@@ -174,6 +174,6 @@ def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1:
-        problems.append(Problem(place, f"score is {cell!r}; it must be a number from 0 to 1"))
+        problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
         return None
     return score

@@ -71,16 +71,16 @@ class _TraceIds:
             identity = trace.identity
             known = self._contents.setdefault(identity.trace_id, {})
             twin = known.get(identity.content_hash)
-            place = "whole file" if trace.record is None else f"record {trace.record}"
+            location = "whole file" if trace.record is None else f"record {trace.record}"
             if twin is not None:
-                problems.append(Problem(place, f"the same trace as in {twin}; shown once"))
+                problems.append(Problem(location, f"the same trace as in {twin}; shown once"))
                 continue
             trace_id = self._ids.take(identity.trace_id)
             if trace_id != identity.trace_id:
                 other = next(iter(known.values()), None)
                 where = f"a trace in {other}" if other else "another trace"
                 message = f"has the id of {where}, but other content; shown as {trace_id}"
-                problems.append(Problem(place, message))
+                problems.append(Problem(location, message))
                 trace = trace.with_id(trace_id)
             known[identity.content_hash] = report.path
             traces.append(trace)

@@ -37,20 +37,20 @@ class Trial:
 
 
 def bytes_of(
-    path: Path, place: str, problems: list[Problem], most: int = BESIDE_BYTES
+    path: Path, location: str, problems: list[Problem], most: int = BESIDE_BYTES
 ) -> bytes | None:
     """What a file of the trial holds; None where there is none, or one that cannot be read.
 
     Args:
         path: The file.
-        place: What it is called where that is a problem.
+        location: What it is called where that is a problem.
         problems: Where it goes then.
         most: How many bytes it may have.
     """
     try:
         return read_beside(path, most)
     except UnreadableFile as error:
-        problems.append(Problem(place, f"not read: {error.strerror}"))
+        problems.append(Problem(location, f"not read: {error.strerror}"))
         return None
 
 

@@ -133,25 +133,25 @@ def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
 
 
 def _text(folder: Path, path: Path, content: list[bytes], problems: list[Problem]) -> str | None:
-    place = path.relative_to(folder).as_posix()
-    data = bytes_of(path, place, problems, _MOST_BYTES)
+    location = path.relative_to(folder).as_posix()
+    data = bytes_of(path, location, problems, _MOST_BYTES)
     if data is None:
         return None
     content.append(data)
     text, problem = decode(data)
     if problem is not None:
-        problems.append(Problem(f"{place} {problem.place}", problem.message))
+        problems.append(Problem(f"{location} {problem.place}", problem.message))
     return text
 
 
 def _add_prompt(steps: StepList, episode: str, prompt: str, call: str | None) -> None:
     key = f"{episode}/prompt"
-    place = f"agent-logs/{key}.txt"
+    location = f"agent-logs/{key}.txt"
     if call is None:
-        steps.add(key, SpanKind.MESSAGE, Role.USER, "user", prompt, place=place)
+        steps.add(key, SpanKind.MESSAGE, Role.USER, "user", prompt, place=location)
     else:
         steps.add(
-            key, SpanKind.TOOL_RESULT, Role.TOOL, _AGENT, prompt, place=place, name=_TOOL,
+            key, SpanKind.TOOL_RESULT, Role.TOOL, _AGENT, prompt, place=location, name=_TOOL,
             parent=call,
         )  # fmt: skip
 
@@ -159,16 +159,18 @@ def _add_prompt(steps: StepList, episode: str, prompt: str, call: str | None) ->
 def _add_answer(steps: StepList, episode: str, answer: str) -> str | None:
     """The agent's words and the keys it presses; the key of the latter, where there are any."""
     key = f"{episode}/response"
-    place = f"agent-logs/{key}.txt"
+    location = f"agent-logs/{key}.txt"
     parsed = _json_in(answer)
     commands = parsed.get("commands")
     said = [f"{name}: {text}" for name in _SAID if (text := as_text(parsed.get(name)))]
-    steps.add(key, SpanKind.MESSAGE, Role.AGENT, _AGENT, "\n\n".join(said) or answer, place=place)
+    steps.add(
+        key, SpanKind.MESSAGE, Role.AGENT, _AGENT, "\n\n".join(said) or answer, place=location
+    )
     if not isinstance(commands, list) or not commands:
         return None
     return steps.add(
         f"{key}:call", SpanKind.TOOL_CALL, Role.AGENT, _AGENT, _keys_pressed(commands),
-        place=place, name=_TOOL,
+        place=location, name=_TOOL,
     )  # fmt: skip
 
 

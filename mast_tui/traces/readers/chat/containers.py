@@ -280,11 +280,11 @@ def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Mess
         return events
     first = prompts.pop(next(iter(prompts)))
     messages = [first]
-    for place, event in events:
+    for location, event in events:
         own = prompts.pop(as_text(fields_of(event).get("id")) or "", None)
         if own is not None:
             messages.append(own)
-        messages.append((place, event))
+        messages.append((location, event))
     return (*messages, *prompts.values())
 
 

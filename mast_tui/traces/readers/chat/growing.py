@@ -108,11 +108,11 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         answers = 1
     asked_count = len(messages) - answers
     return SpanRow(
-        id=record.place,
+        id=record.location,
         parent=None,
         kind=RowKind.MODEL,
         name="model",
-        place=record.place,
+        location=record.location,
         start=start_of(fields),
         agent=_agent_name(fields),
         model=conversation.model,
@@ -127,11 +127,11 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
 def _tool_row(record: Record) -> SpanRow:
     fields = fields_of(record.value)
     return SpanRow(
-        id=record.place,
+        id=record.location,
         parent=None,
         kind=RowKind.TOOL,
         name=short_name(fields.get("tool_name")) or "tool",
-        place=record.place,
+        location=record.location,
         start=start_of(fields),
         agent=_agent_name(fields),
         input=fields.get("arguments"),

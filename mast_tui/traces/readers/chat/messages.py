@@ -82,17 +82,17 @@ class StreamUpdates:
                 continue
             agent = outer if node in _NODES else node
             for number, message in enumerate(messages):
-                place = f"{pointer}/messages/{number}"
+                location = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
-                    pieces.append(noted(message, place))
+                    pieces.append(noted(message, location))
                     continue
                 turn = turn_of(message)
                 tokens = turn.tokens or tokens
                 model = turn.model or model
-                pieces += self._new(message, turn, agent, place)
+                pieces += self._new(message, turn, agent, location)
         return pieces, tokens, model
 
-    def _new(self, message: Fields, turn: Turn, agent: str, place: str) -> Iterator[Piece]:
+    def _new(self, message: Fields, turn: Turn, agent: str, location: str) -> Iterator[Piece]:
         """The pieces of a message that was not passed on before, by whoever wrote it."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
@@ -103,7 +103,7 @@ class StreamUpdates:
                 continue
             if piece.role is Role.AGENT and piece.agent == ASSISTANT:
                 piece = replace(piece, agent=agent)
-            yield replace(piece, at=place + piece.at)
+            yield replace(piece, at=location + piece.at)
 
     def _is_known(self, name: str) -> bool:
         known = name in self._seen
@@ -210,19 +210,19 @@ class MessageMapper:
         self._last = None
         self.add_turn(turn, key)
 
-    def add_turn(self, turn: Turn, key: str, place: str | None = None) -> None:
+    def add_turn(self, turn: Turn, key: str, location: str | None = None) -> None:
         """Add the spans of a message that was taken apart.
 
         Args:
             turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
                 the message before.
             key: The key of the message.
-            place: Where the message is in its source; None where the key says so.
+            location: Where the message is in its source; None where the key says so.
         """
         if turn.pieces:
             self._last = None
         for piece in turn.pieces:
-            self._add(piece, key, turn.start, place)
+            self._add(piece, key, turn.start, location)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
@@ -255,7 +255,9 @@ class MessageMapper:
         )
         return True
 
-    def _add(self, piece: Piece, key: str, start: float | None, place: str | None = None) -> None:
+    def _add(
+        self, piece: Piece, key: str, start: float | None, location: str | None = None
+    ) -> None:
         if piece.standing:
             if piece.text == self._standing:
                 return
@@ -265,14 +267,14 @@ class MessageMapper:
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
-        self.put(piece, key, place=place, start=start, call=call)
+        self.put(piece, key, location=location, start=start, call=call)
 
     def put(
         self,
         piece: Piece,
         key: str,
         *,
-        place: str | None = None,
+        location: str | None = None,
         start: float | None = None,
         call: Call | None = None,
     ) -> str:
@@ -281,7 +283,7 @@ class MessageMapper:
         Args:
             piece: what becomes a span; a call or a result that has an id goes by that.
             key: of the message that the piece is part of; ``piece.at`` follows on it.
-            place: where the piece stands in its source, where the key does not tell.
+            location: where the piece stands in its source, where the key does not tell.
             start: in Unix seconds.
             call: what a result answers; the result belongs to it.
 
@@ -289,9 +291,9 @@ class MessageMapper:
             The key of the span.
         """
         pointer = key + piece.at or "/"
-        place = self._prefix + (pointer if place is None else place)
+        location = self._prefix + (pointer if location is None else location)
         if piece.problem:
-            self.problems.append(Problem(place, piece.problem))
+            self.problems.append(Problem(location, piece.problem))
         agent = piece.agent
         name = piece.name
         parent = None
@@ -307,7 +309,7 @@ class MessageMapper:
             piece.role,
             agent,
             piece.text,
-            place=place,
+            place=location,
             name=name,
             parent=parent,
             start=start,

@@ -76,7 +76,7 @@ class MessageListReader:
         if source.json_lines:
             records = list(records_by_line(source, problems))
             if mostly_messages(record.value for record in records):
-                messages = tuple((record.place, record.value) for record in records)
+                messages = tuple((record.location, record.value) for record in records)
                 whole = Conversation(messages, {})
         else:
             whole = conversation_in(source.json)
@@ -106,7 +106,7 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
     for record in records:
         conversation = conversation_in(record.value)
         if conversation is None and not is_tool_call(record.value):
-            problems.append(Problem(record.place, "no list of messages, left out"))
+            problems.append(Problem(record.location, "no list of messages, left out"))
         else:
             lines.append((record, conversation))
     traces: list[Trace] = []
@@ -122,7 +122,7 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
-    tasks = a2a.streamed_tasks((record.place, record.value) for record in records)
+    tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
             path,
@@ -155,7 +155,7 @@ def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
 def trace_of(
     path: Path, conversation: Conversation, record: int | None, content: bytes, prefix: str
 ) -> Trace:
-    """The trace of a conversation with this content; ``prefix`` is the record's place."""
+    """The trace of a conversation with this content; ``prefix`` is the record's location."""
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)

@@ -62,7 +62,7 @@ class Event:
     """A JSON value in a list of events; ``key`` names its spans where it has no id."""
 
     key: str
-    place: str
+    location: str
     value: object
 
     @cached_property
@@ -167,7 +167,7 @@ class EventMapper:
 
     def _put(self, event: Event, piece: Piece) -> None:
         if piece.problem is not None:
-            self.problems.append(Problem(event.place, piece.problem))
+            self.problems.append(Problem(event.location, piece.problem))
         time = unix_seconds(event.fields.get("timestamp"))
         key = event.id + piece.at
         call: Step | None = None
@@ -184,7 +184,7 @@ class EventMapper:
             piece.role,
             call.agent if call else piece.agent,
             piece.text,
-            place=event.place,
+            place=event.location,
             name=(call.name if call else None) or piece.name or None,
             parent=call.key if call else None,
             start=time,

@@ -87,7 +87,7 @@ class OpenHandsReader:
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             records = list(records_by_line(source, problems))
-            events = [Event(record.place, record.place, record.value) for record in records]
+            events = [Event(record.location, record.location, record.value) for record in records]
             are_events = mostly(_is_listed_event, (record.value for record in records))
             run = OpenHandsRun(events, {}) if are_events else None
         else:
@@ -100,7 +100,7 @@ class OpenHandsReader:
         for record in records:
             run = _run_in(record.value, record.prefix)
             if run is None:
-                problems.append(Problem(record.place, "no run of OpenHands, left out"))
+                problems.append(Problem(record.location, "no run of OpenHands, left out"))
                 continue
             content = canonical_bytes(run.record)
             identity = identity_of(self, source.path, content, record=record.number)

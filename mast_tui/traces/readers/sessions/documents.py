@@ -88,12 +88,12 @@ def _gemini_order(
             continue
         changes = record.value.get("$set")
         if not isinstance(changes, Mapping):
-            name = identifier_in(record.value, "id") or record.place
+            name = identifier_in(record.value, "id") or record.location
             messages[name] = record
             continue
         for number, message in enumerate(items_of(changes.get("messages"))):
-            name = identifier_in(fields_of(message), "id") or f"{record.place} {number}"
-            messages[name] = SessionRecord(fields_of(message), record.place)
+            name = identifier_in(fields_of(message), "id") or f"{record.location} {number}"
+            messages[name] = SessionRecord(fields_of(message), record.location)
     return list(messages.values())
 
 
@@ -105,14 +105,14 @@ def _rewind(
 ) -> None:
     names = list(messages)
     if target not in messages:
-        problems.append(Problem(record.place, f"a rewind to {target}, which is not in the file"))
+        problems.append(Problem(record.location, f"a rewind to {target}, which is not in the file"))
         return
     rewound = names[names.index(target) :]
     for name in rewound:
         del messages[name]
     verb = "is" if len(rewound) == 1 else "are"
     count = counted(len(rewound), "message")
-    problems.append(Problem(record.place, f"{count} taken back by a rewind {verb} not shown"))
+    problems.append(Problem(record.location, f"{count} taken back by a rewind {verb} not shown"))
 
 
 def _gemini_turn(record: Fields) -> Turn | None:
@@ -454,7 +454,7 @@ def _cline_order(
         if earlier is not None and earlier.value.get("partial") is True:
             last[name] = record
         else:
-            last[name if earlier is None else f"{name} {record.place}"] = record
+            last[name if earlier is None else f"{name} {record.location}"] = record
     return list(last.values())
 
 

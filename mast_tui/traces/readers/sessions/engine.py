@@ -52,11 +52,11 @@ class SessionRecord:
 
     Attributes:
         value: The JSON object.
-        place: Where it is in the file: ``line 3`` or a JSON pointer.
+        location: Where it is in the file: ``line 3`` or a JSON pointer.
     """
 
     value: Fields
-    place: str
+    location: str
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class SessionReader:
     """Reads the sessions of one format.
 
     Keys are ``<call id>:call`` and ``<call id>:result``, else the record's id with the pointer to
-    the part in its message, else the record's place.
+    the part in its message, else the record's location.
     """
 
     key_scheme: Final = 1
@@ -215,8 +215,8 @@ class SessionReader:
         for record in selected:
             turn = translate(record.value)
             if turn is not None:
-                key = text_at(record.value, self._format.keys) or record.place
-                mapper.add_turn(turn, key, record.place)
+                key = text_at(record.value, self._format.keys) or record.location
+                mapper.add_turn(turn, key, record.location)
         if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
         meta = TraceMeta(
@@ -259,9 +259,9 @@ class SessionReader:
         records = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
-                records.append(SessionRecord(record.value, record.place))
+                records.append(SessionRecord(record.value, record.location))
             else:
-                problems.append(Problem(record.place, "not a JSON object, left out"))
+                problems.append(Problem(record.location, "not a JSON object, left out"))
         return {}, records
 
     def _list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
@@ -360,7 +360,7 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
         count = counted(messages, "message")
         origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
         verb = "is" if messages == 1 else "are"
-        problems.append(Problem(first.place, f"{count} of {origin} {verb} not shown"))
+        problems.append(Problem(first.location, f"{count} of {origin} {verb} not shown"))
         return [
             record
             for record in records
@@ -424,11 +424,11 @@ def _records_listed(
     values: Iterable[object], pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
     for number, value in enumerate(values):
-        place = "/" if pointer is None else f"{pointer}/{number}"
+        location = "/" if pointer is None else f"{pointer}/{number}"
         if isinstance(value, Mapping):
-            yield SessionRecord(value, place)
+            yield SessionRecord(value, location)
         else:
-            problems.append(Problem(place, "not a JSON object, left out"))
+            problems.append(Problem(location, "not a JSON object, left out"))
 
 
 def _document(source: Source, problems: list[Problem]) -> object:

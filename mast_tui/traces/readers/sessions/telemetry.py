@@ -103,7 +103,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
             ended[name_in(value, "toolName")] -= 1
             continue
         selected += [
-            SessionRecord({"type": "markdown", **fields_of(file)}, record.place)
+            SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
             if _is_new(file, seen)
         ]
@@ -113,7 +113,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
         ):
             selected.append(record)
         selected += [
-            SessionRecord({"type": "message", "message": message}, record.place)
+            SessionRecord({"type": "message", "message": message}, record.location)
             for message in items_of(value.get("messages"))
             if _is_new(message, seen)
         ]

@@ -34,7 +34,7 @@ class SpanRow:
     """One timed call of a run.
 
     ``id`` is the tool's own name for it and ``parent`` the id of the row within which it ran;
-    an unknown parent counts as none. ``place`` is where the row stands in the file. ``agent`` is
+    an unknown parent counts as none. ``location`` is where the row stands in the file. ``agent`` is
     who acted, where the row itself tells. A model's row has its messages in ``asked`` (the whole
     history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
     as JSON values or texts, and so has a model's row whose messages are not told apart.
@@ -49,7 +49,7 @@ class SpanRow:
     parent: str | None
     kind: RowKind
     name: str
-    place: str
+    location: str
     start: float | None = None
     end: float | None = None
     status: SpanStatus = SpanStatus.UNKNOWN

@@ -226,7 +226,7 @@ class _Timeline:
         ):
             return
         if self._history.show_instructions(frame.agent, content):
-            more = More(place=row.place, parent=frame.within, start=row.start)
+            more = More(place=row.location, parent=frame.within, start=row.start)
             key = f"{row.id}/instructions"
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
 
@@ -366,7 +366,7 @@ class _Timeline:
             agent = call.agent
             parent = call.key
         more = More(
-            place=row.place,
+            place=row.location,
             name=piece.name or (call.name if call else None),
             parent=parent,
             start=row.start if part.start is None else part.start,
@@ -376,7 +376,7 @@ class _Timeline:
         key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
         self._history.shown.add(part.content)
         if piece.problem is not None:
-            self.problems.append(Problem(row.place, piece.problem))
+            self.problems.append(Problem(row.location, piece.problem))
         if piece.kind is SpanKind.TOOL_CALL:
             made = ShownCall(
                 key,
@@ -412,7 +412,7 @@ class _Timeline:
         if call is None:
             content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
             key = self._key_of_tool(row, "call", f"{row.id}/call")
-            more = More(place=row.place, name=row.name, parent=frame.within)
+            more = More(place=row.location, name=row.name, parent=frame.within)
             more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
             call = ShownCall(
@@ -451,7 +451,7 @@ class _Timeline:
         if call.result is not None and content in self._history.shown and not self._every_row:
             return
         self._history.shown.add(content)
-        more = More(place=row.place, name=row.name, parent=call.key)
+        more = More(place=row.location, name=row.name, parent=call.key)
         more |= More(start=row.start, end=row.end, status=_status(row))
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
@@ -474,14 +474,14 @@ class _Timeline:
         row = frame.row
         self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
         agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
-        more = More(place=row.place, parent=frame.within, start=start)
+        more = More(place=row.location, parent=frame.within, start=start)
         key = f"{row.id}/{part}"
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
         """Add a log span of a row; return its key."""
         row = frame.row
-        more = More(place=row.place, name=row.name or None, parent=frame.within)
+        more = More(place=row.location, name=row.name or None, parent=frame.within)
         more |= More(start=row.start, end=row.end, status=_status(row))
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 

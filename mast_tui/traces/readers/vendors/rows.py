@@ -92,7 +92,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         parent=record.parent,
         kind=kind,
         name=_name(text_at(decoded, fields.name) or kind.value),
-        place=record.place,
+        location=record.location,
         start=_time(value_at(decoded, fields.start)),
         end=_time(value_at(decoded, fields.end)),
         status=status,
@@ -339,7 +339,7 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
     result = []
     for row in rows:
         if row.parent is not None and copies.get(row.parent) is row:
-            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
+            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
             row = replace(nothing, start=row.start, end=row.end)
         elif row.id in copies:
             row = replace(row, tokens=copies[row.id].tokens or row.tokens)
