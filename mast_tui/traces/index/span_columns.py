@@ -1,4 +1,4 @@
-"""Columns of what is known of many spans at once, made from steps and from parts of a run."""
+"""Columns of many spans at once, made from steps and from the parts of a run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ShapeNumbers(dict[Shape, int]):
         return number
 
 
-class Known(Protocol):
-    """What columns tell of a step, as a span or what becomes one has it."""
+class SpanFields(Protocol):
+    """The fields of a span, or of the step that becomes one, that columns hold."""
 
     @property
     def kind(self) -> SpanKind: ...
@@ -51,8 +51,13 @@ class ColumnsOfSteps:
         self._numbers = ShapeNumbers()
         self._lock = Lock()
 
-    def columns(self, first: int, steps: Iterable[Known]) -> SpanColumns:
-        """Those of ``steps``, of which the first becomes the span with the index ``first``."""
+    def columns(self, first: int, steps: Iterable[SpanFields]) -> SpanColumns:
+        """Return the columns of consecutive steps.
+
+        Args:
+            first: The index of the span of the first step.
+            steps: The steps.
+        """
         shapes = array("I")
         statuses = bytearray()
         starts = array("d")
@@ -75,7 +80,12 @@ class ColumnsOfParts:
         self._lock = Lock()
 
     def columns(self, first: int, parts: Iterable[tuple[int, SpanColumns]]) -> SpanColumns:
-        """Those of ``parts``, each with the number of its trace, which follow each other."""
+        """Return the columns of consecutive parts of a run.
+
+        Args:
+            first: The index of the first span.
+            parts: The columns of each part, with the number of its trace.
+        """
         shapes = array("I")
         statuses = bytearray()
         starts = array("d")
@@ -88,11 +98,11 @@ class ColumnsOfParts:
                 ends += part.ends
         return SpanColumns(first, shapes, self._numbers.told, bytes(statuses), starts, ends)
 
-    def _numbers_of(self, number: int, told: Sequence[Shape]) -> array[int]:
-        """The numbers in the run of the shapes that the trace with this number has told."""
-        known, numbers = self._in_run.get(number, (told, array("I")))
-        if known is not told:
+    def _numbers_of(self, number: int, shapes: Sequence[Shape]) -> array[int]:
+        """Return the numbers in the run of the shapes of the trace with this number."""
+        numbered, numbers = self._in_run.get(number, (shapes, array("I")))
+        if numbered is not shapes:
             numbers = array("I")
-        numbers.extend(map(self._numbers.__getitem__, told[len(numbers) :]))
-        self._in_run[number] = told, numbers
+        numbers.extend(map(self._numbers.__getitem__, shapes[len(numbers) :]))
+        self._in_run[number] = shapes, numbers
         return numbers

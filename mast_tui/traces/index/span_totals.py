@@ -1,4 +1,4 @@
-"""What all spans of a trace tell together: times, who acted, how much of which kind, errors."""
+"""The totals of a trace's spans: times, agents, counts of each kind, errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
 
 def kind_of(kind: SpanKind, role: Role) -> int:
-    """On whose account a span of this kind and role goes."""
+    """Return the kind by which a span is counted.
+
+    Args:
+        kind: The kind of the span.
+        role: The side that acts.
+    """
     if kind in (SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT):
         return TOOL
     if role is Role.USER:
@@ -69,18 +74,18 @@ class SpanTotals:
         self.agents: dict[str, None] = {}
         self.errors: array[int] = array("I")
         self.buckets = Buckets(0, tuple(array("I") for _ in KINDS))
-        self._told: Sequence[Shape] = ()
-        self._met: set[int] = set()  # shapes that were looked at
-        self._kinds = bytearray()  # for each shape that was told the place of its kind in KINDS
+        self._shape_list: Sequence[Shape] = ()
+        self._seen_shapes: set[int] = set()  # shapes that were looked at
+        self._kinds = bytearray()  # the index in KINDS of the kind of each shape
 
-    def take(self, found: SpanColumns) -> None:
-        """Look at the spans that follow those looked at."""
-        if found.told is not self._told:
-            self._told, self._met, self._kinds = found.told, set(), bytearray()
-        self._look_at_times(found.starts, found.ends)
-        self._look_at_agents(found)
-        self._count(found)
-        self.seen += len(found)
+    def take(self, columns: SpanColumns) -> None:
+        """Count the spans that follow those counted."""
+        if columns.told is not self._shape_list:
+            self._shape_list, self._seen_shapes, self._kinds = columns.told, set(), bytearray()
+        self._look_at_times(columns.starts, columns.ends)
+        self._look_at_agents(columns)
+        self._count(columns)
+        self.seen += len(columns)
 
     def peek(self, span: Span) -> None:
         """Take in the times of a span further on, such as the last one."""
@@ -102,12 +107,12 @@ class SpanTotals:
             )
             self.lasted = max(self.lasted, last - self.start)
 
-    def _look_at_agents(self, found: SpanColumns) -> None:
-        shapes = found.shapes
-        new = set(shapes) - self._met
+    def _look_at_agents(self, columns: SpanColumns) -> None:
+        shapes = columns.shapes
+        new = set(shapes) - self._seen_shapes
         for number in sorted(new, key=shapes.index) if len(new) > 1 else new:
-            self._met.add(number)
-            _kind, role, agent, _name = found.told[number]
+            self._seen_shapes.add(number)
+            _kind, role, agent, _name = columns.told[number]
             if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
                 self.agents[agent] = None
 
@@ -136,19 +141,37 @@ class SpanTotals:
             error = statuses.find(_ERROR, error + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
-        """How many spans of each kind there are; stretches that reach in are counted whole."""
+        """Count the spans of each kind; a bucket that reaches into the range is counted whole.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         buckets = self.buckets
         low = first >> buckets.shift
         high = ((end - 1) >> buckets.shift) + 1
         return [sum(counts[low:high]) for counts in buckets.counts]
 
     def errors_in(self, first: int, end: int) -> int:
-        """How many of these spans are errors."""
+        """Count the errors in a range of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         low = bisect_left(self.errors, first)
         return bisect_left(self.errors, end, low) - low
 
     def error_from(self, index: int, step: int) -> int | None:
-        """The next error behind span ``index``, or with a negative step before it."""
+        """Return the next error.
+
+        Args:
+            index: The span from which to search.
+            step: Positive for errors after the span, negative for errors before it.
+
+        Returns:
+            The index of the error, or None.
+        """
         errors = self.errors
         if step > 0:
             position = bisect_right(errors, index)
@@ -158,10 +181,10 @@ class SpanTotals:
 
     def copy(self) -> SpanTotals:
         """The same, to go on with."""
-        return self.of(self.block())
+        return self.of_block(self.block())
 
     def block(self) -> Block:
-        """All of them, for ``of``."""
+        """All of them, for ``of_block``."""
         facts = {
             "seen": self.seen,
             "start": self.start,
@@ -175,15 +198,15 @@ class SpanTotals:
         return Block(facts, columns)
 
     @classmethod
-    def of(cls, block: Block) -> SpanTotals:
-        """Those that a block tells."""
+    def of_block(cls, block: Block) -> SpanTotals:
+        """Return the totals that a block holds."""
         facts, columns = block
-        found = cls()
-        found.start = facts["start"]
-        found.lasted = facts["lasted"]
-        found.agents = dict.fromkeys(facts["agents"])
-        found.errors = columns["errors"][:]
+        totals = cls()
+        totals.start = facts["start"]
+        totals.lasted = facts["lasted"]
+        totals.agents = dict.fromkeys(facts["agents"])
+        totals.errors = columns["errors"][:]
         counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
-        found.buckets = Buckets(facts["shift"], counts)
-        found.seen = facts["seen"]
-        return found
+        totals.buckets = Buckets(facts["shift"], counts)
+        totals.seen = facts["seen"]
+        return totals

@@ -31,7 +31,7 @@ class TextReader:
 
     def read(self, source: Source) -> FileReport:
         """One trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = TextParser()
         feed_lines(index, parser, FIRST_SLICE)
         identity = identity_of(self, source.path, source.head)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mast_tui import __version__
-from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, known_of, open_cached
+from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, facts_at_end, open_cached
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
@@ -92,7 +92,7 @@ class DocumentCache:
         except OSError:
             return None
         try:
-            found = known_of(file)
+            found = facts_at_end(file)
             if found is not None:
                 stamp = Stamp(*found[0]["stamp"])
                 if opened.matches_stamp(stamp):

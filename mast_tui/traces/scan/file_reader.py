@@ -250,7 +250,10 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
         return report
-    from mast_tui.traces.index.multi_file_trace import Member, joined  # most runs are one file
+    from mast_tui.traces.index.multi_file_trace import (
+        Member,
+        join_members,
+    )  # most runs are one file
 
     others = []
     problems = list(report.problems)
@@ -261,7 +264,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
             thread = found.thread or Thread(member.stem, path.stem)
             others.append(Member(thread, trace, name_beside(member, path)))
     own = report.thread or Thread(report.traces[0].identity.trace_id)
-    run = joined(Member(own, report.traces[0], path.name), others)
+    run = join_members(Member(own, report.traces[0], path.name), others)
     return report._replace(traces=(run,), problems=tuple(problems))
 
 

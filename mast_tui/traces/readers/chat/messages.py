@@ -321,7 +321,7 @@ class MessageMapper:
             if early is None:
                 self._open.add(made)
             else:
-                self._steps.put_behind_call(early, made.key)
+                self._steps.move_after_call(early, made.key)
             if piece.call_id is not None:
                 self.calls[piece.call_id] = made
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:

@@ -88,7 +88,7 @@ class TraceBuilder(ABC):
 
     def trace(self, reader: Reader) -> Trace:
         """Read the file and return its trace."""
-        index = LineIndex.of(self._source)
+        index = LineIndex.of_source(self._source)
         while not index.complete:
             number = len(index)
             lines = index.advance(_READ_AT_ONCE)

@@ -54,7 +54,7 @@ class CodexExecReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
         thread = next(filter(None, map(_thread_of, _events_in(source.head_lines))), None)

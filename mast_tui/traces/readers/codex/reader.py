@@ -87,7 +87,7 @@ class CodexReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
         thread = None if parser.thread is None else parser.thread.id

@@ -389,7 +389,7 @@ class _Timeline:
             self._history.show_call(node, made)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
-                self._steps.put_behind_call(early, key)
+                self._steps.move_after_call(early, key)
                 made.result = early
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = key
