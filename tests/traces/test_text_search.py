@@ -21,7 +21,7 @@ from mast_tui.traces.model import SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.readers.logs import TextParser
 from mast_tui.traces.search import text_search
-from mast_tui.traces.search.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
+from mast_tui.traces.search.text_search import SLICE_BYTES, Matcher, Needle, SearchStep, TextSearch
 from tests.traces import claude_sessions as claude
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning
 
@@ -244,8 +244,8 @@ def test_the_first_hits_come_from_where_one_stands_and_then_round() -> None:
     trace = rollout_of(data)[0]
     search = TextSearch(trace, Needle("pod"), 4)
     first, second = search.step(), search.step()
-    assert isinstance(first, Found)
-    assert isinstance(second, Found)
+    assert isinstance(first, SearchStep)
+    assert isinstance(second, SearchStep)
     assert [index for index, _ in first.hits] == [4, 5, 6, 7, 8]
     assert [index for index, _ in second.hits] == [0, 1, 2, 3]
     assert (second.seen, second.known) == (9, 9)

@@ -16,12 +16,12 @@ class ShapeNumbers(dict[Shape, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[Shape] = []
+        self.shape_list: list[Shape] = []
 
     def __missing__(self, shape: Shape) -> int:
         """The number of a shape that is met for the first time."""
-        number = self[shape] = len(self.told)
-        self.told.append(shape)
+        number = self[shape] = len(self.shape_list)
+        self.shape_list.append(shape)
         return number
 
 
@@ -68,7 +68,7 @@ class ColumnsOfSteps:
                 statuses.append(STATUSES.index(step.status))
                 starts.append(nan if step.start is None else step.start)
                 ends.append(nan if step.end is None else step.end)
-        return SpanColumns(first, shapes, self._numbers.told, bytes(statuses), starts, ends)
+        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
 
 class ColumnsOfParts:
@@ -92,11 +92,13 @@ class ColumnsOfParts:
         ends = array("d")
         with self._lock:
             for number, part in parts:
-                shapes.extend(map(self._numbers_of(number, part.told).__getitem__, part.shapes))
+                shapes.extend(
+                    map(self._numbers_of(number, part.shape_list).__getitem__, part.shapes)
+                )
                 statuses += part.statuses
                 starts += part.starts
                 ends += part.ends
-        return SpanColumns(first, shapes, self._numbers.told, bytes(statuses), starts, ends)
+        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
     def _numbers_of(self, number: int, shapes: Sequence[Shape]) -> array[int]:
         """Return the numbers in the run of the shapes of the trace with this number."""

@@ -495,7 +495,7 @@ class SpanTable:
         return BlockStart(
             len(self),
             self._keys.by_line,
-            len(self._shapes.told),
+            len(self._shapes.shape_list),
             len(self.problems),
             len(self.spawned),
         )
@@ -512,7 +512,7 @@ class SpanTable:
         facts = {
             "amended": self.amended,
             "prefix": self.prefix,
-            "shapes": self._shapes.told[block_start.shapes :],
+            "shapes": self._shapes.shape_list[block_start.shapes :],
             "problems": [(one.place, one.message) for one in self.problems[block_start.problems :]],
             "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
             "huge": huge,
@@ -603,7 +603,7 @@ class SpanTable:
         matching = {
             number
             for number in set(shapes)
-            if self._name_may_match(self._shapes.told[number], prefilter)
+            if self._name_may_match(self._shapes.shape_list[number], prefilter)
         }
         if not matching:
             return []
@@ -620,11 +620,11 @@ class SpanTable:
 
     def kind_of(self, index: int) -> SpanKind:
         """Return the kind of the span at ``index``."""
-        return self._shapes.told[self._shape[index]][0]
+        return self._shapes.shape_list[self._shape[index]][0]
 
     def name_of(self, index: int) -> str | None:
         """The tool's name of the call or result at ``index``."""
-        return self._shapes.told[self._shape[index]][3]
+        return self._shapes.shape_list[self._shape[index]][3]
 
     def status_of(self, index: int) -> SpanStatus:
         """How the step at ``index`` went, as far as it is known."""
@@ -659,7 +659,7 @@ class SpanTable:
         return SpanColumns(
             first,
             self._shape[first:end],
-            self._shapes.told,
+            self._shapes.shape_list,
             bytes(self._status[first:end]),
             self._start[first:end],
             self._end[first:end],
@@ -672,7 +672,7 @@ class SpanTable:
             index: The index of the span.
             look: Returns the preview, and whether that is the entire text.
         """
-        kind, role, agent, name = self._shapes.told[self._shape[index]]
+        kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
         back = self._parent[index]
         start = self._start[index]
         end = self._end[index]

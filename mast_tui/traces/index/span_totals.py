@@ -80,8 +80,12 @@ class SpanTotals:
 
     def take(self, columns: SpanColumns) -> None:
         """Count the spans that follow those counted."""
-        if columns.told is not self._shape_list:
-            self._shape_list, self._seen_shapes, self._kinds = columns.told, set(), bytearray()
+        if columns.shape_list is not self._shape_list:
+            self._shape_list, self._seen_shapes, self._kinds = (
+                columns.shape_list,
+                set(),
+                bytearray(),
+            )
         self._look_at_times(columns.starts, columns.ends)
         self._look_at_agents(columns)
         self._count(columns)
@@ -112,12 +116,12 @@ class SpanTotals:
         new = set(shapes) - self._seen_shapes
         for number in sorted(new, key=shapes.index) if len(new) > 1 else new:
             self._seen_shapes.add(number)
-            _kind, role, agent, _name = columns.told[number]
+            _kind, role, agent, _name = columns.shape_list[number]
             if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
                 self.agents[agent] = None
 
     def _count(self, columns: SpanColumns) -> None:
-        for kind, role, *_ in columns.told[len(self._kinds) :]:
+        for kind, role, *_ in columns.shape_list[len(self._kinds) :]:
             self._kinds.append(kind_of(kind, role))
         kinds = bytes(map(self._kinds.__getitem__, columns.shapes))
         size = len(kinds)

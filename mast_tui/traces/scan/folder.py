@@ -48,7 +48,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Why a file that nobody has named is not looked into; None where its content decides."""
+    """Return why a file that the user has not named is left out; None where its content decides."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()
@@ -61,7 +61,7 @@ def reason_by_name(path: Path) -> str | None:
 
 
 def kind_by_name(path: Path) -> str | None:
-    """What the end of a file's name says it is: document, code, table and so on; else None."""
+    """Return the kind of a file by its suffix: document, code, table and so on; else None."""
     return _KIND_OF_SUFFIX.get(path.suffix.lower())
 
 
@@ -98,13 +98,13 @@ def entries_under(folder: Path) -> Iterator[Entry]:
 
 
 def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[Entry]:
-    """What is in a folder that lies elsewhere, of which all files below it are known."""
+    """Yield the entries of a remote folder, of which all files below it are known."""
     folders: dict[str, list[str]] = {}
     files = []
     for name in below:
-        first, inside, rest = name.partition("/")
+        first, inside, below_it = name.partition("/")
         if inside:
-            folders.setdefault(first, []).append(rest)
+            folders.setdefault(first, []).append(below_it)
         else:
             files.append(name)
     if (entry := _trial_entry(folder, frozenset((*files, *folders)))) is not None:
@@ -140,8 +140,8 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> Entry | None:
 def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
     try:
         real = folder.resolve(strict=True)
-        with os.scandir(folder) as found:
-            members = sorted(found, key=lambda member: member.name)
+        with os.scandir(folder) as members_iterator:
+            members = sorted(members_iterator, key=lambda member: member.name)
     except OSError as error:
         yield Entry(folder, failed=error.strerror or str(error))
         return
@@ -158,8 +158,8 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
             folders.append(member)
         else:
             path = folder / member.name
-            at = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
-            yield from _file_entries(path, at)
+            real_path = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
+            yield from _file_entries(path, real_path)
     for member in folders:
         if member.name.startswith("."):
             yield Entry(folder / member.name, skipped="hidden folder")
@@ -168,7 +168,7 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:
-    """Whether it is a folder; a link that leads nowhere, or to itself, is told of as a file."""
+    """Return whether it is a folder; a link that leads nowhere, or to itself, counts as a file."""
     try:
         return member.is_dir()
     except OSError:

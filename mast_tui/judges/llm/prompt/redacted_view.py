@@ -116,7 +116,7 @@ class RedactedView:
 
     def agents(self) -> frozenset[str]:
         """Return the names of all agents as they are sent."""
-        shapes = self._trace.columns(0, len(self._trace)).told
+        shapes = self._trace.columns(0, len(self._trace)).shape_list
         return frozenset(self._name(agent) for _kind, _role, agent, _tool in shapes)
 
     @property
@@ -181,7 +181,7 @@ class RedactedView:
         named: dict[int, tuple[str, str]] = {}
         for place, shape in enumerate(seen.shapes):
             index = first + place
-            kind, role, agent, tool = seen.told[shape]
+            kind, role, agent, tool = seen.shape_list[shape]
             if shape not in named:
                 named[shape] = self._name(agent), self._name(tool or "")
             yield RedactedSpan(
