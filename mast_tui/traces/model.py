@@ -223,8 +223,7 @@ class Loaded(NamedTuple):
     """The progress of the index of a trace: ``done`` of ``total`` bytes.
 
     ``spans`` is the number of spans at an earlier reading, and ``all_spans`` whether those were
-    all;
-    they are 0 and False for a trace that is read for the first time.
+    all; they are 0 and False for a trace that is read for the first time.
     """
 
     done: int
@@ -259,9 +258,9 @@ class SpanColumns:
     """The fields of a stretch of spans but for their texts, as columns of equal length.
 
     ``first`` is the index of the first span. ``shapes`` holds for each a number into
-    ``shape_list``,
-    which is one list for all stretches of a trace and only ever grows. ``statuses`` holds 0 for
-    unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN where unknown.
+    ``shape_list``, which is one list for all stretches of a trace and only ever grows. ``statuses``
+    holds 0 for unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN
+    where unknown.
     """
 
     first: int
@@ -451,8 +450,8 @@ class TraceSummary(NamedTuple):
     """The facts of a trace without its spans.
 
     ``outcome`` is the value of an ``Outcome``; ``spans`` is the number of spans read and
-    ``all_spans``
-    whether those were all; ``total`` is the size in bytes; ``problems`` are locations and messages.
+    ``all_spans`` whether those were all; ``total`` is the size in bytes; ``problems`` are locations
+    and messages.
     """
 
     trace_id: str

@@ -151,8 +151,7 @@ class Archive:
 
         Raises:
             UnreadableMember: It is damaged, encrypted, too big, packed in an unknown way or other
-                than
-                the directory says.
+                than the directory says.
             KeyError: There is no such member.
         """
         member = self._members[name]

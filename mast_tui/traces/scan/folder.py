@@ -66,7 +66,7 @@ def kind_by_name(path: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One thing under a folder: a file to look into, or why it is ``skipped`` or has ``failed``.
 
     With ``trial`` it is a folder, which is read as the one run that it holds. ``real`` is the path
@@ -80,7 +80,7 @@ class Entry:
     real: str | None = None
 
 
-def entries_under(folder: Path) -> Iterator[Entry]:
+def entries_under(folder: Path) -> Iterator[FolderEntry]:
     """Everything under ``folder`` in sorted order, files before the folders beside them.
 
     Hidden folders are named once and not entered; a folder reached twice through links is
@@ -92,12 +92,12 @@ def entries_under(folder: Path) -> Iterator[Entry]:
     try:
         below = folder.below(fresh=True)
     except OSError as error:
-        yield Entry(folder, failed=error.strerror or str(error))
+        yield FolderEntry(folder, failed=error.strerror or str(error))
         return
     yield from _far_entries(folder, below)
 
 
-def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[Entry]:
+def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[FolderEntry]:
     """Yield the entries of a remote folder, of which all files below it are known."""
     folders: dict[str, list[str]] = {}
     files = []
@@ -115,35 +115,35 @@ def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[Entry]:
         yield from _file_entries(folder / name, str(folder / name))
     for name, inside_it in folders.items():
         if name.startswith("."):
-            yield Entry(folder / name, skipped="hidden folder")
+            yield FolderEntry(folder / name, skipped="hidden folder")
         else:
             yield from _far_entries(folder / name, inside_it)
 
 
-def _file_entries(path: Path, real: str | None) -> Iterator[Entry]:
+def _file_entries(path: Path, real: str | None) -> Iterator[FolderEntry]:
     table = table_of(path)
     if table is None:
         skipped = None if is_row(path) else reason_by_name(path)
-        yield Entry(path, skipped=skipped, real=real)
+        yield FolderEntry(path, skipped=skipped, real=real)
     else:
         yield from entries_under(table)
 
 
-def _trial_entry(folder: Path, names: frozenset[str]) -> Entry | None:
+def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
     try:
         trial = trial_in(folder, names)
     except OSError as error:  # its files are read as any others then
-        return Entry(folder, failed=error.strerror or str(error))
-    return None if trial is None else Entry(folder, trial=trial)
+        return FolderEntry(folder, failed=error.strerror or str(error))
+    return None if trial is None else FolderEntry(folder, trial=trial)
 
 
-def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
+def _entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
     try:
         real = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:
             members = sorted(members_iterator, key=lambda member: member.name)
     except OSError as error:
-        yield Entry(folder, failed=error.strerror or str(error))
+        yield FolderEntry(folder, failed=error.strerror or str(error))
         return
     if real in entered:
         return
@@ -162,7 +162,7 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
             yield from _file_entries(path, real_path)
     for member in folders:
         if member.name.startswith("."):
-            yield Entry(folder / member.name, skipped="hidden folder")
+            yield FolderEntry(folder / member.name, skipped="hidden folder")
         else:
             yield from _entries(folder / member.name, entered)
 

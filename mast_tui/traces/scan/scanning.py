@@ -17,7 +17,7 @@ from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.traces.scan.file_reader import read_run, relative_name
-from mast_tui.traces.scan.folder import Entry, entries_under
+from mast_tui.traces.scan.folder import FolderEntry, entries_under
 from mast_tui.traces.scan.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
 from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, sub_agents_of, threads_among
 from mast_tui.traces.scan.unread import FileToRead, without_spans
@@ -181,7 +181,7 @@ class Scan:
         for path in self._paths:
             if not is_folder(path):
                 self.total += 1
-                yield from self._entries((Entry(path),), among_named, named=True)
+                yield from self._entries((FolderEntry(path),), among_named, named=True)
                 continue
             entries = list(entries_under(path))
             self.total += len(entries)
@@ -195,7 +195,7 @@ class Scan:
             yield from self._entries(entries, threads, named=False)
 
     def _entries(
-        self, entries: Iterable[Entry], threads: Threads, *, named: bool
+        self, entries: Iterable[FolderEntry], threads: Threads, *, named: bool
     ) -> Iterator[Step]:
         outcomes = []
         for entry in entries:

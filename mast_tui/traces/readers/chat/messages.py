@@ -18,7 +18,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Piece,
     Speaker,
     Turn,
-    noted,
+    json_log_piece,
     result_piece,
     speaker_of,
 )
@@ -67,7 +67,9 @@ class StreamUpdates:
             return None
         pieces, tokens, model = self._pieces(update, name)
         if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
-            pieces[0] = replace(pieces[0], at="")  # labels may point to the message as a whole
+            pieces[0] = replace(
+                pieces[0], key_suffix=""
+            )  # labels may point to the message as a whole
         return Turn(tuple(pieces), start_of(message), tokens, model)
 
     def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
@@ -78,13 +80,13 @@ class StreamUpdates:
             messages = fields_of(added).get("messages")
             pointer = f"/content/{node}"
             if not isinstance(messages, list):
-                pieces.append(noted(added, pointer, name=node))
+                pieces.append(json_log_piece(added, pointer, name=node))
                 continue
             agent = outer if node in _NODES else node
             for number, message in enumerate(messages):
                 location = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
-                    pieces.append(noted(message, location))
+                    pieces.append(json_log_piece(message, location))
                     continue
                 turn = turn_of(message)
                 tokens = turn.tokens or tokens
@@ -103,7 +105,7 @@ class StreamUpdates:
                 continue
             if piece.role is Role.AGENT and piece.agent == ASSISTANT:
                 piece = replace(piece, agent=agent)
-            yield replace(piece, at=location + piece.at)
+            yield replace(piece, key_suffix=location + piece.key_suffix)
 
     def _is_known(self, name: str) -> bool:
         known = name in self._seen
@@ -201,7 +203,7 @@ class MessageMapper:
     def add(self, message: object, key: str) -> None:
         """Add the spans of ``message``; ``key`` is its JSON pointer or line in the source."""
         if not isinstance(message, Mapping):
-            self._add(noted(message), key, None)
+            self._add(json_log_piece(message), key, None)
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
             return
         if message.keys() <= BARE and self._add_plain(message, key):
@@ -282,7 +284,7 @@ class MessageMapper:
 
         Args:
             piece: what becomes a span; a call or a result that has an id goes by that.
-            key: of the message that the piece is part of; ``piece.at`` follows on it.
+            key: of the message that the piece is part of; ``piece.key_suffix`` follows on it.
             location: where the piece stands in its source, where the key does not tell.
             start: in Unix seconds.
             call: what a result answers; the result belongs to it.
@@ -290,7 +292,7 @@ class MessageMapper:
         Returns:
             The key of the span.
         """
-        pointer = key + piece.at or "/"
+        pointer = key + piece.key_suffix or "/"
         location = self._prefix + (pointer if location is None else location)
         if piece.problem:
             self.problems.append(Problem(location, piece.problem))

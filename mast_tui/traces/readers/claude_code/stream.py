@@ -21,7 +21,7 @@ from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
-    Entry,
+    RecordEntry,
     entry_of,
     hash_of,
     note_pieces,
@@ -265,4 +265,4 @@ class _Stream(TraceBuilder):
 
     def _add_lines(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
         first, last = lines
-        self.add(Entry(first, (piece,)), self._thread(caller), last)
+        self.add(RecordEntry(first, (piece,)), self._thread(caller), last)

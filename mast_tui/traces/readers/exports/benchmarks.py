@@ -11,7 +11,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
-    joined_once,
+    join_distinct_texts,
     objects_in,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -242,7 +242,7 @@ def _harness_entry(entry: Fields) -> Fields:
     """Return an entry of the harness, such as the state of a file system, as a system message."""
     name = text_in(entry, "class_name", "role") or "harness"
     texts = (dump_text(entry.get("content")), dump_text(entry.get("error")))
-    return {"role": "system", "name": name, "content": joined_once(texts)}
+    return {"role": "system", "name": name, "content": join_distinct_texts(texts)}
 
 
 BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)

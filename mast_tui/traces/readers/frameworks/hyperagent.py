@@ -14,7 +14,13 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.frameworks.base import Block, Framework, Reading, Transcript, study_key
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    LogBlock,
+    Reading,
+    Transcript,
+    study_key,
+)
 
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
@@ -49,7 +55,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
             reading.log(block, block.body, block.match["level"], shown=shown)
 
 
-def _once(blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+def _once(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
     """Yield each record once, with the number of times it was printed.
 
     Each handler that printed the start of the program also prints every record after it. A record
