@@ -502,7 +502,7 @@ class UnreadSpans(Spans):
     @property
     @abstractmethod
     def as_told(self) -> bool:
-        """Whether reading the file needs more than its path."""
+        """True if reading the file needs more than its path."""
 
     @abstractmethod
     def unread_again(self, summary: TraceSummary, /) -> UnreadSpans:
@@ -809,17 +809,17 @@ class Trace:
 
     @property
     def is_unread(self) -> bool:
-        """Whether only facts of an earlier reading are known, and its file has yet to be read."""
+        """True if only facts of an earlier reading are known, and its file has yet to be read."""
         return self._summary is not None
 
     @property
     def is_amended(self) -> bool:
-        """Whether its id or its facts are not from its file alone."""
+        """True if its id or its facts are not from its file alone."""
         return self._also is not None or self._renamed is not None
 
     @property
     def as_told(self) -> bool:
-        """Whether reading its file needs more than its path."""
+        """True if reading its file needs more than its path."""
         return self._unread is not None and self._unread.as_told
 
     def anew(self) -> Trace:
@@ -866,7 +866,7 @@ def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
 
 
 class FileReport(NamedTuple):
-    """What came of looking at one file: its traces and what could not be read.
+    """The result of reading one file: its traces and problems.
 
     Exactly one of ``format``, ``skipped`` and ``failed`` is set: the format's name, the reason
     why the file is no trace, or why it could not be read at all. ``thread`` belongs to the one

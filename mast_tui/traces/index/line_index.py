@@ -100,7 +100,7 @@ class LineIndex:
 
     @property
     def complete(self) -> bool:
-        """Whether every line has been found."""
+        """True if every line has been found."""
         return self.done >= self.size
 
     def advance(self, max_bytes: int) -> Sequence[bytes]:

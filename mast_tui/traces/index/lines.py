@@ -175,7 +175,7 @@ class BackgroundReader(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether no more blocks follow."""
+        """True if no more blocks follow."""
 
     def next(self, *, wait: bool) -> Block | None:
         """Return the next block; None where it is not there yet or nothing follows.
@@ -479,15 +479,15 @@ class LineSpans(IndexedSpans):
         totals_block = Block({"totals": facts, "read_to": self._index.done}, columns)
         return totals_block, self._block((0, 0), self._table.whole())
 
-    def _block(self, before: tuple[int, int], table_block: Block) -> Block:
-        facts = {"behind": before, "lines": len(self._index), "table": table_block.facts}
+    def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
+        facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
         state = bytearray(state_of(self._parser))
-        ends = self._index.since(before[0])
+        ends = self._index.since(sizes_before[0])
         return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
 
     @property
     def in_file(self) -> bool:
-        """Whether its lines are read from the file itself, to which lines may be added."""
+        """True if its lines are read from the file itself, to which lines may be added."""
         return self._index.path is not None
 
     @property

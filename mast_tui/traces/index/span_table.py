@@ -513,7 +513,10 @@ class SpanTable:
             "amended": self.amended,
             "prefix": self.prefix,
             "shapes": self._shapes.shape_list[block_start.shapes :],
-            "problems": [(one.place, one.message) for one in self.problems[block_start.problems :]],
+            "problems": [
+                (problem.place, problem.message)
+                for problem in self.problems[block_start.problems :]
+            ],
             "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
             "huge": huge,
             "keys": keys.facts,
@@ -560,7 +563,7 @@ class SpanTable:
         self._tokens.append_block(columns, facts["huge"])
         self.amended = facts["amended"]
         self.prefix = facts["prefix"]
-        self.problems += [Problem(place, message) for place, message in facts["problems"]]
+        self.problems += [Problem(location, message) for location, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
         self._keys.append_block(keys, self._first)  # the last: it makes the spans known

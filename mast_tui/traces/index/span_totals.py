@@ -81,11 +81,9 @@ class SpanTotals:
     def take(self, columns: SpanColumns) -> None:
         """Count the spans that follow those counted."""
         if columns.shape_list is not self._shape_list:
-            self._shape_list, self._seen_shapes, self._kinds = (
-                columns.shape_list,
-                set(),
-                bytearray(),
-            )
+            self._shape_list = columns.shape_list
+            self._seen_shapes = set()
+            self._kinds = bytearray()
         self._look_at_times(columns.starts, columns.ends)
         self._look_at_agents(columns)
         self._count(columns)

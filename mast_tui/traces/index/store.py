@@ -156,7 +156,8 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    turns, thread = array("I"), ""  # spans whose thread is not that of the one before
+    turns = array("I")  # spans whose thread is not that of the one before
+    thread = ""
     for index, span in enumerate(spans):
         thread_name, slash, _suffix = span.key.partition("/")
         if (thread_name if slash else "") != thread:
@@ -268,7 +269,7 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
 
 
 def _problems(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(place, message) for place, message in pairs)
+    return tuple(Problem(location, message) for location, message in pairs)
 
 
 class _SpanFile:
@@ -398,7 +399,8 @@ class CachedSpans(IndexedSpans):
         self._index.append_lines(columns["text_ends"], 0)
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
-        self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
+        self._turns = columns["turns"]
+        self._odd_parents = dict(facts["odd_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # The last, as it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))

@@ -92,18 +92,20 @@ class ConvertedReader:
 
     def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
-        own = identity_of(self, source.path, canonical_bytes(value), record=record)
+        content_identity = identity_of(self, source.path, canonical_bytes(value), record=record)
         trace_id = as_text(value.get("id"))
-        first = fields_of(value.get("source"))
-        digest = as_text(first.get("content_hash"))
-        size = first.get("content_bytes")
-        reader = as_text(first.get("reader"))
-        scheme = first.get("key_scheme")
+        source_fields = fields_of(value.get("source"))
+        digest = as_text(source_fields.get("content_hash"))
+        size = source_fields.get("content_bytes")
+        reader = as_text(source_fields.get("reader"))
+        scheme = source_fields.get("key_scheme")
         if not trace_id or not digest or len(digest) != _HASH_CHARS or not reader:
-            return own
+            return content_identity
         if not isinstance(size, int) or not isinstance(scheme, int):
-            return own
-        return TraceIdentity(trace_id, digest, size, reader, scheme, first.get("native") is True)
+            return content_identity
+        return TraceIdentity(
+            trace_id, digest, size, reader, scheme, source_fields.get("native") is True
+        )
 
 
 READER: Final = ConvertedReader()

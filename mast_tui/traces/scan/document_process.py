@@ -57,11 +57,11 @@ READ_HERE_AT_MOST: Final = 64 << 20
 
 
 class Progress(NamedTuple):
-    """The progress of reading a document in bytes, and ``words`` to show."""
+    """The progress of reading a document in bytes, and ``description`` to show."""
 
     done: int
     total: int
-    words: str
+    description: str
 
 
 class DocumentProcess:
@@ -114,7 +114,8 @@ class DocumentProcess:
         self._end = finalize(self, _end, self._process, cache_path)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
+        self._out = self._process.stdout.fileno()
+        self._err = self._process.stderr.fileno()
         self._pipes = select.poll()
         for pipe in (self._out, self._err):
             os.set_blocking(pipe, False)
@@ -263,7 +264,10 @@ class IndexFile:
     def being_written(cls, process: DocumentProcess) -> IndexFile:
         """Return the index that a process writes."""
         index = cls.__new__(cls)
-        index.over, index._process, index._blocks, index._file = False, process, iter(()), None
+        index.over = False
+        index._process = process
+        index._blocks = iter(())
+        index._file = None
         return index
 
     def next(self, *, wait: bool) -> Block | None:

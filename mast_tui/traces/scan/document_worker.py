@@ -62,7 +62,8 @@ class _ReadInPieces(Source):
             data = super().data
             self._tell(len(data), len(data))
             return data
-        pieces, size = BytesIO(), self.size  # handed out without another copy
+        pieces = BytesIO()  # returned without another copy
+        size = self.size
         with open_regular(self.path) as file:
             while piece := file.read(_READ_BYTES):
                 pieces.write(piece)

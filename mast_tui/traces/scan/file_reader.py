@@ -283,7 +283,12 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
 
 
 def relative_name(path: Path, other: Path) -> str:
-    """How a file is called from the folder of another: below it by its path, else by its name."""
+    """Return the name of a file from the folder of another: its path below it, else its name.
+
+    Args:
+        path: The file.
+        other: The other file.
+    """
     folder = other.parent
     if path.is_relative_to(folder):
         return path.relative_to(folder).as_posix()

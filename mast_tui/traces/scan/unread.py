@@ -106,7 +106,7 @@ class UnreadFile(UnreadSpans):
 
     @property
     def as_told(self) -> bool:
-        """Whether reading the file needs more than its path."""
+        """True if reading the file needs more than its path."""
         return self._file.as_told
 
     @property
@@ -185,7 +185,7 @@ class UnreadFile(UnreadSpans):
     def waiting(self) -> str | None:
         """The progress of another process that reads the file, in words; None where none does."""
         process = self._process
-        return None if process is None else process.progress.words
+        return None if process is None else process.progress.description
 
     def stop_background_read(self) -> None:
         """End the process that reads the file; the next ``advance`` begins another.

@@ -106,7 +106,7 @@ class Needle:
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """What one step has found: spans with the number of matches in each, in reading order.
+    """The matches of one step: spans with the number of matches in each, in reading order.
 
     ``seen`` of ``known`` spans have been looked at, which is about this ``share`` of the source,
     from 0 to 1. ``waits`` says that nothing is left to look at before the index has grown.

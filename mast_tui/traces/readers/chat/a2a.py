@@ -163,9 +163,9 @@ def _joined_parts(parts: Iterable[object]) -> list[object]:
     joined: list[object] = []
     for part in parts:
         text = fields_of(part).get("text")
-        before = fields_of(joined[-1]).get("text") if joined else None
-        if isinstance(text, str) and isinstance(before, str):
-            joined[-1] = {"text": before + text}
+        last_text = fields_of(joined[-1]).get("text") if joined else None
+        if isinstance(text, str) and isinstance(last_text, str):
+            joined[-1] = {"text": last_text + text}
         else:
             joined.append(part)
     return joined

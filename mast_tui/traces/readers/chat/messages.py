@@ -108,9 +108,9 @@ class StreamUpdates:
             yield replace(piece, key_suffix=location + piece.key_suffix)
 
     def _is_known(self, name: str) -> bool:
-        known = name in self._seen
+        is_known = name in self._seen
         self._seen.add(name)
-        return known
+        return is_known
 
 
 def is_update(text: str) -> bool:
@@ -201,7 +201,12 @@ class MessageMapper:
         self._updates = StreamUpdates()
 
     def add(self, message: object, key: str) -> None:
-        """Add the spans of ``message``; ``key`` is its JSON pointer or line in the source."""
+        """Add the spans of a message.
+
+        Args:
+            message: The message.
+            key: Its JSON pointer or line in the source.
+        """
         if not isinstance(message, Mapping):
             self._add(json_log_piece(message), key, None)
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
@@ -283,11 +288,12 @@ class MessageMapper:
         """Add the span of a piece.
 
         Args:
-            piece: what becomes a span; a call or a result that has an id goes by that.
-            key: of the message that the piece is part of; ``piece.key_suffix`` follows on it.
-            location: where the piece stands in its source, where the key does not tell.
-            start: in Unix seconds.
-            call: what a result answers; the result belongs to it.
+            piece: The piece; a call or a result that has an id goes by that.
+            key: The key of the message that the piece is part of; ``piece.key_suffix`` follows on
+                it.
+            location: The location of the piece in its source, where it is not the key.
+            start: The time in Unix seconds.
+            call: The call that a result answers; the result belongs to it.
 
         Returns:
             The key of the span.
@@ -318,14 +324,14 @@ class MessageMapper:
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
-            made = Call(self._last, agent, name, start, piece.call_id is not None)
+            new_call = Call(self._last, agent, name, start, piece.call_id is not None)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is None:
-                self._open.add(made)
+                self._open.add(new_call)
             else:
-                self._steps.move_after_call(early, made.key)
+                self._steps.move_after_call(early, new_call.key)
             if piece.call_id is not None:
-                self.calls[piece.call_id] = made
+                self.calls[piece.call_id] = new_call
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
             self._early_results[piece.call_id] = self._last
         return self._last
@@ -336,7 +342,7 @@ class MessageMapper:
 
     @property
     def waits(self) -> bool:
-        """Whether a call has no result yet."""
+        """True if a call has no result yet."""
         return self._open.oldest(None) is not None
 
     def forget_open_calls(self) -> None:

@@ -20,7 +20,7 @@ from mast_tui.traces.readers.chat.pieces import (
     json_log_piece,
     result_piece,
 )
-from mast_tui.traces.readers.chat.values import known_part_text, said_text, thought_text
+from mast_tui.traces.readers.chat.values import known_part_text, message_text, thought_text
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -57,7 +57,7 @@ def content_pieces(
     if not isinstance(content, list):
         content = [content] if isinstance(content, Mapping) else content
     if not isinstance(content, list):
-        if text := said_text(content):
+        if text := message_text(content):
             yield speaker.piece(text, kind=speaker.kind)
         return
     texts: list[object] = []
@@ -69,12 +69,12 @@ def content_pieces(
                 text_at = f"{pointer}/{number}" if number else ""
             texts.append(part)
             continue
-        if text := said_text(texts):
+        if text := message_text(texts):
             yield speaker.piece(text, text_at, kind=speaker.kind)
         texts = []
         if not (without_thoughts and kind_of(part) in _THOUGHTS):
             yield from pieces
-    if text := said_text(texts):
+    if text := message_text(texts):
         yield speaker.piece(text, text_at, kind=speaker.kind)
 
 
@@ -236,8 +236,8 @@ def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[P
 def _bedrock_thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
-    shown = "[redacted thinking]" if text is None else thought_text(text)
-    return [speaker.piece(shown, pointer, kind=SpanKind.REASONING)]
+    thought = "[redacted thinking]" if text is None else thought_text(text)
+    return [speaker.piece(thought, pointer, kind=SpanKind.REASONING)]
 
 
 def _gemini_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:

@@ -58,7 +58,7 @@ class MessageListReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or the first records of a JSONL file, hold chat messages."""
+        """Return whether the file, or the first records of a JSONL file, hold chat messages."""
         if head := source.json_lines:
             return (
                 mostly_messages(head)
@@ -128,7 +128,7 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
             path,
             Conversation(tuple(task.messages), {"outcome": task.outcome}),
             number if len(tasks) > 1 else None,
-            canonical_bytes([message for _place, message in task.messages]),
+            canonical_bytes([message for _location, message in task.messages]),
             "",
         )
         for number, task in enumerate(tasks)
@@ -155,7 +155,15 @@ def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
 def trace_of(
     path: Path, conversation: Conversation, record: int | None, content: bytes, prefix: str
 ) -> Trace:
-    """The trace of a conversation with this content; ``prefix`` is the record's location."""
+    """Return the trace of a conversation.
+
+    Args:
+        path: The file.
+        conversation: The conversation.
+        record: Its number in the file; None for the only one.
+        content: The bytes by which it is known again.
+        prefix: The location of the record.
+    """
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)

@@ -30,9 +30,9 @@ from mast_tui.traces.readers.chat.pieces import (
     speaker_of,
 )
 from mast_tui.traces.readers.chat.values import (
+    message_text,
     model_of,
     output_text,
-    said_text,
     start_of,
     thought_text,
     usage_of,
@@ -200,8 +200,8 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
             yield call_piece(legacy, f"{pointer}/function_call", speaker.agent)
     if not has_calls:
         for number, invocation in enumerate(items_of(message.get("toolInvocations"))):
-            at = f"{inner}/toolInvocations/{number}"
-            yield from ui_tool_pieces(fields_of(invocation), at, speaker)
+            invocation_pointer = f"{inner}/toolInvocations/{number}"
+            yield from ui_tool_pieces(fields_of(invocation), invocation_pointer, speaker)
         for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
@@ -409,11 +409,11 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
-            piece = Speaker("system", Role.SYSTEM).piece(said_text(content), pointer)
+            piece = Speaker("system", Role.SYSTEM).piece(message_text(content), pointer)
         case "user-prompt":
-            piece = Speaker("user", Role.USER).piece(said_text(content), pointer)
+            piece = Speaker("user", Role.USER).piece(message_text(content), pointer)
         case "text" | "file":
-            piece = THE_MODEL.piece(said_text(content), pointer)
+            piece = THE_MODEL.piece(message_text(content), pointer)
         case "thinking":
             hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
             text = content_text(content) or hidden
@@ -549,7 +549,7 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         for number, result in enumerate(content):
             yield result_piece(result, result.get("content"), f"/content/{number}")
     else:
-        text = said_text(content) if isinstance(content, str | list) else dump_text(content)
+        text = message_text(content) if isinstance(content, str | list) else dump_text(content)
         yield speaker.piece(text, kind=speaker.kind)
 
 

@@ -94,7 +94,13 @@ class _Session(TraceBuilder):
         return [piece.text for record in records for piece in pieces_of(record)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
         offset = 0
         for record in records_on(line, number, ends_open, self.table.problems):
             pieces = pieces_of(record)
@@ -150,11 +156,11 @@ class _Session(TraceBuilder):
 
     def _agent_type(self) -> str | None:
         """Return a sub-agent's type from the small file beside its own."""
-        beside = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
+        meta_path = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
         try:
-            data = read_beside(beside, _META_BYTES)
+            data = read_beside(meta_path, _META_BYTES)
         except UnreadableFile as error:
-            self.table.problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+            self.table.problems.append(Problem(meta_path.name, f"not read: {error.strerror}"))
             return None
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
 

@@ -136,9 +136,9 @@ def _piece(
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
-    at = f"/{number}" if number > 1 else ""
+    key_suffix = f"/{number}" if number > 1 else ""
     agent = AGENT if role is Role.AGENT else role.value
-    return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
+    return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)
 
 
 def note_pieces(record: Fields) -> list[Piece]:

@@ -75,7 +75,13 @@ class TraceBuilder(ABC):
 
     @abstractmethod
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
 
     @abstractmethod
     def finish(self) -> None:

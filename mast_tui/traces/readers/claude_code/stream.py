@@ -157,7 +157,13 @@ class _Stream(TraceBuilder):
         return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
         problems = self.table.problems
         if b"\0" in line:
             list_problem(problems, number, NUL_BYTES)

@@ -103,8 +103,8 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
         for name in ("passes", "failures"):
             for check in items_of(report.get(name)):
                 draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
-        rest = {name: value for name, value in report.items() if name not in _REPORTED}
-        draft.add("other", f"{task}evaluation", rest if report else evaluation)
+        other_fields = {name: value for name, value in report.items() if name not in _REPORTED}
+        draft.add("other", f"{task}evaluation", other_fields if report else evaluation)
     return draft.key()
 
 

@@ -46,13 +46,13 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     for block, printed in _once(reading.blocks(text, _RECORD)):
         if response := _RESPONSE.match(block.body):
             answer = block.body[response.end() :]
-            reading.say(block, response["actor"], answer, shown=_shown(answer, printed))
+            reading.say(block, response["actor"], answer, shown=_repeated_preview(answer, printed))
             continue
-        shown = _shown(block.body, printed)
+        block_preview = _repeated_preview(block.body, printed)
         if handover := _HANDOVER.match(block.body):
-            reading.say(block, handover["actor"], block.body, shown=shown)
+            reading.say(block, handover["actor"], block.body, shown=block_preview)
         else:
-            reading.log(block, block.body, block.match["level"], shown=shown)
+            reading.log(block, block.body, block.match["level"], shown=block_preview)
 
 
 def _once(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
@@ -70,7 +70,7 @@ def _once(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
             yield records[first], len(records[first : first + handlers])
 
 
-def _shown(text: str, printed: int) -> str | None:
+def _repeated_preview(text: str, printed: int) -> str | None:
     """Return the preview of a text that was printed several times; None for any other."""
     return f"printed {printed}× · {preview(text)[0]}" if printed > 1 else None
 

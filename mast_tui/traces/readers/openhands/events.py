@@ -413,10 +413,10 @@ def _first_text(*contents: object) -> str:
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
-def _text_without(fields: Fields, left_out: Iterable[str]) -> str:
+def _text_without(fields: Fields, excluded: Iterable[str]) -> str:
     """Return fields as JSON, without some; empty where none remain."""
-    rest = {name: value for name, value in fields.items() if name not in left_out}
-    return dump_text(rest) if rest else ""
+    other_fields = {name: value for name, value in fields.items() if name not in excluded}
+    return dump_text(other_fields) if other_fields else ""
 
 
 def _arguments_text(fields: Fields) -> str:

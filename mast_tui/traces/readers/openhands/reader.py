@@ -245,8 +245,8 @@ def _meta(record: Fields, mapper: EventMapper) -> TraceMeta:
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
     answers.take("git_patch", result.get("git_patch"), "patch")
-    rest = {name: value for name, value in result.items() if name != "git_patch"}
-    answers.fields({**record, "test_result": rest}, {"report": "tests"})
+    other_results = {name: value for name, value in result.items() if name != "git_patch"}
+    answers.fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.fields(
         instance,
         {

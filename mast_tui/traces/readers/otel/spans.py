@@ -243,8 +243,8 @@ def _scope(value: Fields) -> str | None:
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:
     for name in names:
-        if (found := value.get(name)) is not None and found != "":
-            return found
+        if (field_value := value.get(name)) is not None and field_value != "":
+            return field_value
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.values import said_text
+from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
@@ -242,7 +242,7 @@ class _Timeline:
         if text is None or self._was_shown(text):
             return None
         parts = [part for message in input_messages(model) for part in self._parts.of(message)]
-        return None if is_found_in(text, (part.piece.text for part in parts)) else text
+        return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
         """Show the output of a row, unless a span under it has it."""
@@ -251,7 +251,7 @@ class _Timeline:
         if text is None or self._was_shown(text):
             return
         under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
-        if not is_found_in(text, (step.text for step in under)):
+        if not occurs_in(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
 
     def _unshown_output(self, frame: _Frame) -> str | None:
@@ -272,7 +272,7 @@ class _Timeline:
             return as_text("\n".join(texts))
         inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
         shown_texts = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
-        if not inner_texts or all(is_found_in(text, shown_texts) for text in inner_texts):
+        if not inner_texts or all(occurs_in(text, shown_texts) for text in inner_texts):
             return None
         return as_text(dump_text(output))
 
@@ -575,11 +575,11 @@ def output_text(value: object) -> str:
     if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
         value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return said_text(value)
+        return message_text(value)
     return dump_text(value)
 
 
-def is_found_in(text: str, texts: Iterable[str]) -> bool:
+def occurs_in(text: str, texts: Iterable[str]) -> bool:
     """Tell whether one of the texts is ``text``, or has it near its beginning.
 
     Args:

@@ -127,7 +127,9 @@ def vendor_of(source: Source) -> Vendor | None:
 def _fits(vendor: Vendor, value: object) -> bool:
     """Tell whether one of the first entries in ``value`` is of this vendor."""
     looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
-    return any(_is_record(vendor, entry) or _is_trace(vendor, entry) for _place, entry in looked_at)
+    return any(
+        _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in looked_at
+    )
 
 
 def _is_record(vendor: Vendor, value: object) -> bool:
@@ -142,7 +144,9 @@ def _has(value: object, needs: Sequence[Paths]) -> bool:
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
     members = value_at(value, vendor.members)
-    if isinstance(members, list) and any(_has(one, vendor.needs) for one in members[:_LOOKED_AT]):
+    if isinstance(members, list) and any(
+        _has(member, vendor.needs) for member in members[:_LOOKED_AT]
+    ):
         return True
     return bool(vendor.head_needs) and _has(_head(vendor, value), vendor.head_needs)
 
@@ -169,7 +173,13 @@ def _entries(vendor: Vendor, value: object, location: str) -> Iterator[tuple[str
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
-    """Return the traces of an export in the order of their first records."""
+    """Return the traces of an export in the order of their first records.
+
+    Args:
+        source: The file.
+        vendor: The vendor.
+        problems: The list to which problems are added.
+    """
     gathering = _Gathering(vendor, problems)
     by_line = records_by_line(source, problems) if source.json_lines else None
     for record in by_line or [Record(source.json)]:
@@ -188,7 +198,12 @@ class _Gathering:
         self._records: list[tuple[VendorRecord, str | None]] = []
 
     def take(self, entry: object, location: str) -> None:
-        """Add a trace with its records, or a record by itself."""
+        """Add a trace with its records, or a record by itself.
+
+        Args:
+            entry: The trace or record.
+            location: Its location in the file.
+        """
         if not isinstance(entry, Mapping):
             self._refuse(location)
         elif _is_trace(self._vendor, entry):
@@ -208,11 +223,11 @@ class _Gathering:
         self._heads.setdefault(trace, (head, location))
         members = value_at(entry, vendor.members)
         for number, member in enumerate(items_of(members)):
-            where = _under(location, f"/{vendor.members[0]}/{number}")
+            member_location = _under(location, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
-                self._take_record(member, where, trace)
+                self._take_record(member, member_location, trace)
             elif not isinstance(member, str):  # a list of traces holds mere ids
-                self._refuse(where)
+                self._refuse(member_location)
 
     def _take_record(self, record: Fields, location: str, trace: str | None) -> None:
         """Add a record and those nested in it; deep nesting costs no stack."""
@@ -224,19 +239,19 @@ class _Gathering:
         while waiting:
             record, location, trace, parent = waiting.pop()
             order = _order(record)
-            own = text_at(record, fields.id) or (order[-1] if order else location)
+            record_id = text_at(record, fields.id) or (order[-1] if order else location)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
-            self._records.append((VendorRecord(own, above, record, location), trace))
+            self._records.append((VendorRecord(record_id, above, record, location), trace))
             nested = value_in(record.get(children)) if children else None
             if not isinstance(nested, list):
                 continue
             for number in reversed(range(len(nested))):
-                where = _under(location, f"/{children}/{number}")
+                nested_location = _under(location, f"/{children}/{number}")
                 if isinstance(nested[number], Mapping):
-                    waiting.append((nested[number], where, trace, own))
+                    waiting.append((nested[number], nested_location, trace, record_id))
                 else:
-                    self._refuse(where)
+                    self._refuse(nested_location)
 
     def done(self) -> list[TraceRecords]:
         """Return every trace; a record that names none belongs to that of its parent."""
@@ -283,4 +298,4 @@ def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str,
 def _order(record: Fields) -> list[str]:
     """Return the ids from the root down to a run, as its ``dotted_order`` tells them."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
-    return [own for part in parts if (own := part.partition("Z")[2])]
+    return [part_id for part in parts if (part_id := part.partition("Z")[2])]
