@@ -152,7 +152,7 @@ def _read(source: Source) -> _File | None:
         return None
     if (vendor := vendor_of(source)) is not None:
         found = [one for records in traces_in(source, vendor, []) for one in records.by_id.values()]
-        ids = {one.place: one.id for one in found if one.id != one.place}
+        ids = {one.location: one.id for one in found if one.id != one.location}
         projects = {one.id: text_at(one.value, ("session_id",)) for one in found}
         return _File(vendor.name, ids, {run: name for run, name in projects.items() if name})
     if layout_of(source) is not None:
@@ -178,7 +178,7 @@ def _ids_of_otel(source: Source) -> dict[str, str]:
         if raw.is_log:
             own = span_id(raw.value.get("spanId", raw.value.get("span_id")))
         else:
-            own = span_of(raw.value, raw.place).id
+            own = span_of(raw.value, raw.location).id
         if own is not None:
-            ids[raw.place] = own
+            ids[raw.location] = own
     return ids
