@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.columns import Column
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -44,17 +46,10 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
-from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.widgets.column_table import name_width, sign_column
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import Place
-
-COLUMNS: Final = (
-    Column("what", "", shrinks=True),
-    Column("trace", "trace", keeps=90, shrinks=True),
-    Column("where", "where", keeps=80, shrinks=True),
-    Column("who", "who", keeps=70, shrinks=True),
-)
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
 """New kinds of one trace, none to eight and more."""
@@ -130,8 +125,8 @@ def _rows(coding: OpenCoding) -> Iterator[_Row]:
             yield _Row(repr(code.place), group, code)
 
 
-class OpenCodesScreen(OpensTraces, TableScreen):
-    """What the annotator may see of it: their own, and others' on traces that they have finished.
+class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
+    """The open codes that the annotator may see: their own, and others' on finished traces.
 
     That others' were shown is recorded.
     """
@@ -139,13 +134,12 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
     where = Where.OPEN_CODES
     table_id = "codes"
-    columns = COLUMNS
+    row_key = attrgetter("id")
 
     def __init__(self) -> None:
         super().__init__()
         self._coding: OpenCoding | None = None
         self._at_hand: TraceLoader | None = None
-        self._by_id: dict[str, _Row] = {}
         self._marked: dict[Place, OpenCode] = {}
         self._search = ""
 
@@ -157,8 +151,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     @property
     def row(self) -> _Row | None:
         """What the cursor stands on."""
-        row = self.main_list.row
-        return None if row is None else self._by_id.get(row.id)
+        return self.main_list.row
 
     def on_mount(self) -> None:
         """Gather as soon as the workspace is open."""
@@ -220,32 +213,56 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         if self._coding is None or self._at_hand is None:
             return
         shown = self._coding.matching(self._search) if self._search else self._coding
-        rows = list(_rows(shown))
-        self._by_id = {row.id: row for row in rows}
-        self.main_list.show([self._cells(row, self._at_hand) for row in rows])
+        self.main_list.columns = self._columns(self._at_hand)
+        self.main_list.show(list(_rows(shown)))
         self.show_detail()
 
-    def _cells(self, row: _Row, at_hand: TraceLoader) -> TableRow:
-        code = row.code
-        if code is None:
-            of = f"{row.group.name} · {counted(len(row.group.codes), 'place')}"
-            whole = all(code.place in self._marked for code in row.group.codes)
-            cells = {"what": one_line(of), "trace": counted(row.group.traces, "trace")}
-            styles = {"what": "total", "trace": "quiet", "glyph": "doubt"}
-            return TableRow(row.id, cells, "v" if whole else "▾", styles)
-        marked = code.place in self._marked
+    def _columns(self, at_hand: TraceLoader) -> tuple[Column[_Row], ...]:
         key = self.mast.key_of("annotate.note")
         no_words = f"no words yet: {key} there writes some"
-        cells = {
-            "what": f"  {one_line(code.tagged_text) or no_words}",
-            "trace": one_line(at_hand.name_of(code.trace_id)),
-            "where": place_words(code.target, at_hand.known_order(code.trace_id)),
-            "who": one_line(code.annotator),
-        }
-        styles = {"glyph": "doubt" if marked else "quiet", "trace": "quiet", "who": "quiet"}
-        if not code.text:
-            styles["what"] = "quiet"
-        return TableRow(row.id, cells, "v" if marked else "●" if code.is_label else "✎", styles)
+
+        def is_marked(row: _Row) -> bool:
+            codes = row.group.codes if row.code is None else (row.code,)
+            return all(code.place in self._marked for code in codes)
+
+        def sign(row: _Row) -> str:
+            if is_marked(row):
+                return "v"
+            return "▾" if row.code is None else "●" if row.code.is_label else "✎"
+
+        def sign_style(row: _Row) -> str:
+            return "doubt" if row.code is None or is_marked(row) else "quiet"
+
+        def text(row: _Row) -> str:
+            if row.code is not None:
+                return f"  {one_line(row.code.tagged_text) or no_words}"
+            return one_line(f"{row.group.name} · {counted(len(row.group.codes), 'place')}")
+
+        def text_style(row: _Row) -> str:
+            if row.code is None:
+                return "total"
+            return "figure" if row.code.text else "quiet"
+
+        def trace(row: _Row) -> str:
+            if row.code is None:
+                return counted(row.group.traces, "trace")
+            return one_line(at_hand.name_of(row.code.trace_id))
+
+        def span_range(row: _Row) -> str:
+            if row.code is None:
+                return ""
+            return place_words(row.code.target, at_hand.known_order(row.code.trace_id))
+
+        def author(row: _Row) -> str:
+            return "" if row.code is None else one_line(row.code.annotator)
+
+        return (
+            sign_column(sign, sign_style),
+            Column("", text, text_style, name_width()),
+            Column("trace", trace, "quiet", name_width(90)),
+            Column("where", span_range, width=name_width(80)),
+            Column("who", author, "quiet", name_width(70)),
+        )
 
     def show_detail(self) -> None:
         """Show the whole text under the cursor, or all of its group."""
@@ -299,7 +316,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
 
     def action_group(self, step: int) -> None:
         """Go to the next group, or the previous one."""
-        rows = list(self._by_id.values())
+        rows = self.main_list.rows
         heads = [place for place, row in enumerate(rows) if row.code is None]
         here = self.main_list.cursor
         found = [p for p in heads if p > here] if step > 0 else [p for p in heads if p < here][::-1]
@@ -314,7 +331,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 return
             self._search = words.strip()
             self._show_rows()
-            count = sum(row.code is not None for row in self._by_id.values())
+            count = sum(row.code is not None for row in self.main_list.rows)
             key = self.mast.key_of("open_codes.search")
             self.hints.say(
                 f"{counted(count, 'place')} with {one_line(self._search)}: "

@@ -34,6 +34,7 @@ from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -241,7 +242,7 @@ class LibraryScreen(ListScreen):
         self._show_empty()
         self._show_about()
 
-    @on(VirtualLines.Resized)
+    @on(ColumnTable.Fitted)
     def _show_heading(self) -> None:
         self.query_one("#heading", Static).update(Content(self.table.heading()))
 

@@ -1,0 +1,162 @@
+"""The columns of a list, and how many cells of a line each of them gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Generic, TypeVar
+
+from rich.cells import cell_len, set_cell_size
+
+Row = TypeVar("Row")
+"""The record of a row."""
+
+GAP: Final = 2
+"""The cells between two columns."""
+
+
+def shortened(text: str, cells: int) -> str:
+    """Return a text in at most so many cells, with an ellipsis where it is cut."""
+    if cell_len(text) <= cells:
+        return text
+    return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
+
+
+def padded(text: str, cells: int) -> str:
+    """Return a text in exactly so many cells, with an ellipsis where it is cut."""
+    return set_cell_size(shortened(text, cells), cells)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWidth:
+    """The room that a column asks for, and how it makes room for the others on a short line.
+
+    Ranks order what happens on a line that is too short: the lowest comes first.
+
+    Args:
+        keeps: The rank at which the column is left out; without one it always stays.
+        cuts: Ranks at which the texts may be cut, each with the cells that are kept.
+        most: The cells that it takes at most, unless the others leave some.
+        spare: The cells that it takes beyond its texts where the others leave some.
+        gap: The cells between this column and the next one.
+        least_line: The cells of the shortest line that shows it.
+        filled: It is left out where fewer rows than this share have a text in it, and where none
+            has; without a share it is shown always.
+    """
+
+    keeps: float = inf
+    cuts: tuple[tuple[float, int], ...] = ()
+    most: float = inf
+    spare: int = 0
+    gap: int = GAP
+    least_line: int = 0
+    filled: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """One column of a list whose rows are records of any kind.
+
+    Args:
+        title: Its heading.
+        cell: Returns the text of a row, fit for display.
+        style: The style of its texts, or what returns that of a row.
+        width: The room that it asks for.
+        right: Whether it is aligned to the right, as numbers are.
+        cut: Shortens a text to so many cells.
+    """
+
+    title: str
+    cell: Callable[[Row], str]
+    style: str | Callable[[Row], str] = "figure"
+    width: ColumnWidth = ColumnWidth()
+    right: bool = False
+    cut: Callable[[str, int], str] = shortened
+
+    def heading(self, cells: int) -> str:
+        """Return the title in exactly so many cells."""
+        return self._aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
+
+    def text(self, row: Row, cells: int) -> str:
+        """Return the text of a row in exactly so many cells."""
+        text = self.cell(row)
+        return self._aligned(text if cell_len(text) <= cells else self.cut(text, cells), cells)
+
+    def style_of(self, row: Row) -> str:
+        """Return the style of a row's text."""
+        return self.style if isinstance(self.style, str) else self.style(row)
+
+    def _aligned(self, text: str, cells: int) -> str:
+        space = " " * (cells - cell_len(text))
+        return space + text if self.right else text + space
+
+
+def text_lengths(columns: Sequence[Column[Row]], row: Row) -> tuple[int, ...]:
+    """Return how many cells each column of a row needs."""
+    return tuple(cell_len(column.cell(row)) for column in columns)
+
+
+def fit(
+    columns: Sequence[Column[Row]], lengths: Sequence[Sequence[int]], line: int
+) -> list[tuple[Column[Row], int]]:
+    """Fit columns to a line: cut texts, then leave out columns, then widen what was cut.
+
+    Args:
+        columns: All columns.
+        lengths: The cells of the texts of each row, by column.
+        line: The cells of the line.
+
+    Returns:
+        The columns that are shown, each with its cells.
+    """
+    needed = [
+        max(cell_len(column.title), *(row[place] for row in lengths))
+        if lengths
+        else cell_len(column.title)
+        for place, column in enumerate(columns)
+    ]
+    cells = {
+        place: int(min(column.width.most, needed[place]))
+        for place, column in enumerate(columns)
+        if line >= column.width.least_line and _is_filled(place, column.width.filled, lengths)
+    }
+
+    def free_cells() -> int:
+        gaps = sum(columns[place].width.gap for place in list(cells)[:-1])
+        return line - gaps - sum(cells.values())
+
+    for place, least in _concessions(columns):
+        free = free_cells()
+        if free >= 0:
+            break
+        if least is None:
+            cells.pop(place, None)
+        elif place in cells:
+            cells[place] = max(min(cells[place], least), cells[place] + free)
+    for place in sorted(cells, key=lambda place: -columns[place].width.keeps):
+        cells[place] += max(0, min(free_cells(), needed[place] - cells[place]))
+    for place in cells:
+        cells[place] += max(0, min(free_cells(), columns[place].width.spare))
+    return [(columns[place], size) for place, size in cells.items()]
+
+
+def _is_filled(place: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
+    """Return whether at least one row, and a share of the rows, has a text in a column."""
+    if share is None:
+        return True
+    filled = sum(row[place] > 0 for row in lengths)
+    return filled > 0 and filled >= share * len(lengths)
+
+
+def _concessions(columns: Sequence[Column[Row]]) -> Iterator[tuple[int, int | None]]:
+    """Yield columns by rank, each with the cells that it keeps; None where it is left out."""
+    steps: list[tuple[float, float, int, int | None]] = []
+    for place, column in enumerate(columns):
+        width = column.width
+        steps += [(rank, width.keeps, -place, least) for rank, least in width.cuts]
+        steps.append((width.keeps, width.keeps, -place, None))
+    steps.sort(key=lambda step: step[:3])
+    for rank, _, place, least in steps:
+        if rank < inf:
+            yield -place, least
