@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Static
 
+from mast_tui.columns import padded
 from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentences
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -24,7 +25,7 @@ from mast_tui.ui.text.highlighting import Part
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title, words_within
+from mast_tui.ui.wording import plain_title
 
 SIGNS: Final = {
     Likeness.SAME: "=",
@@ -62,7 +63,7 @@ class PairList(VirtualLines):
     def heading(self, names: tuple[str, str], width: int) -> str:
         """The names of the two above their steps, in so many cells."""
         left, right = self._widths(width)
-        return f" {words_within(f'A  {names[0]}', left)}   {words_within(f'B  {names[1]}', right)}"
+        return f" {padded(f'A  {names[0]}', left)}   {padded(f'B  {names[1]}', right)}"
 
     def render_row(self, row: int, width: int) -> Strip:
         """The two steps and a sign between them."""
@@ -94,7 +95,7 @@ class PairList(VirtualLines):
         span = trace.span(index)
         number = f"{index + 1}".rjust(max(3, len(str(len(trace)))))
         kind = kind_word(span).ljust(_KIND_CELLS)
-        return words_within(f"{number} {kind} {whole_words(span)}", cells)
+        return padded(f"{number} {kind} {whole_words(span)}", cells)
 
 
 class SideBySideScreen(BaseScreen):

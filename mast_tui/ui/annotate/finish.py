@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.containers import Grid, Vertical
 from textual.widgets import Static
 
+from mast_tui.columns import shortened
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.dialogs.dialog import Ask, KeyDialog, KeyRow
 from mast_tui.ui.trace_view.folding import Run
-from mast_tui.ui.wording import counted, plain_lines, plain_title, shortened
+from mast_tui.ui.wording import counted, plain_lines, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:

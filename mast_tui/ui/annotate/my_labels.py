@@ -12,6 +12,7 @@ from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
+from mast_tui.columns import shortened
 from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -20,7 +21,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, place_words, plain_title, shortened
+from mast_tui.ui.wording import IndexOf, place_words, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session

@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from mast_tui.columns import padded
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
@@ -36,7 +37,7 @@ from mast_tui.ui.trace_view.folding import (
 )
 from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset, words_within
+from mast_tui.ui.wording import offset
 
 KEPT: Final = 200
 """Places that are remembered."""
@@ -170,7 +171,7 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
         cells: The most that one may take.
     """
     whole = {name: one_line(name) for name in names}
-    cut = {name: words_within(text, cells).rstrip() for name, text in whole.items()}
+    cut = {name: padded(text, cells).rstrip() for name, text in whole.items()}
     alike: dict[str, list[str]] = {}
     for name, text in cut.items():
         alike.setdefault(text, []).append(name)
@@ -184,7 +185,7 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
         tail = min(cells - 2, max(cell_len(text[same:]) for text in texts))
         for name, text in zip(group, texts, strict=True):
             head = set_cell_size(text, cells - 1 - tail).rstrip()
-            cut[name] = f"{head}…{words_within(text[same:], tail).rstrip()}"
+            cut[name] = f"{head}…{padded(text[same:], tail).rstrip()}"
     return cut
 
 
@@ -384,7 +385,7 @@ class TimelineLines(VirtualLines):
     def _name_of(self, span: Span, cells: int) -> str | None:
         names = self._names(cells)
         # Of a trace that is still being read more may act than is known.
-        return names.get(span.agent, words_within(one_line(span.agent), cells)) if names else None
+        return names.get(span.agent, padded(one_line(span.agent), cells)) if names else None
 
     def _unread(self, row: int) -> bool:
         index, fold = self.rows.at(row)
@@ -458,7 +459,7 @@ class TimelineLines(VirtualLines):
             room = max(4, width - lead - cells - 1)
             quiet = base + self._part("quiet")
             parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
-            parts.append(Segment(words_within(fold_words(fold, trace), room), quiet))
+            parts.append(Segment(padded(fold_words(fold, trace), room), quiet))
         for mark in tail:
             parts += [Segment(" ", base), Segment(mark.shown, base + self._mark_style(mark))]
         return Strip(parts).adjust_cell_length(width, base).simplify()
@@ -484,7 +485,7 @@ class TimelineLines(VirtualLines):
             self._shown_whole[row] = span.key
         else:
             self._shown_whole.discard(row)
-        text = words_within(whole, room)
+        text = padded(whole, room)
         if not tail and span.index not in self.matches:
             text = set_cell_size(text, cell_len(text) + 1)
         return [

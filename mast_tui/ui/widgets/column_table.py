@@ -74,8 +74,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
 
     css_prefix = "column-table"
     tells_focus = True
-    css_parts: ClassVar[tuple[str, ...]]
-    css_parts = ("cursor", "name", "quiet", "figure", "total", "doubt")
+    css_parts: ClassVar[tuple[str, ...]] = ("cursor", "name", "quiet", "figure", "total", "doubt")
 
     @dataclass
     class Fitted(Message):
