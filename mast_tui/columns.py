@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 
@@ -76,20 +76,34 @@ class Column(Generic[Row]):
 
     def heading(self, cells: int) -> str:
         """Return the title in exactly so many cells."""
-        return self._aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
+        return self.aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
 
     def text(self, row: Row, cells: int) -> str:
         """Return the text of a row in exactly so many cells."""
         text = self.cell(row)
-        return self._aligned(text if cell_len(text) <= cells else self.cut(text, cells), cells)
+        return self.aligned(text if cell_len(text) <= cells else self.cut(text, cells), cells)
 
     def style_of(self, row: Row) -> str:
         """Return the style of a row's text."""
         return self.style if isinstance(self.style, str) else self.style(row)
 
-    def _aligned(self, text: str, cells: int) -> str:
+    def aligned(self, text: str, cells: int) -> str:
+        """Return a text that fits with the spaces that fill its cells."""
         space = " " * (cells - cell_len(text))
         return space + text if self.right else text + space
+
+
+def key_column(
+    key: str, title: str | None = None, *, right: bool = False
+) -> Column[Mapping[str, Any]]:
+    """Return a column of what documents have under a key.
+
+    Args:
+        key: The key.
+        title: The heading; None: the key.
+        right: Whether it is aligned to the right, as numbers are.
+    """
+    return Column(key if title is None else title, lambda row: str(row[key]), right=right)
 
 
 def text_lengths(columns: Sequence[Column[Row]], row: Row) -> tuple[int, ...]:

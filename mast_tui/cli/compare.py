@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import click
@@ -11,6 +10,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.columns import Column
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.named_paths import file_or_record, only_records
@@ -61,7 +61,12 @@ def compare_command(
     click.echo()
     click.echo("\n".join(sentences(found)))
     click.echo()
-    print_table([("A", "", "B"), *_rows(one, other, found, everything)], numbers_from=3)
+    columns: tuple[Column[int], ...] = (
+        Column("A", lambda place: _cell(one, found.pairs[place].a)),
+        Column("", lambda place: _sign(found, place)),
+        Column("B", lambda place: _cell(other, found.pairs[place].b)),
+    )
+    print_table(columns, _places(found, everything))
 
 
 def _trace(named: str) -> Trace:
@@ -89,16 +94,17 @@ def _trace(named: str) -> Trace:
     return trace
 
 
-def _rows(
-    one: Trace, other: Trace, found: Alignment, everything: bool
-) -> Iterator[tuple[str, ...]]:
-    """The places side by side, each with how alike the two are."""
+def _places(found: Alignment, everything: bool) -> range:
+    """Return the places to print: all, or those around the place where the runs part."""
+    if everything:
+        return range(len(found.pairs))
     middle = found.fork if found.fork is not None else found.first or 0
-    begin, end = max(0, middle - AROUND), middle + AROUND + 1
-    for place, pair in enumerate(found.pairs):
-        if everything or begin <= place < end:
-            mark = "▶" if place == found.fork else " "
-            yield _cell(one, pair.a), f"{mark}{_SIGNS[pair.likeness]}", _cell(other, pair.b)
+    return range(max(0, middle - AROUND), min(len(found.pairs), middle + AROUND + 1))
+
+
+def _sign(found: Alignment, place: int) -> str:
+    mark = "▶" if place == found.fork else " "
+    return f"{mark}{_SIGNS[found.pairs[place].likeness]}"
 
 
 def _cell(trace: Trace, index: int | None) -> str:

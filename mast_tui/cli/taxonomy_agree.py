@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
+from mast_tui.columns import Column, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -148,30 +149,39 @@ def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
 
 def _print(document: Mapping[str, Any]) -> None:
     last = document["versions"][-1]["taxonomy"]
-    heading = (
-        *("version", "modes", "traces", "κ", "α", "look again"),
-        *("same traces", "κ here", f"κ {last}", "α here", f"α {last}"),
+    figures = tuple(zip(_FIGURES, ("κ", "α"), strict=True))
+
+    def on_same_traces(title: str, key: str, name: str) -> Column[Mapping[str, Any]]:
+        def cell(version: Mapping[str, Any]) -> str:
+            same = version["same_traces"]
+            return "" if same is None else _shown(same[key][name])
+
+        return Column(title, cell, right=True)
+
+    def same_traces(version: Mapping[str, Any]) -> str:
+        same = version["same_traces"]
+        return "" if same is None else str(same["traces"])
+
+    columns = (
+        key_column("taxonomy", "version"),
+        key_column("modes", right=True),
+        key_column("traces", right=True),
+        *(_figure_column(title, name) for name, title in figures),
+        key_column("look_again", "look again", right=True),
+        Column("same traces", same_traces, right=True),
+        *(
+            on_same_traces(f"{title} {words}", key, name)
+            for name, title in figures
+            for key, words in (("here", "here"), ("last", last))
+        ),
     )
-    print_table([heading, *map(_row, document["versions"])], numbers_from=1)
+    print_table(columns, document["versions"])
     who = ", ".join(document["annotators"]) or "nobody"
     click.echo(f"{who}, pass {document['pass']}; over all modes of a version together")
 
 
-def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    same = one["same_traces"]
-    beside: Iterable[str] = (
-        [""] * 5
-        if same is None
-        else [
-            str(same["traces"]),
-            *(_shown(same[side][name]) for name in _FIGURES for side in ("here", "last")),
-        ]
-    )
-    return (
-        *(one["taxonomy"], str(one["modes"]), str(one["traces"])),
-        *(_shown(one[name]) for name in _FIGURES),
-        *(str(one["look_again"]), *beside),
-    )
+def _figure_column(title: str, name: str) -> Column[Mapping[str, Any]]:
+    return Column(title, lambda version: _shown(version[name]), right=True)
 
 
 def _shown(figure: Mapping[str, Any]) -> str:
