@@ -48,7 +48,7 @@ class PairList(VirtualLines):
     def __init__(self, a: Trace, b: Trace, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._a, self._b = a, b
-        self.found = Alignment((), (), None, None, None)
+        self.found = Alignment(pairs=(), actions=(), first=None, fork=None, cause=None)
 
     @property
     def row_count(self) -> int:

@@ -15,7 +15,7 @@ from mast_tui.ui.wording import distinct_names, names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:
-    return replace(LibraryRow(name, name), **fields)  # type: ignore[arg-type]
+    return replace(LibraryRow(trace_id=name, name=name), **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_rows_that_hold_every_word_are_listed_and_only_they_where_there_are_any(
 
 
 def row(name: str, **fields: Any) -> LibraryRow:
-    return replace(LibraryRow(name, name), **fields)
+    return replace(LibraryRow(trace_id=name, name=name), **fields)
 
 
 def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEUE) -> list[str]:
@@ -110,10 +110,12 @@ def test_states_differ_by_more_than_colour() -> None:
 
 def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
     rows = [
-        LibraryRow("a", "a.json", waiting=2, state=State.OPEN),
-        LibraryRow("b", "b.json"),
-        LibraryRow("c", "c.json", state=State.FINISHED, labels=1, same_as=("b.json",)),
-        LibraryRow("d", "d.json", state=State.OPEN, task_id="airline-7", trial="2"),
+        LibraryRow(trace_id="a", name="a.json", waiting=2, state=State.OPEN),
+        LibraryRow(trace_id="b", name="b.json"),
+        LibraryRow(
+            trace_id="c", name="c.json", state=State.FINISHED, labels=1, same_as=("b.json",)
+        ),
+        LibraryRow(trace_id="d", name="d.json", state=State.OPEN, task_id="airline-7", trial="2"),
     ]
     for needle, found in (
         ("unread", "b"),
@@ -127,7 +129,7 @@ def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
 
 def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
     rows = [
-        LibraryRow(f"{task}/{trial}", "x", task_id=task, trial=trial)
+        LibraryRow(trace_id=f"{task}/{trial}", name="x", task_id=task, trial=trial)
         for task, trial in (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
     ]
     assert [row.trace_id for row in arrange(rows, "", Sort.TASK)] == ["9/2", "9/10", "10/0", "/"]
@@ -135,7 +137,12 @@ def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
 
 def test_where_a_row_holds_the_text_only_such_rows_are_listed() -> None:
     listing = Listing()
-    listing.put([LibraryRow("a", "4ebbc1d.json"), LibraryRow("b", "e0b1b2c31.json")])
+    listing.put(
+        [
+            LibraryRow(trace_id="a", name="4ebbc1d.json"),
+            LibraryRow(trace_id="b", name="e0b1b2c31.json"),
+        ]
+    )
     assert [one.trace_id for one in listing.arranged("ebbc1", Sort.NAME)] == ["a"]
     assert not listing.similar_only
     listing.narrow(("b",), in_order=False)

@@ -143,7 +143,7 @@ def test_a_narrowed_listing_keeps_the_order_of_the_queue_until_something_else_is
     None
 ):
     listing = Listing()
-    listing.put(LibraryRow(name, name, state=State.UNTOUCHED) for name in "abcd")
+    listing.put(LibraryRow(trace_id=name, name=name, state=State.UNTOUCHED) for name in "abcd")
     listing.narrow(["c", "gone", "a"], in_order=True)
     assert [row.name for row in listing.arranged("", Sort.QUEUE)] == ["c", "a"]
     assert [row.name for row in listing.arranged("", Sort.NAME)] == ["a", "c"]

@@ -244,7 +244,7 @@ def _open(path: Path) -> sqlite3.Connection | None:
             database.execute("PRAGMA trusted_schema=OFF")
             database.execute("PRAGMA synchronous=OFF")
             (found,) = database.execute("PRAGMA user_version").fetchone()
-            version = cache_version()
+            version = _version()
             if found != version:
                 database.executescript(f"{_SCHEMA} PRAGMA user_version={version};")
         except sqlite3.Error:
@@ -254,6 +254,11 @@ def _open(path: Path) -> sqlite3.Connection | None:
         else:
             return database
     return None
+
+
+def _version() -> int:
+    """Return a number that changes with what is read of files, and with a summary's fields."""
+    return crc32(repr((cache_version(), TraceSummary._fields)).encode()) >> 1
 
 
 def _sealed(value: object) -> bytes:
@@ -312,12 +317,16 @@ def _looked_at(found: Sequence[Sequence[Any]], read: ReadAgain) -> Iterator[Trac
         yield trace
 
 
-def _summary(told: list[Any]) -> TraceSummary:
+def _summary(values: list[Any]) -> TraceSummary:
+    """Return a summary of the values that the cache keeps, in the order of its fields.
+
+    ``_version`` vouches for the order. With names, 10,000 traces take 45 ms instead of 11.
+    """
     for place in _SHARED:
-        if told[place] is not None:
-            told[place] = intern(told[place])
-    told[_PROBLEMS] = tuple(map(tuple, told[_PROBLEMS]))
-    return TraceSummary(*told)
+        if values[place] is not None:
+            values[place] = intern(values[place])
+    values[_PROBLEMS] = tuple(map(tuple, values[_PROBLEMS]))
+    return TraceSummary._make(values)
 
 
 def _name_of(paths: Sequence[Path]) -> str:

@@ -40,7 +40,7 @@ GLYPHS: Final = {
 """``!`` is a decision after which a side has said something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
     """One row: a trace, or an item of one. ``item`` is None for a trace's own row.
 

@@ -282,11 +282,11 @@ class TraceItems:
                 remarks += _changed_words(then, side, self.order, places_only)
             views.append(
                 SideView(
-                    number,
-                    self.names.of(side.annotator, 32),
-                    _verdict_words(side, group),
-                    tuple(_place(target, own, self.order) for target in side.targets),
-                    " · ".join(remarks),
+                    number=number,
+                    name=self.names.of(side.annotator, 32),
+                    verdict=_verdict_words(side, group),
+                    places=tuple(_place(target, own, self.order) for target in side.targets),
+                    remark=" · ".join(remarks),
                 )
             )
         for side in before.values():
@@ -341,7 +341,15 @@ class TraceItems:
             said = merged_sides(subject.decisions)
             who = self._who(said, places_only=not subject.is_verdict)
         code, name = mode_words(self.taxonomy, subject.mode)
-        return QueueRow(self.trace_id, _id_of(subject), state, code, name, what, who)
+        return QueueRow(
+            trace_id=self.trace_id,
+            item=_id_of(subject),
+            state=state,
+            code=code,
+            name=name,
+            what=what,
+            who=who,
+        )
 
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """What was decided, short enough for the list: ``absent``, ``at #3, as ann``."""
@@ -460,11 +468,11 @@ def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]
     """What judges say, per judge; no key takes their word."""
     return [
         SideView(
-            None,
-            word.judge.removeprefix(JUDGE_PREFIX),
-            _judge_verdict(word),
-            tuple(_place(label.target, [label], index_of) for label in word.labels),
-            "judge",
+            number=None,
+            name=word.judge.removeprefix(JUDGE_PREFIX),
+            verdict=_judge_verdict(word),
+            places=tuple(_place(label.target, [label], index_of) for label in word.labels),
+            remark="judge",
             is_judge=True,
         )
         for word in words
@@ -562,13 +570,13 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     entries = queue(workspace, taxonomy, annotator, order_of=at_hand.orders)
     items = {
         entry.trace_id: TraceItems(
-            entry.trace_id,
-            entry.words.sides,
-            entry.gold,
-            entry.words.decisions,
-            taxonomy,
-            at_hand.known_order(entry.trace_id),
-            letters_of(entry.words, study),
+            trace_id=entry.trace_id,
+            sides=entry.words.sides,
+            gold=entry.gold,
+            decisions=entry.words.decisions,
+            taxonomy=taxonomy,
+            order=at_hand.known_order(entry.trace_id),
+            letters=letters_of(entry.words, study),
         )
         for entry in entries
         if entry.words is not None and entry.gold is not None
@@ -579,7 +587,15 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
         for entry in entries
         if entry.words is not None
     )
-    return Cases(annotator, entries, items, finished, at_hand, study, unordered=unordered)
+    return Cases(
+        annotator=annotator,
+        entries=entries,
+        items=items,
+        finished=finished,
+        at_hand=at_hand,
+        study=study,
+        unordered=unordered,
+    )
 
 
 def letters_of(said: TraceWords, study: Study | None) -> Mapping[str, str]:

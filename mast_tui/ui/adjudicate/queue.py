@@ -181,17 +181,27 @@ class Queue:
         left = items.left(self.mode)
         words = f"{left} left" if left else "✓" if not self.agreed else "nothing left"
         name = self.name_of(items.trace_id)
-        return [QueueRow(items.trace_id, None, RowState.TRACE, "", name, words), *below]
+        return [
+            QueueRow(
+                trace_id=items.trace_id,
+                item=None,
+                state=RowState.TRACE,
+                code="",
+                name=name,
+                what=words,
+            ),
+            *below,
+        ]
 
     def _locked_rows(self) -> list[QueueRow]:
         return [
             QueueRow(
-                entry.trace_id,
-                None,
-                RowState.LOCKED,
-                "",
-                self.name_of(entry.trace_id),
-                FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
+                trace_id=entry.trace_id,
+                item=None,
+                state=RowState.LOCKED,
+                code="",
+                name=self.name_of(entry.trace_id),
+                what=FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
             )
             for entry in self._order
             if entry.access is not Access.OPEN

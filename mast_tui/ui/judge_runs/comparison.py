@@ -91,7 +91,13 @@ def compare_runs(
         [mode.slug for mode in opened.taxonomy.modes],
         at_hand.orders,
     )
-    return Compared(found, at_hand, len(counted), len(visible & examples), len(shared - visible))
+    return Compared(
+        comparison=found,
+        at_hand=at_hand,
+        traces=len(counted),
+        examples=len(visible & examples),
+        hidden=len(shared - visible),
+    )
 
 
 def compare_with_gold(
@@ -136,7 +142,15 @@ def compare_with_gold(
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     hidden = len(with_gold - visible)
     examples_left_out = len(visible & examples)
-    return Compared(found, at_hand, len(counted), examples_left_out, hidden, len(seen), with_seen)
+    return Compared(
+        comparison=found,
+        at_hand=at_hand,
+        traces=len(counted),
+        examples=examples_left_out,
+        hidden=hidden,
+        judge_seen=len(seen),
+        with_seen=with_seen,
+    )
 
 
 def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:

@@ -118,7 +118,9 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
                 every.take(answer)
                 modes.setdefault(mode, Answers()).take(answer)
         examples_here = sum(trace.trace_id in left_out for trace in run.traces)
-        views.append(RunView(run, every, modes, waiting, examples_here))
+        views.append(
+            RunView(run=run, answers=every, modes=modes, waiting=waiting, left_out=examples_here)
+        )
     return views
 
 

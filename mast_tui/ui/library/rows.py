@@ -27,7 +27,7 @@ class State(StrEnum):
 GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LibraryRow:
     """One trace as the library shows it; what its annotator may not see is empty here.
 
@@ -243,21 +243,21 @@ def row_of(
     visible = entry.hidden_visible if entry is not None else hidden_visible
     outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
-        facts.trace_id,
-        name,
-        facts.system or "",
-        facts.model or "",
-        facts.benchmark or "",
-        outcome,
-        facts.spans,
-        facts.all_spans,
-        State(entry.state) if entry is not None else State.UNTOUCHED,
-        entry.finished_by if entry is not None else (),
-        entry.waiting if entry is not None else 0,
-        entry.own_labels if entry is not None else 0,
-        facts.task_id or "",
-        "" if facts.trial is None else str(facts.trial),
-        same_as,
+        trace_id=facts.trace_id,
+        name=name,
+        system=facts.system or "",
+        model=facts.model or "",
+        benchmark=facts.benchmark or "",
+        outcome=outcome,
+        spans=facts.spans,
+        complete=facts.all_spans,
+        state=State(entry.state) if entry is not None else State.UNTOUCHED,
+        finished_by=entry.finished_by if entry is not None else (),
+        waiting=entry.waiting if entry is not None else 0,
+        labels=entry.own_labels if entry is not None else 0,
+        task_id=facts.task_id or "",
+        trial="" if facts.trial is None else str(facts.trial),
+        same_as=same_as,
     )
 
 

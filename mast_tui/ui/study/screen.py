@@ -87,7 +87,11 @@ def study_view(
         )
         conflicts = sum(len(found.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(
-        study, progress(workspace, study), _overlap(opened, study), not labels, conflicts
+        study=study,
+        progress=progress(workspace, study),
+        overlap=_overlap(opened, study),
+        back=not labels,
+        conflicts=conflicts,
     )
 
 
