@@ -17,14 +17,24 @@ GAP: Final = 2
 
 
 def shortened(text: str, cells: int) -> str:
-    """Return a text in at most so many cells, with an ellipsis where it is cut."""
+    """Return a text that is cut to so many cells and then ends with an ellipsis.
+
+    Args:
+        text: The text, fit for display.
+        cells: The cells that it may take at most.
+    """
     if cell_len(text) <= cells:
         return text
     return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
 
 
 def padded(text: str, cells: int) -> str:
-    """Return a text in exactly so many cells, with an ellipsis where it is cut."""
+    """Return a text in exactly so many cells, cut as by ``shortened`` or followed by spaces.
+
+    Args:
+        text: The text, fit for display.
+        cells: The cells that it takes.
+    """
     return set_cell_size(shortened(text, cells), cells)
 
 
@@ -55,7 +65,7 @@ class ColumnWidth:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Row]):
+class TableColumn(Generic[Row]):
     """One column of a list whose rows are records of any kind.
 
     Args:
@@ -79,7 +89,12 @@ class Column(Generic[Row]):
         return self.aligned(set_cell_size(self.title, min(cells, cell_len(self.title))), cells)
 
     def text(self, row: Row, cells: int) -> str:
-        """Return the text of a row in exactly so many cells."""
+        """Return the text of a row in exactly so many cells.
+
+        Args:
+            row: The record of the row.
+            cells: The cells of the column.
+        """
         text = self.cell(row)
         return self.aligned(text if cell_len(text) <= cells else self.cut(text, cells), cells)
 
@@ -88,14 +103,19 @@ class Column(Generic[Row]):
         return self.style if isinstance(self.style, str) else self.style(row)
 
     def aligned(self, text: str, cells: int) -> str:
-        """Return a text that fits with the spaces that fill its cells."""
+        """Return a text with spaces before or after it.
+
+        Args:
+            text: The text, which is no longer than the column.
+            cells: The cells of the column.
+        """
         space = " " * (cells - cell_len(text))
         return space + text if self.right else text + space
 
 
 def key_column(
     key: str, title: str | None = None, *, right: bool = False
-) -> Column[Mapping[str, Any]]:
+) -> TableColumn[Mapping[str, Any]]:
     """Return a column of what documents have under a key.
 
     Args:
@@ -103,17 +123,22 @@ def key_column(
         title: The heading; None: the key.
         right: Whether it is aligned to the right, as numbers are.
     """
-    return Column(key if title is None else title, lambda row: str(row[key]), right=right)
+    return TableColumn(key if title is None else title, lambda row: str(row[key]), right=right)
 
 
-def text_lengths(columns: Sequence[Column[Row]], row: Row) -> tuple[int, ...]:
-    """Return how many cells each column of a row needs."""
+def text_lengths(columns: Sequence[TableColumn[Row]], row: Row) -> tuple[int, ...]:
+    """Return how many cells each column of a row needs.
+
+    Args:
+        columns: The columns.
+        row: The record of the row.
+    """
     return tuple(cell_len(column.cell(row)) for column in columns)
 
 
 def fit(
-    columns: Sequence[Column[Row]], lengths: Sequence[Sequence[int]], line: int
-) -> list[tuple[Column[Row], int]]:
+    columns: Sequence[TableColumn[Row]], lengths: Sequence[Sequence[int]], line: int
+) -> list[tuple[TableColumn[Row], int]]:
     """Fit columns to a line: cut texts, then leave out columns, then widen what was cut.
 
     Args:
@@ -125,52 +150,52 @@ def fit(
         The columns that are shown, each with its cells.
     """
     needed = [
-        max(cell_len(column.title), *(row[place] for row in lengths))
+        max(cell_len(column.title), *(row[index] for row in lengths))
         if lengths
         else cell_len(column.title)
-        for place, column in enumerate(columns)
+        for index, column in enumerate(columns)
     ]
     cells = {
-        place: int(min(column.width.most, needed[place]))
-        for place, column in enumerate(columns)
-        if line >= column.width.least_line and _is_filled(place, column.width.filled, lengths)
+        index: int(min(column.width.most, needed[index]))
+        for index, column in enumerate(columns)
+        if line >= column.width.least_line and _is_filled(index, column.width.filled, lengths)
     }
 
     def free_cells() -> int:
-        gaps = sum(columns[place].width.gap for place in list(cells)[:-1])
+        gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
         return line - gaps - sum(cells.values())
 
-    for place, least in _concessions(columns):
+    for index, least in _concessions(columns):
         free = free_cells()
         if free >= 0:
             break
         if least is None:
-            cells.pop(place, None)
-        elif place in cells:
-            cells[place] = max(min(cells[place], least), cells[place] + free)
-    for place in sorted(cells, key=lambda place: -columns[place].width.keeps):
-        cells[place] += max(0, min(free_cells(), needed[place] - cells[place]))
-    for place in cells:
-        cells[place] += max(0, min(free_cells(), columns[place].width.spare))
-    return [(columns[place], size) for place, size in cells.items()]
+            cells.pop(index, None)
+        elif index in cells:
+            cells[index] = max(min(cells[index], least), cells[index] + free)
+    for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
+        cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
+    for index in cells:
+        cells[index] += max(0, min(free_cells(), columns[index].width.spare))
+    return [(columns[index], size) for index, size in cells.items()]
 
 
-def _is_filled(place: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
+def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]) -> bool:
     """Return whether at least one row, and a share of the rows, has a text in a column."""
     if share is None:
         return True
-    filled = sum(row[place] > 0 for row in lengths)
+    filled = sum(row[index] > 0 for row in lengths)
     return filled > 0 and filled >= share * len(lengths)
 
 
-def _concessions(columns: Sequence[Column[Row]]) -> Iterator[tuple[int, int | None]]:
+def _concessions(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
     """Yield columns by rank, each with the cells that it keeps; None where it is left out."""
     steps: list[tuple[float, float, int, int | None]] = []
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         width = column.width
-        steps += [(rank, width.keeps, -place, least) for rank, least in width.cuts]
-        steps.append((width.keeps, width.keeps, -place, None))
+        steps += [(rank, width.keeps, -index, least) for rank, least in width.cuts]
+        steps.append((width.keeps, width.keeps, -index, None))
     steps.sort(key=lambda step: step[:3])
-    for rank, _, place, least in steps:
+    for rank, _, index, least in steps:
         if rank < inf:
-            yield -place, least
+            yield -index, least

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.columns import Column, ColumnWidth, fit, padded, shortened, text_lengths
+from mast_tui.columns import ColumnWidth, TableColumn, fit, padded, shortened, text_lengths
 
 Record = Mapping[str, str]
 
 
-def column(title: str, *, right: bool = False, width: ColumnWidth) -> Column[Record]:
-    return Column(title, lambda row: row.get(title, ""), width=width, right=right)
+def column(title: str, *, right: bool = False, width: ColumnWidth) -> TableColumn[Record]:
+    return TableColumn(title, lambda row: row.get(title, ""), width=width, right=right)
 
 
 NAME = column("name", width=ColumnWidth(cuts=((0, 6), (9, 1)), most=10, spare=3))

@@ -10,7 +10,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
-from mast_tui.columns import Column
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.named_paths import file_or_record, only_records
@@ -51,22 +51,22 @@ def compare_command(
     """
     veil = hides_outcomes(common)
     one, other = _trace(a), _trace(b)
-    found = align(one, other)
+    alignment = align(one, other)
     if as_json:
-        print_json(_document(one, other, found, veil))
+        print_json(_document(one, other, alignment, veil))
         return
     for name, path, trace in (("A", a, one), ("B", b, other)):
         outcome = "" if veil else f", {trace.meta.outcome.value}"
         click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
-    click.echo("\n".join(sentences(found)))
+    click.echo("\n".join(sentences(alignment)))
     click.echo()
-    columns: tuple[Column[int], ...] = (
-        Column("A", lambda place: _cell(one, found.pairs[place].a)),
-        Column("", lambda place: _sign(found, place)),
-        Column("B", lambda place: _cell(other, found.pairs[place].b)),
+    columns: tuple[TableColumn[int], ...] = (
+        TableColumn("A", lambda step: _cell(one, alignment.pairs[step].a)),
+        TableColumn("", lambda step: _sign(alignment, step)),
+        TableColumn("B", lambda step: _cell(other, alignment.pairs[step].b)),
     )
-    print_table(columns, _places(found, everything))
+    print_table(columns, _steps(alignment, everything))
 
 
 def _trace(named: str) -> Trace:
@@ -94,17 +94,17 @@ def _trace(named: str) -> Trace:
     return trace
 
 
-def _places(found: Alignment, everything: bool) -> range:
-    """Return the places to print: all, or those around the place where the runs part."""
+def _steps(alignment: Alignment, everything: bool) -> range:
+    """Return the steps to print: all, or those around the one where the runs part."""
     if everything:
-        return range(len(found.pairs))
-    middle = found.fork if found.fork is not None else found.first or 0
-    return range(max(0, middle - AROUND), min(len(found.pairs), middle + AROUND + 1))
+        return range(len(alignment.pairs))
+    middle = alignment.fork if alignment.fork is not None else alignment.first or 0
+    return range(max(0, middle - AROUND), min(len(alignment.pairs), middle + AROUND + 1))
 
 
-def _sign(found: Alignment, place: int) -> str:
-    mark = "▶" if place == found.fork else " "
-    return f"{mark}{_SIGNS[found.pairs[place].likeness]}"
+def _sign(alignment: Alignment, step: int) -> str:
+    mark = "▶" if step == alignment.fork else " "
+    return f"{mark}{_SIGNS[alignment.pairs[step].likeness]}"
 
 
 def _cell(trace: Trace, index: int | None) -> str:

@@ -24,7 +24,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.columns import Column, key_column
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
@@ -450,8 +450,8 @@ def list_imports(workspace: Workspace, as_json: bool) -> int:
         return 0
     columns = (
         key_column("id", "import"),
-        Column("when", lambda one: one["at"][:16].replace("T", " ")),
-        Column("who", lambda one: one["who"] or "-"),
+        TableColumn("when", lambda row: row["at"][:16].replace("T", " ")),
+        TableColumn("who", lambda row: row["who"] or "-"),
         *map(key_column, ("format", "events", "traces")),
         _names_column("annotators"),
         key_column("state"),
@@ -461,8 +461,8 @@ def list_imports(workspace: Workspace, as_json: bool) -> int:
     return 0
 
 
-def _names_column(key: str) -> Column[Mapping[str, Any]]:
-    return Column(key, lambda one: ", ".join(one[key]))
+def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(key, lambda row: ", ".join(row[key]))
 
 
 def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table, problem_lines, say
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.columns import Column, key_column
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
@@ -198,19 +198,19 @@ def _print_files(files: list[_File], spans: bool) -> None:
     )
 
 
-def _meta_column(key: str) -> Column[tuple[FileReport, Mapping[str, Any]]]:
-    return Column(key, lambda row: row[1][key] or "")
+def _meta_column(key: str) -> TableColumn[tuple[FileReport, Mapping[str, Any]]]:
+    return TableColumn(key, lambda row: row[1][key] or "")
 
 
-_TRACE_COLUMNS: Final[Sequence[Column[tuple[FileReport, Mapping[str, Any]]]]] = (
-    Column("file", lambda row: str(row[0].path)),
-    Column("format", lambda row: row[0].format or ""),
-    Column("trace", lambda row: row[1]["id"]),
-    Column("outcome", lambda row: row[1]["outcome"] or "hidden"),
+_TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]]] = (
+    TableColumn("file", lambda row: str(row[0].path)),
+    TableColumn("format", lambda row: row[0].format or ""),
+    TableColumn("trace", lambda row: row[1]["id"]),
+    TableColumn("outcome", lambda row: row[1]["outcome"] or "hidden"),
     _meta_column("system"),
     _meta_column("model"),
-    Column("agents", lambda row: str(len(row[1]["agents"])), right=True),
-    Column("spans", lambda row: str(row[1]["spans"]), right=True),
+    TableColumn("agents", lambda row: str(len(row[1]["agents"])), right=True),
+    TableColumn("spans", lambda row: str(row[1]["spans"]), right=True),
 )
 
 
@@ -221,16 +221,16 @@ def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], fi
         return
     path = Path(file.report.path.name)
     width = len(str(told["spans"]))  # spans are printed as they come
-    columns: tuple[Column[Mapping[str, Any]], ...] = (
-        Column("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
-        Column("place", lambda span: str(place_in_file(path, span["place"]))),
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
+        TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),
         key_column("key"),
-        Column("kind", lambda span: span["kind"].replace("_", " ")),
+        TableColumn("kind", lambda span: span["kind"].replace("_", " ")),
         key_column("agent"),
-        Column("name", lambda span: span["name"] or ""),
-        Column("status", lambda span: "" if span["status"] == "unknown" else span["status"]),
-        Column("chars", lambda span: str(span["text_chars"] or 0), right=True),
-        Column("text", lambda span: one_line(span["preview"][:_SHOWN_PREVIEW])),
+        TableColumn("name", lambda span: span["name"] or ""),
+        TableColumn("status", lambda span: "" if span["status"] == "unknown" else span["status"]),
+        TableColumn("chars", lambda span: str(span["text_chars"] or 0), right=True),
+        TableColumn("text", lambda span: one_line(span["preview"][:_SHOWN_PREVIEW])),
     )
     print_table(columns, spans)
 

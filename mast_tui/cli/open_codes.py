@@ -13,7 +13,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
-from mast_tui.columns import Column, key_column
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
@@ -113,9 +113,9 @@ def notes_command(
             "writes a note on a span"
         )
     elif group is None and tag is None and search is None:
-        columns: tuple[Column[Mapping[str, Any]], ...] = (
+        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
             key_column("number", "group"),
-            Column("codes", lambda one: str(len(one["places"]))),
+            TableColumn("codes", lambda row: str(len(row["places"]))),
             key_column("traces"),
             key_column("name", "what"),
         )

@@ -12,7 +12,7 @@ from mast_tui.cli.report import signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
-from mast_tui.columns import Column, key_column
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
@@ -300,5 +300,5 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     print_table(columns, rows)
 
 
-def _retests_column(key: str, title: str) -> Column[Mapping[str, Any]]:
-    return Column(title, lambda row: str(row["retests"][key]), right=True)
+def _retests_column(key: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(title, lambda row: str(row["retests"][key]), right=True)

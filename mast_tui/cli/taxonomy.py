@@ -24,7 +24,7 @@ from mast_tui.cli.shared.common import (
     print_undone,
 )
 from mast_tui.cli.taxonomy_agree import agree_versions_command
-from mast_tui.columns import Column, key_column
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -453,10 +453,10 @@ def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
             f"{counted(hidden['carried'], 'label')} of others {verb} hidden from you and {verb} "
             "carried over too"
         )
-    columns: tuple[Column[Mapping[str, Any]], ...] = (
-        Column("mode", lambda one: f"{one['code']} {one['mode']}"[:_WIDEST]),
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_WIDEST]),
         key_column("change"),
-        Column("becomes", lambda one: _becomes(one, mapping)),
+        TableColumn("becomes", lambda row: _becomes(row, mapping)),
         *(key_column(value.value, right=True) for value in VerdictValue),
     )
     print_table(columns, document["modes"])

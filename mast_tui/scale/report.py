@@ -12,7 +12,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.columns import Column
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.scale.figures import shard_report
@@ -128,7 +128,7 @@ def _sides(group: ShardGroupJson) -> str:
     )
 
 
-def _columns(group: ShardGroupJson) -> tuple[Column[str], ...]:
+def _columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
     """Return the columns of a table whose rows are the codes of modes."""
     modes = group["modes"]
     onsets = group["onset"]
@@ -141,15 +141,15 @@ def _columns(group: ShardGroupJson) -> tuple[Column[str], ...]:
         return _bars(onsets[code]["bins"]) if code in onsets else ""
 
     return (
-        Column("", lambda code: code),
-        Column("mode", lambda code: modes[code]["name"]),
-        Column("traces", lambda code: f"{modes[code]['count']:,}", right=True),
-        Column("all", lambda code: _share(modes[code]["all"]), right=True),
-        Column("failed", lambda code: _share(modes[code]["failed"]), right=True),
-        Column("succeeded", lambda code: _share(modes[code]["succeeded"]), right=True),
-        Column("points", points, right=True),
-        Column("", lambda code: modes[code]["severity"], right=True),
-        Column("onset", onset, right=True),
+        TableColumn("", lambda code: code),
+        TableColumn("mode", lambda code: modes[code]["name"]),
+        TableColumn("traces", lambda code: f"{modes[code]['count']:,}", right=True),
+        TableColumn("all", lambda code: _share(modes[code]["all"]), right=True),
+        TableColumn("failed", lambda code: _share(modes[code]["failed"]), right=True),
+        TableColumn("succeeded", lambda code: _share(modes[code]["succeeded"]), right=True),
+        TableColumn("points", points, right=True),
+        TableColumn("", lambda code: modes[code]["severity"], right=True),
+        TableColumn("onset", onset, right=True),
     )
 
 

@@ -10,7 +10,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.workspace import WHOLE
-from mast_tui.columns import Column
+from mast_tui.columns import TableColumn
 from mast_tui.workspace.records import Member, Role
 
 _ASSISTED = "it is said of one annotator: team add NAME --assisted"
@@ -85,10 +85,10 @@ def list_command(common: CommonOptions, as_json: bool) -> None:
     elif not members:
         click.echo("Nobody is in the team; take somebody in with: team add NAME --role ROLE")
     else:
-        columns: tuple[Column[Member], ...] = (
-            Column("name", lambda member: member.name),
-            Column("role", lambda member: member.role.value),
-            Column("assisted", lambda member: "yes" if member.assisted else ""),
+        columns: tuple[TableColumn[Member], ...] = (
+            TableColumn("name", lambda member: member.name),
+            TableColumn("role", lambda member: member.role.value),
+            TableColumn("assisted", lambda member: "yes" if member.assisted else ""),
         )
         print_table(columns, members)
 

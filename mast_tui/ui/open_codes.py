@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.columns import Column
+from mast_tui.columns import TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -39,7 +39,7 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -110,7 +110,7 @@ def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CodeRow:
     """A group, or one of its codes."""
 
     id: str
@@ -118,14 +118,14 @@ class _Row:
     code: OpenCode | None = None
 
 
-def _rows(coding: OpenCoding) -> Iterator[_Row]:
+def _rows(coding: OpenCoding) -> Iterator[_CodeRow]:
     for group in coding.groups:
-        yield _Row(f"group {group.name}", group)
+        yield _CodeRow(f"group {group.name}", group)
         for code in group.codes:
-            yield _Row(repr(code.place), group, code)
+            yield _CodeRow(repr(code.place), group, code)
 
 
-class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
+class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     """The open codes that the annotator may see: their own, and others' on finished traces.
 
     That others' were shown is recorded.
@@ -149,7 +149,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
         yield from super().compose_panes()
 
     @property
-    def row(self) -> _Row | None:
+    def row(self) -> _CodeRow | None:
         """What the cursor stands on."""
         return self.main_list.row
 
@@ -217,51 +217,51 @@ class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
         self.main_list.show(list(_rows(shown)))
         self.show_detail()
 
-    def _columns(self, at_hand: TraceLoader) -> tuple[Column[_Row], ...]:
+    def _columns(self, at_hand: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         key = self.mast.key_of("annotate.note")
         no_words = f"no words yet: {key} there writes some"
 
-        def is_marked(row: _Row) -> bool:
+        def is_marked(row: _CodeRow) -> bool:
             codes = row.group.codes if row.code is None else (row.code,)
             return all(code.place in self._marked for code in codes)
 
-        def sign(row: _Row) -> str:
+        def sign(row: _CodeRow) -> str:
             if is_marked(row):
                 return "v"
             return "▾" if row.code is None else "●" if row.code.is_label else "✎"
 
-        def sign_style(row: _Row) -> str:
+        def sign_style(row: _CodeRow) -> str:
             return "doubt" if row.code is None or is_marked(row) else "quiet"
 
-        def text(row: _Row) -> str:
+        def text(row: _CodeRow) -> str:
             if row.code is not None:
                 return f"  {one_line(row.code.tagged_text) or no_words}"
             return one_line(f"{row.group.name} · {counted(len(row.group.codes), 'place')}")
 
-        def text_style(row: _Row) -> str:
+        def text_style(row: _CodeRow) -> str:
             if row.code is None:
                 return "total"
             return "figure" if row.code.text else "quiet"
 
-        def trace(row: _Row) -> str:
+        def trace(row: _CodeRow) -> str:
             if row.code is None:
                 return counted(row.group.traces, "trace")
             return one_line(at_hand.name_of(row.code.trace_id))
 
-        def span_range(row: _Row) -> str:
+        def span_range(row: _CodeRow) -> str:
             if row.code is None:
                 return ""
             return place_words(row.code.target, at_hand.known_order(row.code.trace_id))
 
-        def author(row: _Row) -> str:
+        def author(row: _CodeRow) -> str:
             return "" if row.code is None else one_line(row.code.annotator)
 
         return (
             sign_column(sign, sign_style),
-            Column("", text, text_style, name_width()),
-            Column("trace", trace, "quiet", name_width(90)),
-            Column("where", span_range, width=name_width(80)),
-            Column("who", author, "quiet", name_width(70)),
+            TableColumn("", text, text_style, name_width()),
+            TableColumn("trace", trace, "quiet", name_width(90)),
+            TableColumn("where", span_range, width=name_width(80)),
+            TableColumn("who", author, "quiet", name_width(70)),
         )
 
     def show_detail(self) -> None:
@@ -464,7 +464,8 @@ class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
         choices = [
-            Choice(one.id, "", opened.taxonomy.title(one.id)) for one in opened.taxonomy.categories
+            FinderChoice(one.id, "", opened.taxonomy.title(one.id))
+            for one in opened.taxonomy.categories
         ]
 
         def chosen(category: str | None) -> None:
@@ -472,7 +473,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_Row]):
                 self._ask_to_make(opened, codes, name, category)
 
         self.app.push_screen(
-            Finder(f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"),
+            FinderDialog(
+                f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
+            ),
             chosen,
         )
 

@@ -21,7 +21,7 @@ from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.styles import BASE_SCREEN
 from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -205,7 +205,7 @@ class SideBySideScreen(BaseScreen):
             found = compare(*texts)
             if not found.equal:
                 detail.show_titles(plain_title(f"{places[0]} (-) and {places[1]} (+)"))
-                marks = [Part(first, end, "evidence") for first, end in found.changed]
+                marks = [TextPart(first, end, "evidence") for first, end in found.changed]
                 detail.show_text(found.text, marks, written="diff")
                 return
             places = [f"{' and '.join(places)}: the same"]

@@ -121,7 +121,7 @@ class TableScreen(DetailScreen, Generic[Row]):
         self.show_words("Opening the workspace …")
         self.show_title()
 
-    @on(ColumnTable.Fitted)
-    def _show_heading(self, event: ColumnTable.Fitted) -> None:
+    @on(ColumnTable.ColumnsFitted)
+    def _show_heading(self, event: ColumnTable.ColumnsFitted) -> None:
         event.stop()
         self.query_one("#heading", Static).update(Content(event.table.heading()))

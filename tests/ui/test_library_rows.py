@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Listing, Sort, State
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(
@@ -20,7 +20,7 @@ rows = st.builds(
     model=words,
     outcome=st.sampled_from(["failed", "succeeded", ""]),
     spans=st.integers(0, 9),
-    state=st.sampled_from(State),
+    state=st.sampled_from(WorkState),
     finished_by=st.lists(words, max_size=2).map(tuple),
     waiting=st.integers(0, 3),
 )
@@ -30,7 +30,7 @@ sorts = st.sampled_from(Sort)
 
 def arrange(given_rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
     """What a listing of these rows shows."""
-    listing = Listing()
+    listing = TraceListing()
     listing.put(given_rows)
     return listing.arranged(needle, sort)
 
@@ -68,10 +68,10 @@ def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEU
 
 def test_the_queue_begins_with_what_was_begun_and_ends_with_what_is_finished() -> None:
     given_rows = [
-        row("d", state=State.FINISHED),
-        row("c", state=State.UNTOUCHED),
-        row("b", state=State.OPEN),
-        row("A", state=State.UNTOUCHED),
+        row("d", state=WorkState.FINISHED),
+        row("c", state=WorkState.UNTOUCHED),
+        row("b", state=WorkState.OPEN),
+        row("A", state=WorkState.UNTOUCHED),
     ]
     assert names(given_rows) == ["b", "A", "c", "d"]
 
@@ -105,17 +105,19 @@ def test_every_order_is_reached_by_one_key() -> None:
 
 
 def test_states_differ_by_more_than_colour() -> None:
-    assert len(set(GLYPHS.values())) == len(State)
+    assert len(set(GLYPHS.values())) == len(WorkState)
 
 
 def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
     rows = [
-        LibraryRow(trace_id="a", name="a.json", waiting=2, state=State.OPEN),
+        LibraryRow(trace_id="a", name="a.json", waiting=2, state=WorkState.OPEN),
         LibraryRow(trace_id="b", name="b.json"),
         LibraryRow(
-            trace_id="c", name="c.json", state=State.FINISHED, labels=1, same_as=("b.json",)
+            trace_id="c", name="c.json", state=WorkState.FINISHED, labels=1, same_as=("b.json",)
         ),
-        LibraryRow(trace_id="d", name="d.json", state=State.OPEN, task_id="airline-7", trial="2"),
+        LibraryRow(
+            trace_id="d", name="d.json", state=WorkState.OPEN, task_id="airline-7", trial="2"
+        ),
     ]
     for needle, found in (
         ("unread", "b"),
@@ -136,7 +138,7 @@ def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
 
 
 def test_where_a_row_holds_the_text_only_such_rows_are_listed() -> None:
-    listing = Listing()
+    listing = TraceListing()
     listing.put(
         [
             LibraryRow(trace_id="a", name="4ebbc1d.json"),

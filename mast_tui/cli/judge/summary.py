@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
-from mast_tui.columns import Column
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.judges.runner import Progress, RunSummary, Step
 
@@ -204,10 +204,10 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
         taxonomy: That of the modes.
     """
     counts = document["modes"] or {}
-    columns: tuple[Column[Mode], ...] = (
-        Column("", lambda mode: mode.code),
-        Column("mode", lambda mode: mode.name),
-        Column("suggestions", lambda mode: str(counts[mode.code]), right=True),
+    columns: tuple[TableColumn[Mode], ...] = (
+        TableColumn("", lambda mode: mode.code),
+        TableColumn("mode", lambda mode: mode.name),
+        TableColumn("suggestions", lambda mode: str(counts[mode.code]), right=True),
     )
     modes = [mode for mode in taxonomy.modes if mode.code in counts]
     if modes:

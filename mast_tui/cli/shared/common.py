@@ -14,7 +14,7 @@ import click
 from rich.cells import cell_len
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.columns import Column, Row
+from mast_tui.columns import Row, TableColumn
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -243,7 +243,7 @@ def print_line(text: str) -> None:
     click.echo(one_line(text))
 
 
-def print_table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
+def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
     """Print the headings and the rows of a table on stdout.
 
     Cells are made fit for display and cut where they are very long: one of them must not widen
@@ -264,5 +264,5 @@ def print_table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
             for width, column_texts in zip(widths, zip(*texts, strict=True), strict=True)
         ]
         for line in texts:
-            cells = map(Column.aligned, columns, line, widths)
+            cells = map(TableColumn.aligned, columns, line, widths)
             click.echo("  ".join(cells).rstrip())

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
-from mast_tui.columns import Column, ColumnWidth, padded, text_lengths
+from mast_tui.columns import ColumnWidth, TableColumn, padded, text_lengths
 from mast_tui.safe_text import one_line
 from mast_tui.ui.widgets.column_table import ColumnTable
 
@@ -70,17 +70,17 @@ SIGN_STYLES: Final[Mapping[RowState, str]] = {
     RowState.LOCKED: "quiet",
 }
 
-COLUMNS: Final[Sequence[Column[QueueRow]]] = (
-    Column(
+COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
+    TableColumn(
         "  ",
         lambda row: f" {GLYPHS[row.state]}",
         lambda row: SIGN_STYLES.get(row.state, row.state),
         ColumnWidth(gap=1),
     ),
-    Column("", lambda row: row.code, "name", ColumnWidth(gap=1)),
-    Column("", lambda row: row.name, _text_style("figure"), ColumnWidth(cuts=((4, 1),))),
-    Column("", lambda row: row.what, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))),
-    Column("", lambda row: row.who, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
+    TableColumn("", lambda row: row.code, "name", ColumnWidth(gap=1)),
+    TableColumn("", lambda row: row.name, _text_style("figure"), ColumnWidth(cuts=((4, 1),))),
+    TableColumn("", lambda row: row.what, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))),
+    TableColumn("", lambda row: row.who, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
 )
 """The columns of an item. Where there is little room, who says what is left out first."""
 

@@ -47,7 +47,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate.conflict_list import QueueRow, RowState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.widgets.sides_panel import Place, SideView
+from mast_tui.ui.widgets.sides_panel import SidePlace, SideView
 from mast_tui.ui.wording import IndexOf, place_words
 
 MOST_CODE_CHARS: Final = 8
@@ -60,7 +60,7 @@ RowSubject = Dispute | GoldVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SideNames:
     """What each side goes by. With ``letters`` nobody else's name is told, and nothing else.
 
     ``letters`` are by name, in their order.
@@ -115,9 +115,9 @@ class TraceItems:
     hidden: bool = False
 
     @property
-    def names(self) -> Names:
+    def names(self) -> SideNames:
         """What the sides go by now."""
-        return Names(self.letters if self.hidden else {})
+        return SideNames(self.letters if self.hidden else {})
 
     def says_what(self, other: TraceItems) -> bool:
         """Whether the same was said and decided as the other one has."""
@@ -424,7 +424,7 @@ def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
     return one_line(mode.code, MOST_CODE_CHARS), one_line(mode.name)
 
 
-def outcome(decisions: Sequence[Decision], names: Names) -> str:
+def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
     """Return in a few words what was decided in a row.
 
     Args:
@@ -495,7 +495,7 @@ def _verdict_words(side: Said, group: ConflictGroup) -> str:
     return "marked none of these places" if several else "did not mark this place"
 
 
-def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
+def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
     label = next((label for label in labels if label.target == target), None)
     extra = []
     if label is not None:
@@ -505,7 +505,7 @@ def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
             extra.append(f"sure {label.confidence:.0%}")
         if label.saw_suggestions:
             extra.append("saw suggestions")
-    return Place(
+    return SidePlace(
         target,
         place_words(target, index_of, quoted=False),
         quote=target.quote or "",
@@ -518,7 +518,7 @@ def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
+class QueueContents:
     """The queue, the items of each trace that one may see, and who has finished how many traces.
 
     ``entries`` are in the order of the queue. ``at_hand`` finds the traces themselves; ``study`` is
@@ -545,7 +545,7 @@ class Cases:
         return study is not None and study.retests > 0 and self.annotator in study.annotators
 
 
-def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
+def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
     """Read the whole queue; ``traces`` are those open in the app.
 
     What the study gives to this adjudicator is taken on first. Slow where many traces have to be
@@ -558,11 +558,11 @@ def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
             if not workspace.away:
                 workspace.read_ahead(everybody=True)
     except MastError as error:
-        return Cases(problem=str(error))
+        return QueueContents(problem=str(error))
     return cases
 
 
-def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
+def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
     workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
     at_hand = TraceLoader(workspace, traces)
     study = workspace.study(taxonomy.ref)
@@ -587,7 +587,7 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
         for entry in entries
         if entry.words is not None
     )
-    return Cases(
+    return QueueContents(
         annotator=annotator,
         entries=entries,
         items=items,

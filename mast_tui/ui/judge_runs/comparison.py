@@ -14,7 +14,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.adjudication import TraceWords, words_by_trace
-from mast_tui.columns import Column, ColumnWidth
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
 from mast_tui.gold.overlaps import in_reading_order
@@ -53,7 +53,7 @@ from mast_tui.workspace import Run, WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunComparison:
     """What there is to show.
 
     ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
@@ -72,7 +72,7 @@ class Compared:
 
 def compare_runs(
     opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
-) -> Compared:
+) -> RunComparison:
     """Two runs over the traces that both have judged. Slow: for workers only.
 
     Raises ``WorkspaceError``.
@@ -91,7 +91,7 @@ def compare_runs(
         [mode.slug for mode in opened.taxonomy.modes],
         at_hand.orders,
     )
-    return Compared(
+    return RunComparison(
         comparison=found,
         at_hand=at_hand,
         traces=len(counted),
@@ -102,7 +102,7 @@ def compare_runs(
 
 def compare_with_gold(
     opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool
-) -> Compared:
+) -> RunComparison:
     """A run beside the gold, over traces that the annotator has finished or adjudicated.
 
     That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
@@ -142,7 +142,7 @@ def compare_with_gold(
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     hidden = len(with_gold - visible)
     examples_left_out = len(visible & examples)
-    return Compared(
+    return RunComparison(
         comparison=found,
         at_hand=at_hand,
         traces=len(counted),
@@ -188,12 +188,22 @@ GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
 
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
-    """Return the code of a mode; nothing for all modes together."""
+    """Return the code of a mode; nothing for all modes together.
+
+    Args:
+        slug: The mode, or ``ALL_MODES``.
+        taxonomy: The taxonomy of the mode.
+    """
     return "" if slug == ALL_MODES else one_line(taxonomy.mode(slug).code, 8)
 
 
 def mode_name(slug: str, taxonomy: Taxonomy) -> str:
-    """Return the name of a mode, or that of all modes together."""
+    """Return the name of a mode, or that of all modes together.
+
+    Args:
+        slug: The mode, or ``ALL_MODES``.
+        taxonomy: The taxonomy of the mode.
+    """
     return "all modes" if slug == ALL_MODES else one_line(taxonomy.mode(slug).name)
 
 
@@ -216,7 +226,7 @@ def _counts_sign(counts: ModeCounts) -> str:
     return "=" if counts.both else " "
 
 
-def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[Column[ModeCounts], ...]:
+def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode.
 
     Args:
@@ -224,10 +234,12 @@ def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[Column[ModeCounts]
         gold: Whether a run is compared with gold, not with another run.
     """
     both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
-    columns: tuple[Column[ModeCounts], ...] = (
+    columns: tuple[TableColumn[ModeCounts], ...] = (
         sign_column(_counts_sign, lambda row: "doubt" if _differs(row) else "quiet"),
-        Column("", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=SOME)),
-        Column(
+        TableColumn(
+            "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=SOME)
+        ),
+        TableColumn(
             "mode",
             lambda row: mode_name(row.mode, taxonomy),
             lambda row: "total" if row.mode == ALL_MODES else "figure",
@@ -251,7 +263,7 @@ def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[Column[ModeCounts]
 
 def case_columns(
     taxonomy: Taxonomy, at_hand: TraceLoader, *, gold: bool, with_mode: bool
-) -> tuple[Column[Case], ...]:
+) -> tuple[TableColumn[Case], ...]:
     """Return the columns of the traces behind a mode's counts.
 
     Args:
@@ -264,28 +276,32 @@ def case_columns(
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def places(case: Case, marks: tuple[Mark, ...], silent: Outcome) -> str:
+    def _places(case: Case, marks: tuple[Mark, ...], silent: Outcome) -> str:
         order = at_hand.known_order(case.trace_id)
         return places_words(marks, order, said=case.outcome is not silent)
 
     return (
         sign_column(lambda row: "≠" if row.differs else "=", style),
-        Column("trace", lambda row: one_line(at_hand.name_of(row.trace_id)), "name", name_width()),
-        Column(
+        TableColumn(
+            "trace", lambda row: one_line(at_hand.name_of(row.trace_id)), "name", name_width()
+        ),
+        TableColumn(
             "",
             lambda row: mode_code(row.mode, taxonomy) if with_mode else "",
             "name",
             ColumnWidth(90, filled=SOME),
         ),
-        Column("", lambda row: outcome_words(row, gold=gold), style, ColumnWidth(95, filled=SOME)),
-        Column(
+        TableColumn(
+            "", lambda row: outcome_words(row, gold=gold), style, ColumnWidth(95, filled=SOME)
+        ),
+        TableColumn(
             "judge" if gold else "A",
-            lambda row: places(row, row.first, Outcome.SECOND),
+            lambda row: _places(row, row.first, Outcome.SECOND),
             width=name_width(80),
         ),
-        Column(
+        TableColumn(
             "gold" if gold else "B",
-            lambda row: places(row, row.second, Outcome.FIRST),
+            lambda row: _places(row, row.second, Outcome.FIRST),
             width=name_width(79),
         ),
     )
@@ -314,7 +330,7 @@ def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 
 
-def about_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+def about_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return how much was compared, and what was left out and why.
 
     Args:
@@ -339,7 +355,7 @@ def about_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
     return " · ".join(words)
 
 
-def nothing_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return why there is nothing to compare, and what to do.
 
     Args:
@@ -384,7 +400,7 @@ class ComparisonScreen(OpensTraces):
         self._first = first
         self._second = second
         self._with_seen = False
-        self._found: Compared | None = None
+        self._found: RunComparison | None = None
 
     @property
     def _gold(self) -> bool:
@@ -441,7 +457,7 @@ class ComparisonScreen(OpensTraces):
         self._found = None
         self.show_words(words)
 
-    def _show_found(self, found: Compared) -> None:
+    def _show_found(self, found: RunComparison) -> None:
         self._found = found
         if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
             self.show_words(nothing_words(found, self.mast.key_of, gold=self._gold))
@@ -508,8 +524,8 @@ class ComparisonScreen(OpensTraces):
         if mode == self._mode:
             self._show_cases(read=False)
 
-    @on(ColumnTable.Fitted)
-    def _fitted(self, event: ColumnTable.Fitted) -> None:
+    @on(ColumnTable.ColumnsFitted)
+    def _fitted(self, event: ColumnTable.ColumnsFitted) -> None:
         event.stop()
         heading = self.query_one(f"#{event.table.id}-heading", Static)
         heading.update(Content(event.table.heading()))

@@ -10,12 +10,12 @@ from typing import Final
 
 from textual import work
 
-from mast_tui.columns import Column, ColumnWidth
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
-from mast_tui.ui.context import Judged, TraceLocation
+from mast_tui.ui.context import JudgeProgress, TraceLocation
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
@@ -31,7 +31,7 @@ HIDDEN: Final = "hidden"
 
 
 @dataclass(slots=True)
-class Answers:
+class AnswerCounts:
     """How suggestions were answered that stand: counts."""
 
     accepted: int = 0
@@ -69,8 +69,8 @@ class RunView:
     """
 
     run: Run
-    answers: Answers | None
-    modes: Mapping[str, Answers] | None
+    answers: AnswerCounts | None
+    modes: Mapping[str, AnswerCounts] | None
     waiting: Mapping[str, int] = field(default_factory=dict)
     left_out: int = 0
 
@@ -107,7 +107,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
             views.append(RunView(run, None, None))
             continue
         left_out = examples.get(run.judge, set())
-        every, modes, waiting = Answers(), dict[str, Answers](), dict[str, int]()
+        every, modes, waiting = AnswerCounts(), dict[str, AnswerCounts](), dict[str, int]()
         for trace in run.traces:
             found = standing.get((run.judge, trace.trace_id, run.taxonomy), ())
             if count := sum(answer is None for _, answer in found):
@@ -116,7 +116,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
                 continue
             for mode, answer in found:
                 every.take(answer)
-                modes.setdefault(mode, Answers()).take(answer)
+                modes.setdefault(mode, AnswerCounts()).take(answer)
         examples_here = sum(trace.trace_id in left_out for trace in run.traces)
         views.append(
             RunView(run=run, answers=every, modes=modes, waiting=waiting, left_out=examples_here)
@@ -124,7 +124,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
     return views
 
 
-def share_found(quotes: QuoteCounts) -> str:
+def share_in_traces(quotes: QuoteCounts) -> str:
     """Which share of the quotes was found in the traces; empty where nothing is quoted."""
     return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
 
@@ -146,7 +146,7 @@ def in_order_of_work(view: RunView) -> list[RunTrace]:
     return sorted(view.run.traces, key=rank)
 
 
-def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[Column[RunTrace], ...]:
+def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[RunTrace], ...]:
     """Return the columns of a run's traces.
 
     Args:
@@ -164,7 +164,7 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[Column[RunTr
     def sign(trace: RunTrace) -> str:
         return "!" if failed(trace) else "◌" if waiting(trace) else "●"
 
-    def count(trace: RunTrace, number: int) -> str:
+    def _count(trace: RunTrace, number: int) -> str:
         if failed(trace):
             return ""
         return HIDDEN if hidden else str(number)
@@ -176,40 +176,40 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[Column[RunTr
 
     return (
         sign_column(sign, lambda row: "doubt" if failed(row) or waiting(row) else "quiet"),
-        Column(
+        TableColumn(
             "trace",
             lambda row: one_line(names.get(row.trace_id, row.trace_id)),
             "name",
             name_width(),
         ),
-        Column(
+        TableColumn(
             "found",
-            lambda row: count(row, row.findings),
+            lambda row: _count(row, row.findings),
             width=ColumnWidth(90, filled=SOME),
             right=True,
         ),
-        Column(
+        TableColumn(
             "waiting",
-            lambda row: count(row, waiting(row)),
+            lambda row: _count(row, waiting(row)),
             lambda row: "doubt" if waiting(row) else "quiet",
             ColumnWidth(95, filled=SOME),
             right=True,
         ),
-        Column(
+        TableColumn(
             "quotes found",
             lambda row: "" if hidden else quote_words(row.quotes),
             lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
             ColumnWidth(60, filled=SOME),
             right=True,
         ),
-        Column(
+        TableColumn(
             "windows",
             lambda row: str(row.windows) if row.windows else "",
             "quiet",
             ColumnWidth(40, filled=SOME),
             right=True,
         ),
-        Column("", note, lambda row: "doubt" if failed(row) else "quiet", name_width(80)),
+        TableColumn("", note, lambda row: "doubt" if failed(row) else "quiet", name_width(80)),
     )
 
 
@@ -373,12 +373,12 @@ def _tokens(view: RunView) -> str:
     return "" if view.run.settings is None else short_count(usage.tokens_in + usage.tokens_out)
 
 
-def _found(view: RunView) -> str:
+def _suggestion_count(view: RunView) -> str:
     return HIDDEN if view.answers is None else str(view.run.findings)
 
 
-def _quotes_found(view: RunView) -> str:
-    return "" if view.answers is None else share_found(view.run.quotes)
+def _quote_share(view: RunView) -> str:
+    return "" if view.answers is None else share_in_traces(view.run.quotes)
 
 
 def _accepted(view: RunView) -> str:
@@ -393,7 +393,7 @@ def _waiting_style(view: RunView) -> str:
     return "doubt" if view.answers is not None and view.answers.waiting else "quiet"
 
 
-def run_columns(marked: str | None = None) -> tuple[Column[RunView], ...]:
+def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
     """Return the columns of the list of runs.
 
     Args:
@@ -407,13 +407,13 @@ def run_columns(marked: str | None = None) -> tuple[Column[RunView], ...]:
 
     return (
         sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt"),
-        Column("judge", _model_name, "name", name_width()),
-        Column("prompt", _prompt, "quiet", ColumnWidth(30, filled=SOME)),
-        Column("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
+        TableColumn("judge", _model_name, "name", name_width()),
+        TableColumn("prompt", _prompt, "quiet", ColumnWidth(30, filled=SOME)),
+        TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
         figure_column("traces", lambda row: str(len(row.run.traces)), 90),
         figure_column("failed", lambda row: str(row.failed) if row.failed else "", 60, "doubt"),
-        figure_column("found", _found, 95),
-        figure_column("quotes", _quotes_found, 50),
+        figure_column("found", _suggestion_count, 95),
+        figure_column("quotes", _quote_share, 50),
         figure_column("accepted", _accepted, 85),
         figure_column("waiting", _waiting, 92, _waiting_style),
         figure_column("tokens", _tokens, 40),
@@ -484,7 +484,7 @@ def _taken(run: Run) -> Iterator[str]:
 def _quotes(run: Run) -> Iterator[str]:
     quotes = run.quotes
     if quotes.all:
-        share = share_found(quotes)
+        share = share_in_traces(quotes)
         yield f"{quotes.found:,} of {quotes.all:,} quotes stand in the traces ({share})."
         yield f"Quotes: {quotes.words}."
         if quotes.altered or quotes.not_found:
@@ -727,7 +727,7 @@ class RunsScreen(TableScreen[RunView]):
             return
         self.mast.judge_traces(traces)
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Say how far the judge has come; once it is done, list its run."""
         message.tell(self.hints)
         opened = self.mast.opened

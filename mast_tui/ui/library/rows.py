@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
 
 
-class State(StrEnum):
+class WorkState(StrEnum):
     """How far the annotator has come with a trace."""
 
     OPEN = "open"
@@ -24,7 +24,7 @@ class State(StrEnum):
     FINISHED = "finished"
 
 
-GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
+GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "●"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class LibraryRow:
     outcome: str = ""
     spans: int = 0
     complete: bool = True
-    state: State = State.UNTOUCHED
+    state: WorkState = WorkState.UNTOUCHED
     finished_by: tuple[str, ...] = ()
     waiting: int = 0
     labels: int = 0
@@ -74,7 +74,7 @@ class LibraryRow:
     def _conditions(self) -> tuple[tuple[str, bool], ...]:
         """Words that a filter may ask for, and whether they hold."""
         return (
-            ("unread", self.state is State.UNTOUCHED),
+            ("unread", self.state is WorkState.UNTOUCHED),
             ("with suggestions", self.waiting > 0),
             ("labelled", self.labels > 0),
             ("same run", bool(self.same_as)),
@@ -98,7 +98,7 @@ class Sort(StrEnum):
         return every[(every.index(self) + 1) % len(every)]
 
 
-_STATES: Final = {state: place for place, state in enumerate(State)}
+_STATES: Final = {state: place for place, state in enumerate(WorkState)}
 
 
 def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
@@ -139,7 +139,7 @@ class _Arranged:
     spelled: bool = False
 
 
-class Listing:
+class TraceListing:
     """All rows by trace id; what was sorted and filtered last is kept for the next key press."""
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ def row_of(
         outcome=outcome,
         spans=facts.spans,
         complete=facts.all_spans,
-        state=State(entry.state) if entry is not None else State.UNTOUCHED,
+        state=WorkState(entry.state) if entry is not None else WorkState.UNTOUCHED,
         finished_by=entry.finished_by if entry is not None else (),
         waiting=entry.waiting if entry is not None else 0,
         labels=entry.own_labels if entry is not None else 0,

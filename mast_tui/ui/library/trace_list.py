@@ -11,9 +11,9 @@ from rich.segment import Segment
 from textual.cache import LRUCache
 from textual.strip import Strip
 
-from mast_tui.columns import Column, ColumnWidth, shortened, text_lengths
+from mast_tui.columns import ColumnWidth, TableColumn, shortened, text_lengths
 from mast_tui.safe_text import one_line
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, State
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, WorkState
 from mast_tui.ui.services.trace_catalog import FileProblem
 from mast_tui.ui.widgets.column_table import ColumnTable, sign_column
 from mast_tui.ui.widgets.virtual_lines import row_strip
@@ -46,73 +46,75 @@ def _short_name(name: str, cells: int) -> str:
 
 
 def _sign_style(row: LibraryRow) -> str:
-    return {State.FINISHED: "done", State.OPEN: "own", State.UNTOUCHED: "quiet"}[row.state]
+    return {WorkState.FINISHED: "done", WorkState.OPEN: "own", WorkState.UNTOUCHED: "quiet"}[
+        row.state
+    ]
 
 
 def _name_style(row: LibraryRow) -> str:
-    return "quiet" if row.state is State.FINISHED else "name"
+    return "quiet" if row.state is WorkState.FINISHED else "name"
 
 
 def _outcome_style(row: LibraryRow) -> str:
     return row.outcome if row.outcome in ("failed", "succeeded") else "quiet"
 
 
-COLUMNS: Final[Sequence[Column[LibraryRow]]] = (
+COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
     sign_column(lambda row: GLYPHS[row.state], _sign_style),
-    Column(
+    TableColumn(
         "trace",
         _name,
         _name_style,
         ColumnWidth(cuts=((3, 32), (5, 12), (20, 1)), most=44, spare=12),
         cut=_short_name,
     ),
-    Column(
+    TableColumn(
         "task",
         lambda row: one_line(row.task_id),
         "quiet",
         ColumnWidth(12, cuts=((2, 6),), most=16, least_line=WIDE, filled=OFTEN),
     ),
-    Column(
+    TableColumn(
         "trial",
         lambda row: one_line(row.trial),
         "quiet",
         ColumnWidth(13, most=5, least_line=WIDE, filled=OFTEN),
         right=True,
     ),
-    Column(
+    TableColumn(
         "model",
         lambda row: one_line(row.model),
         "quiet",
         ColumnWidth(15, cuts=((4, 8),), most=18),
     ),
-    Column(
+    TableColumn(
         "system",
         lambda row: one_line(row.system),
         "quiet",
         ColumnWidth(14, most=14, least_line=WIDE),
     ),
-    Column("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17)),
-    Column(
+    TableColumn("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17)),
+    TableColumn(
         "spans",
         lambda row: f"{row.spans}{'' if row.complete else '+'}",
         "quiet",
         right=True,
     ),
-    Column(
+    TableColumn(
         "labels",
         lambda row: f"●{row.labels}" if row.labels else "",
         "own",
         ColumnWidth(18),
         right=True,
     ),
-    Column(
+    TableColumn(
         "sugg.",
         lambda row: f"◌{row.waiting}" if row.waiting else "",
         "waiting",
         ColumnWidth(16),
         right=True,
     ),
-    Column(
+    TableColumn(
         "finished by",
         lambda row: one_line(", ".join(row.finished_by)),
         "quiet",

@@ -10,7 +10,7 @@ from typing import Final
 from textual import work
 
 from mast_tui.adjudication import SpanOrders, conflicts_by_trace
-from mast_tui.columns import Column, ColumnWidth
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -30,7 +30,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
+from mast_tui.ui.study.setup import Lot, PlannedStudy, StudySetup, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
@@ -129,7 +129,7 @@ def _cells(part: int, of: int, cells: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressRow:
-    """How far an annotator is, or how far the traces are that several label.
+    """The progress of an annotator, or of the traces that several label.
 
     What is empty or None may not be told, or there is nothing to tell.
     """
@@ -201,27 +201,27 @@ def _person(one: Progress, view: StudyView, me: str) -> ProgressRow:
 
 def _count_column(
     title: str, count: Callable[[ProgressRow], int | None], keeps: float
-) -> Column[ProgressRow]:
+) -> TableColumn[ProgressRow]:
     def cell(row: ProgressRow) -> str:
         number = count(row)
         return "" if number is None else f"{number:,}"
 
-    return Column(title, cell, _total_style, ColumnWidth(keeps, filled=SOME), right=True)
+    return TableColumn(title, cell, _total_style, ColumnWidth(keeps, filled=SOME), right=True)
 
 
 def _total_style(row: ProgressRow) -> str:
     return "figure" if row.annotator else row.style
 
 
-COLUMNS: Final[Sequence[Column[ProgressRow]]] = (
+COLUMNS: Final[Sequence[TableColumn[ProgressRow]]] = (
     sign_column(lambda row: row.sign),
-    Column(
+    TableColumn(
         "annotator",
         lambda row: one_line(row.annotator) or "by several",
         lambda row: row.style,
         name_width(),
     ),
-    Column(
+    TableColumn(
         "█ finished  ▒ open",
         lambda row: bar(row.finished, row.begun, row.assigned),
         _total_style,
@@ -233,7 +233,7 @@ COLUMNS: Final[Sequence[Column[ProgressRow]]] = (
     _count_column("left", lambda row: row.left, 85),
     _count_column("with others", lambda row: row.shared, 40),
     _count_column("without suggestions", lambda row: row.withheld, 45),
-    Column(
+    TableColumn(
         "repeat",
         lambda row: row.repeated,
         _total_style,
@@ -379,7 +379,7 @@ KEPT_AT_ONCE: Final = 100
 
 
 class StudyScreen(TableScreen[ProgressRow]):
-    """How far each annotator is. What would tell an annotator what others say is left out."""
+    """The progress of each annotator. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
     where = Where.STUDY
@@ -464,7 +464,7 @@ class StudyScreen(TableScreen[ProgressRow]):
         if not lots:
             return
 
-        def answered(wanted: Wanted) -> None:
+        def answered(wanted: PlannedStudy) -> None:
             self.hints.prompt("Setting the study up …")
             self.set_up(opened, wanted.study, wanted.lot)
 

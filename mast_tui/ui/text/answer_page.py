@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import AnswerKey, Named, Trace
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 
 if TYPE_CHECKING:
     from mast_tui.ui.actions.registry import KeyOf
@@ -40,14 +40,14 @@ _ONE_LINE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AnswerPage:
     """An answer key as one text, with the parts of it that stand out."""
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
 
 
-def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> Page:
+def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPage:
     """Set an answer key out, section by section.
 
     Args:
@@ -73,9 +73,9 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> Page:
     for line, style in lines:
         if style is not None:
             end = line.find(":") + 1 if style == "key" and ":" in line else len(line)
-            parts.append(Part(offset, offset + end, style))
+            parts.append(TextPart(offset, offset + end, style))
         offset += len(line) + 1
-    return Page("\n".join(line for line, _style in lines), tuple(parts))
+    return AnswerPage("\n".join(line for line, _style in lines), tuple(parts))
 
 
 def _actions(found: Named) -> Iterator[tuple[str, str | None]]:
@@ -134,7 +134,7 @@ def hidden_words(key_of: KeyOf) -> str:
     return f"The answer key is hidden: finish the trace ({finish}), then reveal it ({reveal})"
 
 
-def answer_page(trace: Trace) -> Page:
+def answer_page(trace: Trace) -> AnswerPage:
     """Set out what is known of how a run should have gone, or say what would tell it."""
     key = trace.meta.answer_key
-    return page_of(key, trace.index_of) if key.entries() else Page(NOTHING, ())
+    return page_of(key, trace.index_of) if key.entries() else AnswerPage(NOTHING, ())

@@ -36,7 +36,7 @@ _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TextComparison:
     """The lines that differ, ``-`` for the earlier text and ``+`` for the later one.
 
     ``changed`` are the parts of ``text`` that differ inside lines that have a counterpart, as
@@ -64,7 +64,7 @@ class _Page:
         self._length += len(self.parts[-1])
 
 
-def compare(earlier: str, later: str) -> Comparison:
+def compare(earlier: str, later: str) -> TextComparison:
     """How two texts differ; what both begin and end with is passed over.
 
     Of what is left at most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Where both are
@@ -75,7 +75,7 @@ def compare(earlier: str, later: str) -> Comparison:
         if set_out[0] is not None and set_out[1] is not None:
             earlier, later = set_out[0].whole(), set_out[1].whole()
     if earlier == later:
-        return Comparison("", (), equal=True, cut=False)
+        return TextComparison("", (), equal=True, cut=False)
     before = 0
     if _is_cut(earlier) or _is_cut(later):
         earlier, later, before = _where_they_differ(earlier, later)
@@ -92,7 +92,7 @@ def compare(earlier: str, later: str) -> Comparison:
                     page.put(" ", line)
             else:
                 _put_change(page, old[old_first:old_end], new[new_first:new_end])
-    return Comparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
+    return TextComparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
 
 
 def _where_they_differ(one: str, other: str) -> tuple[str, str, int]:

@@ -83,7 +83,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text, ``end`` exclusive, and what it is: a style of the same name shows it."""
 
     start: int
@@ -118,8 +118,8 @@ class Highlighter:
         self._written = written
         self._pretty = pretty
         self._segments: OrderedDict[int, list[Stretch]] = OrderedDict()
-        self._named: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
-        self._asked: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
+        self._named: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
+        self._asked: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
 
     def changed(self) -> None:
         """Forget what was found: the text reads otherwise now."""
@@ -127,7 +127,7 @@ class Highlighter:
         self._named.clear()
         self._asked.clear()
 
-    def parts(self, start: int, end: int) -> list[Part]:
+    def parts(self, start: int, end: int) -> list[TextPart]:
         """Return the parts between two places, later ones to be drawn over earlier ones.
 
         Those of the places that were asked for last are kept: whoever scrolls asks again.
@@ -138,7 +138,7 @@ class Highlighter:
             _keep(self._asked, (start, end), found)
         return found
 
-    def _parts(self, start: int, end: int) -> Iterator[Part]:
+    def _parts(self, start: int, end: int) -> Iterator[TextPart]:
         at = start
         while at < end:
             region = self._region(at)
@@ -188,7 +188,7 @@ class Highlighter:
             _keep(self._segments, begin, found)
         return found
 
-    def _of_lines(self, stretch: Stretch, start: int, end: int) -> Iterator[Part]:
+    def _of_lines(self, stretch: Stretch, start: int, end: int) -> Iterator[TextPart]:
         at = start
         while at < end:
             first, last = block_at(self._text, at)
@@ -199,14 +199,14 @@ class Highlighter:
                 if first > stretch.start and self._text[first - 1] == "\n":
                     begin = min(last, first + stretch.indent)
                 found = [
-                    Part(begin + one.start, begin + one.end, one.name)
+                    TextPart(begin + one.start, begin + one.end, one.name)
                     for one in _OF_LINES[stretch.written](self._text[begin:last])
                 ]
                 _keep(self._named, (first, last), found)
             yield from _within(found, start, end)
             at = max(last, at + 1)
 
-    def _of_code(self, stretch: Stretch, start: int, end: int) -> Iterator[Part]:
+    def _of_code(self, stretch: Stretch, start: int, end: int) -> Iterator[TextPart]:
         lexer = _lexer(stretch.written)
         first, last = (start - stretch.start) // LEXED, (end - 1 - stretch.start) // LEXED
         for number in range(first, last + 1):
@@ -220,7 +220,7 @@ class Highlighter:
                 _keep(self._named, (begin, stop), found)
             yield from _within(found, start, end)
 
-    def _colours(self, start: int, end: int) -> Iterator[Part]:
+    def _colours(self, start: int, end: int) -> Iterator[TextPart]:
         """What a terminal would show in colour."""
         for begin in range(start // LEXED * LEXED, end, LEXED):
             found = self._named.get((begin, -1))
@@ -229,25 +229,25 @@ class Highlighter:
                 _keep(self._named, (begin, -1), found)
             yield from found
 
-    def _colours_from(self, begin: int, end: int) -> list[Part]:
+    def _colours_from(self, begin: int, end: int) -> list[TextPart]:
         before = max(0, begin - COLOUR_REACH)
         text = self._text[before : end + COLOUR_REACH // 64]
-        pen, at, found = Pen(), before, list[Part]()
+        pen, at, found = Pen(), before, list[TextPart]()
         if "\x1b[" not in text:
             return found
         for match in COLOUR_SEQUENCE.finditer(text):
             place = before + match.start()
-            found += (Part(at, place, name) for name in pen.names)
+            found += (TextPart(at, place, name) for name in pen.names)
             pen, at = pen.after(match[1]), before + match.end()
-        found += (Part(at, end, name) for name in pen.names)
+        found += (TextPart(at, end, name) for name in pen.names)
         return list(_within(found, begin, end))
 
 
-def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:
+def _within(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
     for part in parts:
         first, last = max(part.start, start), min(part.end, end)
         if first < last:
-            yield Part(first, last, part.name)
+            yield TextPart(first, last, part.name)
 
 
 def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
@@ -344,70 +344,70 @@ _JSON: Final = re.compile(
 )
 
 
-def _markdown_parts(line: str) -> Iterator[Part]:
+def _markdown_parts(line: str) -> Iterator[TextPart]:
     end = len(line.rstrip())
     if heading := _HEADING.match(line):
-        yield Part(0, heading.end(), "markup")
-        yield Part(heading.end(), end, "heading")
+        yield TextPart(0, heading.end(), "markup")
+        yield TextPart(heading.end(), end, "heading")
     elif _RULE.match(line) or _TABLE_RULE.match(line):
-        yield Part(0, end, "markup")
+        yield TextPart(0, end, "markup")
         return
     elif cited := _CITED.match(line):
-        yield Part(0, cited.end(), "markup")
-        yield Part(cited.end(), end, "cited")
+        yield TextPart(0, cited.end(), "markup")
+        yield TextPart(cited.end(), end, "cited")
     elif bullet := _BULLET.match(line):
-        yield Part(0, bullet.end(), "bullet")
+        yield TextPart(0, bullet.end(), "bullet")
     elif _TABLE.match(line):
-        yield from (Part(at, at + 1, "markup") for at in range(end) if line[at] == "|")
+        yield from (TextPart(at, at + 1, "markup") for at in range(end) if line[at] == "|")
     elif _ERROR.match(line):
-        yield Part(0, end, "error")
+        yield TextPart(0, end, "error")
         return
     yield from _inline_parts(line)
 
 
-def _inline_parts(line: str) -> Iterator[Part]:
+def _inline_parts(line: str) -> Iterator[TextPart]:
     for match in _INLINE.finditer(line):
         name = match.lastgroup or ""
         if name == "link":
-            yield Part(*match.span(), "link")
+            yield TextPart(*match.span(), "link")
             continue
         name = "link" if name == "goal" else name
         first, last = match.span("words" if name == "link" else name)
-        yield Part(match.start(), first, "markup")
-        yield Part(first, last, name)
-        yield Part(last, match.end(), "markup")
+        yield TextPart(match.start(), first, "markup")
+        yield TextPart(first, last, name)
+        yield TextPart(last, match.end(), "markup")
 
 
-def _output_parts(line: str) -> Iterator[Part]:
+def _output_parts(line: str) -> Iterator[TextPart]:
     if _ERROR.match(line):
-        yield Part(0, len(line), "error")
+        yield TextPart(0, len(line), "error")
     elif frame := _FRAME.match(line):
-        yield Part(*frame.span(), "place")
+        yield TextPart(*frame.span(), "place")
 
 
-def _diff_parts(line: str) -> Iterator[Part]:
+def _diff_parts(line: str) -> Iterator[TextPart]:
     if line.startswith("@@"):
-        yield Part(0, len(line), "hunk")
+        yield TextPart(0, len(line), "hunk")
     elif _DIFF_HEAD.match(line):
-        yield Part(0, len(line), "strong")
+        yield TextPart(0, len(line), "strong")
     elif line.startswith(("+", "-")):
-        yield Part(0, len(line), "added" if line[0] == "+" else "removed")
+        yield TextPart(0, len(line), "added" if line[0] == "+" else "removed")
 
 
-def _json_parts(line: str) -> Iterator[Part]:
+def _json_parts(line: str) -> Iterator[TextPart]:
     for match in _JSON.finditer(line):
         if match["number"] is not None:
-            yield Part(*match.span(), "number")
+            yield TextPart(*match.span(), "number")
         else:
             name = "string" if match["colon"] is None else "key"
-            yield Part(*match.span("string"), name)
+            yield TextPart(*match.span("string"), name)
 
 
-def _fence_parts(line: str) -> Iterator[Part]:
-    yield Part(0, len(line), "markup")
+def _fence_parts(line: str) -> Iterator[TextPart]:
+    yield TextPart(0, len(line), "markup")
 
 
-_OF_LINES: Final[Mapping[str, Callable[[str], Iterator[Part]]]] = {
+_OF_LINES: Final[Mapping[str, Callable[[str], Iterator[TextPart]]]] = {
     MARKDOWN: _markdown_parts,
     OUTPUT: _output_parts,
     DIFF: _diff_parts,
@@ -455,10 +455,10 @@ def _name_of(token: Any) -> str:
     return ""
 
 
-def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[Part]:
+def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[TextPart]:
     for place, token, value in lexer.get_tokens_unprocessed(code):
         if (name := _name_of(token)) and not value.isspace():
-            yield Part(begin + place, begin + place + len(value), name)
+            yield TextPart(begin + place, begin + place + len(value), name)
 
 
 # A terminal's colours

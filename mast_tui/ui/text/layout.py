@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
-from mast_tui.ui.text.tables import Tables
+from mast_tui.ui.text.tables import MarkdownTables
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
 _REACH: Final = 1 << 16
@@ -104,7 +104,7 @@ _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """One row: the shown text, and which code points of the original it stands for.
 
     ``columns`` holds, for each code point of the original between ``start`` and ``end``, its
@@ -183,7 +183,7 @@ def _cut_near(text: Readable, grid: int) -> int | None:
     return None if "\n" in text[at - _LEAST_BLOCK : at + 2] else at
 
 
-def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> Row:
+def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> TextRow:
     """Return the row that stands for the code points ``start`` to ``end``.
 
     Args:
@@ -194,7 +194,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
-    return Row(shown, start, end, None if columns is None else tuple(columns))
+    return TextRow(shown, start, end, None if columns is None else tuple(columns))
 
 
 def cut_block(
@@ -346,7 +346,7 @@ class TextLayout:
         self.text = text
         self.width = max(4, width)
         self._rendered = rendered
-        self._tables = Tables(text, self.width)
+        self._tables = MarkdownTables(text, self.width)
         self._kept: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
         self._before: list[int] | None = None
@@ -401,7 +401,7 @@ class TextLayout:
         if self._unknown:
             self._starts(self._first_unknown())
 
-    def row(self, index: int) -> Row:
+    def row(self, index: int) -> TextRow:
         """The row that has this number once its chunk is worked out."""
         while True:
             chunk = bisect_right(self._sums(), index) - 1
@@ -416,7 +416,7 @@ class TextLayout:
         chunk, place = self._place_of(offset)
         return self._sums()[chunk] + place
 
-    def row_at(self, offset: int) -> Row:
+    def row_at(self, offset: int) -> TextRow:
         """The row in which the code point at ``offset`` stands."""
         return self._row(*self._place_of(offset))
 
@@ -445,7 +445,7 @@ class TextLayout:
             chunk -= 1
         return chunk, max(0, bisect_right(self._starts(chunk), offset) - 1)
 
-    def _row(self, chunk: int, place: int) -> Row:
+    def _row(self, chunk: int, place: int) -> TextRow:
         starts = self._starts(chunk)
         start = starts[min(place, len(starts) - 1)]
         end = starts[place + 1] if place + 1 < len(starts) else self._end(chunk)

@@ -27,7 +27,7 @@ _RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _TableExtent:
     """Where lines stand that may be a table, and the width and the side of each column.
 
     Without columns they stay as they are.
@@ -50,7 +50,7 @@ class _Filling(NamedTuple):
     of_before: bool
 
 
-class Tables:
+class MarkdownTables:
     """Fills up lines of a text that are rows of a table which fits the width."""
 
     def __init__(self, text: Readable, width: int) -> None:
@@ -62,7 +62,7 @@ class Tables:
         """
         self._text = text
         self._width = width
-        self._last: _Table | None = None
+        self._last: _TableExtent | None = None
 
     def forget(self) -> None:
         """Take it that the text reads otherwise now."""
@@ -105,7 +105,7 @@ class Tables:
             moved.append(column + added)
         return "".join([*parts, shown[done:]]), moved
 
-    def _around(self, start: int) -> _Table:
+    def _around(self, start: int) -> _TableExtent:
         """The table that holds the line which begins here."""
         text = self._text
         first, last = start, start
@@ -128,7 +128,7 @@ class Tables:
                 break
             lines.append(line)
             last = end
-        table = _Table(first, last)
+        table = _TableExtent(first, last)
         if last - first > MOST_CHARS or len(lines) < 2 or _RULE.match(lines[1]) is None:
             return table
         rows = [_cells(line) for line in lines]
@@ -137,12 +137,12 @@ class Tables:
             max(cell_len(cell) for row in rows for cell in row[column : column + 1])
             for column in range(count)
         ]
-        table = _Table(first, last, widths, [_side(cell) for cell in rows[1]])
+        table = _TableExtent(first, last, widths, [_side(cell) for cell in rows[1]])
         widest = max(
             cell_len(line) + sum(cell_len(one.signs) for one in _fillings(line, table))
             for line in lines
         )
-        return table if widest <= self._width else _Table(first, last)
+        return table if widest <= self._width else _TableExtent(first, last)
 
 
 def _shown(line: str) -> str:
@@ -167,7 +167,7 @@ def _side(cell: str) -> str:
     return "left"
 
 
-def _fillings(line: str, table: _Table) -> Iterator[_Filling]:
+def _fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
     """What fills up the cells of a row; it belongs to the bars, in the rule to its last dash."""
     ruled = _RULE.match(line) is not None
     bars = [bar.start() for bar in _BAR.finditer(line)]

@@ -27,15 +27,15 @@ from mast_tui.ui.services.input_queue import InputPriority
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import (
     Fold,
-    Run,
-    Steps,
+    FoldedRun,
+    FoldedSteps,
     TimelineRows,
     run_at,
     step_signature,
     steps_of_sub_agent,
     steps_under,
 )
-from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import offset
 
@@ -250,7 +250,7 @@ def whole_words(span: Span) -> str:
 def fold_words(fold: Fold, trace: Trace) -> str:
     """What a fold's line says of the steps that it hides."""
     places = f"(#{fold.hidden_from + 1} to #{fold.end})"
-    if isinstance(fold, Run):
+    if isinstance(fold, FoldedRun):
         first = trace.span(fold.first)
         again = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
         return f"{again}: {one_line(first.name or kind_word(first))} {places}"
@@ -262,7 +262,7 @@ def under_words(fold: Fold) -> str:
     words = f"⋮ {steps_words(fold.end - fold.hidden_from)}"
     return (
         f"{words} of {one_line(fold.agent, 20)}"
-        if isinstance(fold, Steps) and fold.agent
+        if isinstance(fold, FoldedSteps) and fold.agent
         else words
     )
 
@@ -272,10 +272,10 @@ def steps_words(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def _with_room(marks: Sequence[Mark]) -> list[Mark]:
+def _with_room(marks: Sequence[GutterMark]) -> list[GutterMark]:
     """At most two marks, and how many more there are."""
     if len(marks) > 2:
-        return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.MORE)]
+        return [*marks[:2], GutterMark(f"+{len(marks) - 2}", MarkKind.MORE)]
     return list(marks)
 
 
@@ -319,7 +319,7 @@ class TimelineLines(VirtualLines):
         """One row a span, less what is folded or not shown."""
         return len(self.rows)
 
-    def show_marks(self, marks: Marks) -> None:
+    def show_marks(self, marks: GutterMarks) -> None:
         """Show these marks; only rows on screen whose marks changed are rendered again."""
         old, self.marks = self.marks, marks
         self.redraw_where(lambda row: self._marks_of(row, old) != self._marks_of(row, marks))
@@ -392,7 +392,7 @@ class TimelineLines(VirtualLines):
         assert self.trace is not None
         return fold is None and self.trace.span(index).key not in self.read
 
-    def _marks_of(self, row: int, marks: Marks) -> tuple[Mark, ...]:
+    def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """The marks on what a row stands for."""
         index, fold = self.rows.at(row)
         if fold is not None:
@@ -514,7 +514,7 @@ class TimelineLines(VirtualLines):
             return self._part("quiet")
         return self._part("text")
 
-    def _mark_style(self, mark: Mark) -> Style:
+    def _mark_style(self, mark: GutterMark) -> Style:
         known = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
         return self._part(mark.kind.value if known else "other")
 
@@ -523,7 +523,7 @@ def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
     return span_range is not None and min(span_range) <= index <= max(span_range)
 
 
-def _cells_of(marks: Sequence[Mark]) -> int:
+def _cells_of(marks: Sequence[GutterMark]) -> int:
     return sum(cell_len(mark.shown) + 1 for mark in marks)
 
 

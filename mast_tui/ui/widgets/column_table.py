@@ -11,7 +11,7 @@ from rich.segment import Segment
 from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.columns import Column, ColumnWidth, fit, text_lengths
+from mast_tui.columns import ColumnWidth, TableColumn, fit, text_lengths
 from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
 
 Row = TypeVar("Row")
@@ -36,7 +36,7 @@ def figure_column(
     cell: Callable[[Row], str],
     keeps: float,
     style: str | Callable[[Row], str] = "figure",
-) -> Column[Row]:
+) -> TableColumn[Row]:
     """Return a column of figures, quiet where they tell nothing.
 
     Args:
@@ -51,25 +51,25 @@ def figure_column(
             return "quiet"
         return style if isinstance(style, str) else style(row)
 
-    return Column(title, cell, style_of, ColumnWidth(keeps, filled=SOME), right=True)
+    return TableColumn(title, cell, style_of, ColumnWidth(keeps, filled=SOME), right=True)
 
 
 def sign_column(
     cell: Callable[[Row], str], style: str | Callable[[Row], str] = "quiet"
-) -> Column[Row]:
+) -> TableColumn[Row]:
     """Return the column of the signs before the rows.
 
     Args:
         cell: Returns the sign of a row, one cell wide.
         style: The style of the signs.
     """
-    return Column(" ", cell, style, ColumnWidth(gap=1))
+    return TableColumn(" ", cell, style, ColumnWidth(gap=1))
 
 
 class ColumnTable(VirtualLines, Generic[Row]):
     """Rows in columns, with a cursor.
 
-    The headings, ``heading``, are shown above the list by its screen, which ``Fitted`` is for.
+    The screen shows the headings, ``heading``, above the list, whenever ``ColumnsFitted`` comes.
     """
 
     css_prefix = "column-table"
@@ -77,7 +77,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
     css_parts: ClassVar[tuple[str, ...]] = ("cursor", "name", "quiet", "figure", "total", "doubt")
 
     @dataclass
-    class Fitted(Message):
+    class ColumnsFitted(Message):
         """Sent when the columns may have other widths."""
 
         table: ColumnTable[Any]
@@ -85,7 +85,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
     def __init__(
         self,
         key: Callable[[Row], object],
-        columns: Sequence[Column[Row]] = (),
+        columns: Sequence[TableColumn[Row]] = (),
         *,
         id: str | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         self.rows: Sequence[Row] = ()
         self.columns = columns
         self._key = key
-        self._fitted: Sequence[tuple[Column[Row], int]] = ()
+        self._fitted: Sequence[tuple[TableColumn[Row], int]] = ()
         self._fitted_width = 0
 
     @property
@@ -124,7 +124,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
     def rows_changed(self) -> None:
         """Fit the columns to the rows."""
         self._fit(self.row_width)
-        self.post_message(self.Fitted(self))
+        self.post_message(self.ColumnsFitted(self))
         super().rows_changed()
 
     def lengths(self) -> Sequence[Sequence[int]]:
