@@ -11,7 +11,7 @@ from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
-from mast_tui.judges.runner import Progress, RunSummary, Step
+from mast_tui.judges.runner import Progress, RunSummary, TraceStatus
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
@@ -37,7 +37,7 @@ def run_document(
         "judge": summary.judge,
         "taxonomy": taxonomy.ref,
         "run": summary.run_id,
-        "traces": {step.value: summary.steps[step] for step in Step},
+        "traces": {step.value: summary.traces[step] for step in TraceStatus},
         "suggestions": summary.by_mode.total(),
         "modes": by_code(summary.by_mode, taxonomy),
         "failed": _failed(summary.failed, reports),
