@@ -474,15 +474,27 @@ class TraceSummary(NamedTuple):
     trial: int | None = None
 
     @property
+    def identity(self) -> TraceIdentity:
+        """The facts by which the trace is known again."""
+        return TraceIdentity(
+            trace_id=self.trace_id,
+            content_hash=self.content_hash,
+            content_bytes=self.content_bytes,
+            reader=self.reader,
+            key_scheme=self.key_scheme,
+            native=self.native,
+        )
+
+    @property
     def meta(self) -> TraceMeta:
         """The facts of the run."""
         return TraceMeta(
-            self.task,
-            self.system,
-            self.model,
-            self.benchmark,
-            Outcome(self.outcome),
-            self.score,
+            task=self.task,
+            system=self.system,
+            model=self.model,
+            benchmark=self.benchmark,
+            outcome=Outcome(self.outcome),
+            score=self.score,
             task_id=self.task_id,
             trial=self.trial,
         )
@@ -602,7 +614,7 @@ class Trace:
     def identity(self) -> TraceIdentity:
         """By which the trace is known again."""
         identity = self._identity
-        return TraceIdentity(*self.summary[:6]) if identity is None else identity
+        return self.summary.identity if identity is None else identity
 
     @property
     def path(self) -> Path:
@@ -657,24 +669,24 @@ class Trace:
         meta = self.meta
         loaded = self.loaded
         return TraceSummary(
-            identity.trace_id,
-            identity.content_hash,
-            identity.content_bytes,
-            identity.reader,
-            identity.key_scheme,
-            identity.native,
-            None if meta.task is None else shortened(meta.task, _TASK_CHARS),
-            meta.system,
-            meta.model,
-            meta.benchmark,
-            meta.outcome.value,
-            meta.score,
-            max(len(self), loaded.spans),
-            loaded.complete or loaded.all_spans,
-            loaded.total,
-            tuple((problem.place, problem.message) for problem in self.problems),
-            meta.task_id,
-            meta.trial,
+            trace_id=identity.trace_id,
+            content_hash=identity.content_hash,
+            content_bytes=identity.content_bytes,
+            reader=identity.reader,
+            key_scheme=identity.key_scheme,
+            native=identity.native,
+            task=None if meta.task is None else shortened(meta.task, _TASK_CHARS),
+            system=meta.system,
+            model=meta.model,
+            benchmark=meta.benchmark,
+            outcome=meta.outcome.value,
+            score=meta.score,
+            spans=max(len(self), loaded.spans),
+            all_spans=loaded.complete or loaded.all_spans,
+            total=loaded.total,
+            problems=tuple((problem.place, problem.message) for problem in self.problems),
+            task_id=meta.task_id,
+            trial=meta.trial,
         )
 
     def __len__(self) -> int:
@@ -705,7 +717,9 @@ class Trace:
         """
         end = min(end, len(self._spans))
         if first >= end:
-            return SpanColumns(first, (), [], b"", array("d"), array("d"))
+            return SpanColumns(
+                first=first, shapes=(), shape_list=[], statuses=b"", starts=array("d"), ends=array("d")
+            )
         return self._spans.columns(first, end)
 
     def one_thread(self, first: int, end: int, /) -> bool:

@@ -34,7 +34,7 @@ from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import viewer_named
 from mast_tui.ui.context import ReportToWrite, context_of
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
@@ -43,7 +43,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ExportChoice:
     """A format as one chooses it: what it holds, and what its file is called at first."""
 
     format: str
@@ -52,19 +52,25 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("gold", "the gold with every side, agreement, and a datasheet", "gold.json"),
-    Kind("csv-long", "a row for each label or verdict", "labels.csv"),
-    Kind("csv-wide", "a row for each annotator and trace, a column a mode", "verdicts.csv"),
-    Kind("jsonl", "the whole workspace, without loss: to keep or to merge", "workspace.jsonl"),
-    Kind("huggingface", "a folder that load_dataset loads, with a card", "dataset"),
-    Kind("mast-data", "records with mast_annotation, as MAST-Data has them", "mast-data.json"),
-    Kind("label-studio", "tasks for Label Studio, and its configuration", "label-studio.json"),
-    Kind("doccano", "texts with marks, for doccano", "doccano.jsonl"),
-    Kind("codebook", "definitions, guidelines and cases, for a paper", "codebook.md"),
-    Kind("langfuse", "scores for traces that Langfuse recorded", "langfuse.jsonl"),
-    Kind("phoenix", "annotations for traces that Phoenix recorded", "phoenix.json"),
-    Kind("langsmith", "feedback for traces that LangSmith recorded", "langsmith.jsonl"),
-    Kind("inspect-scores", "scores for logs of Inspect", "inspect-scores.jsonl"),
+    ExportChoice("gold", "the gold with every side, agreement, and a datasheet", "gold.json"),
+    ExportChoice("csv-long", "a row for each label or verdict", "labels.csv"),
+    ExportChoice("csv-wide", "a row for each annotator and trace, a column a mode", "verdicts.csv"),
+    ExportChoice(
+        "jsonl", "the whole workspace, without loss: to keep or to merge", "workspace.jsonl"
+    ),
+    ExportChoice("huggingface", "a folder that load_dataset loads, with a card", "dataset"),
+    ExportChoice(
+        "mast-data", "records with mast_annotation, as MAST-Data has them", "mast-data.json"
+    ),
+    ExportChoice(
+        "label-studio", "tasks for Label Studio, and its configuration", "label-studio.json"
+    ),
+    ExportChoice("doccano", "texts with marks, for doccano", "doccano.jsonl"),
+    ExportChoice("codebook", "definitions, guidelines and cases, for a paper", "codebook.md"),
+    ExportChoice("langfuse", "scores for traces that Langfuse recorded", "langfuse.jsonl"),
+    ExportChoice("phoenix", "annotations for traces that Phoenix recorded", "phoenix.json"),
+    ExportChoice("langsmith", "feedback for traces that LangSmith recorded", "langsmith.jsonl"),
+    ExportChoice("inspect-scores", "scores for logs of Inspect", "inspect-scores.jsonl"),
 )
 """Every format of labels, those that are asked for most first."""
 
@@ -77,7 +83,7 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
 """What a report can be written as: what that is, and how its file ends."""
 
 
-class ExportFormats(Finder):
+class ExportFormats(FinderDialog):
     """Gives back the format in which to export, or None."""
 
     def __init__(self, report: ReportToWrite | None = None) -> None:
@@ -86,9 +92,9 @@ class ExportFormats(Finder):
         Args:
             report: The report on the screen, which stands first.
         """
-        choices = [Choice(kind.format, kind.format, kind.words) for kind in KINDS]
+        choices = [FinderChoice(kind.format, kind.format, kind.words) for kind in KINDS]
         if report is not None:
-            told = [Choice(name, name, words) for name, (words, _) in REPORTS.items()]
+            told = [FinderChoice(name, name, words) for name, (words, _) in REPORTS.items()]
             choices = [*told, *choices]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 

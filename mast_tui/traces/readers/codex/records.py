@@ -62,8 +62,8 @@ class RewordedLines(SpanTable):
         shared = {index for pair in pairs for index in (pair, pair + 1) if first <= index < end}
         return sorted({*super().rows_to_check(prefilter, first, end), *shared})
 
-    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
-        return shape[0] in self.reworded or super()._tells(shape, prefilter)
+    def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
