@@ -14,16 +14,24 @@ from typing import Final
 from mast_tui.exchange.batches import batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import (
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkKey,
     again_id,
     label_id,
     lasting_id,
     lasting_ids,
     undone_id,
 )
-from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue, label_origin
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    Pass,
+    PassKind,
+    Target,
+    VerdictValue,
+    WorkKey,
+    label_origin,
+)
 from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -123,7 +131,7 @@ def _check_texts(incoming: Incoming) -> None:
     """Refuse what SQLite cannot keep, before anything is written."""
     for work in incoming.work:
         _check_characters(work.file, work.trace_id, *work.notes, *work.notes.values())
-        for label in work.labels:
+        for label in work.labels.values():
             place = label.target
             texts = (label.note, place.first, place.last, place.quote)
             _check_characters(work.file, label.trace_id, *texts)
@@ -204,7 +212,9 @@ class _Applier:
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in used:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
-            for name, kind in sorted({(one.annotator, one.kind) for one in self._incoming.work}):
+            for name, kind in sorted(
+                {(one.annotator, one.author_kind) for one in self._incoming.work}
+            ):
                 self._workspace.add_annotator(name, kind)
             record = self._workspace.begin_import(source, files, asked=asked, who=who)
         names = register_traces(
@@ -250,14 +260,16 @@ class _Applier:
                 before = PersonChanges(name, history)
             self.people[name] = _with(before, events)
 
-    def _plan(self, works: Sequence[tuple[IncomingWork, str]]) -> list[_Planned]:
+    def _plan(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_Planned]:
         """The events of works that are not here yet, each with the id that its trace has here."""
         drafts = []
         for work, trace_id in works:
             where = (work.annotator, trace_id, work.taxonomy)
             last = self._passes.get(where)
             number = self._pass_number(where)
-            labels = [_at_home(label, where, number, work.kind) for label in work.labels]
+            labels = [
+                _at_home(label, where, number, work.author_kind) for label in work.labels.values()
+            ]
             drafts.append((work, where, last, dict(_facts(work, where, labels))))
         names, known = self._names([name for *_, facts in drafts for name in facts])
         return [
@@ -297,7 +309,7 @@ class _Applier:
 
     def _planned(
         self,
-        work: IncomingWork,
+        work: ImportedWork,
         where: WorkKey,
         last: Pass | None,
         planned: Mapping[str, Fact],
@@ -410,7 +422,7 @@ class _Here:
         return None
 
 
-def _size(work: IncomingWork) -> int:
+def _size(work: ImportedWork) -> int:
     """About how many events one person's work on one trace is."""
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
@@ -471,16 +483,19 @@ def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> 
     return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
-def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
+def _facts(work: ImportedWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
     """What is to be recorded, each under its lasting id."""
     of_work = lasting_ids(*where)
-    yield of_work("pass started"), PassStarted(work.pass_kind)
+    yield (
+        of_work("pass started"),
+        PassStarted(PassKind.ASSISTED if work.judge_seen else PassKind.BLIND),
+    )
     if work.judge_seen:
         yield of_work("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
     # Until a judge has finished a trace, its verdicts count in no figure.
-    has_judged = work.kind is AnnotatorKind.JUDGE and work.finished_at is not None
+    has_judged = work.author_kind is AnnotatorKind.JUDGE and work.finished_at is not None
     if has_judged:
         yield of_work("judged"), _judged(work)
     for mode, value in work.verdicts.items():
@@ -488,7 +503,7 @@ def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[
             yield of_work("verdict", mode, value), _verdict(mode, value)
     for key, text in work.notes.items():
         yield of_work("span note", key, text), SpanNoteSet(key, "", text)
-    if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
+    if work.finished_at is not None and work.author_kind is not AnnotatorKind.JUDGE:
         yield of_work("finished"), PassFinished(at=work.finished_at or None)
 
 
@@ -498,7 +513,7 @@ def _verdict(mode: str, value: VerdictValue) -> VerdictSet:
     return VerdictSet(mode, None, value)
 
 
-def _judged(work: IncomingWork) -> Judged:
-    looks_at = dict.fromkeys([*(label.mode for label in work.labels), *work.verdicts])
+def _judged(work: ImportedWork) -> Judged:
+    looks_at = dict.fromkeys([*(label.mode for label in work.labels.values()), *work.verdicts])
     absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
     return Judged(tuple(looks_at), tuple(absent))

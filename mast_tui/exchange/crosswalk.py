@@ -11,7 +11,7 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
@@ -120,7 +120,7 @@ def crossed(incoming: Incoming, entries: Sequence[Entry], target: Taxonomy, path
             work.append(one)
             continue
         linked = maps[one.taxonomy]
-        left_out += sum(label.mode not in linked for label in one.labels)
+        left_out += sum(label.mode not in linked for label in one.labels.values())
         work.append(_crossed_work(one, linked, target))
     note = f"{path.name}: labels are those of {target.ref}"
     if left_out:
@@ -165,10 +165,10 @@ def _refuse_unused(
 
 
 def _crossed_work(
-    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
-) -> IncomingWork:
+    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
+) -> ImportedWork:
     labels: dict[str, Label] = {}
-    for label in work.labels:
+    for label in work.labels.values():
         for slug in linked.get(label.mode, ()):
             new_id = label_id(label.annotator, label.trace_id, target.ref, slug, label.target)
             known = labels.get(new_id)
@@ -177,13 +177,13 @@ def _crossed_work(
     return replace(
         work,
         taxonomy=target.ref,
-        labels=tuple(labels.values()),
+        labels=labels,
         verdicts=_crossed_verdicts(work, linked, {label.mode for label in labels.values()}),
     )
 
 
 def _crossed_verdicts(
-    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
+    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
     said: dict[str, set[VerdictValue | None]] = {}
     for source, slugs in linked.items():

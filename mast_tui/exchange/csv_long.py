@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, taxonomy_named
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, taxonomy_named
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
@@ -19,6 +18,7 @@ from mast_tui.labels import (
     Origin,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
     annotator_kind,
 )
@@ -65,35 +65,6 @@ _FLAGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LongWork:
-    """What one annotator says of one trace, ready to be written.
-
-    ``notes`` are those on spans, by the span's key. ``merged`` has the ids of gold labels that
-    cover different places of several annotators.
-    """
-
-    annotator: str
-    trace_id: str
-    taxonomy: Taxonomy
-    labels: Sequence[Label]
-    verdicts: Mapping[str, VerdictValue]
-    finished_at: str | None
-    notes: Mapping[str, str] = field(default_factory=dict)
-    merged: frozenset[str] = frozenset()
-
-    @property
-    def not_present(self) -> dict[str, VerdictValue]:
-        """The verdicts absent and unsure, in the order of the modes; a label says present."""
-        marked = {label.mode for label in self.labels}
-        said = (VerdictValue.ABSENT, VerdictValue.UNSURE)
-        return {
-            mode.slug: value
-            for mode in self.taxonomy.modes
-            if mode.slug not in marked and (value := self.verdicts.get(mode.slug)) in said
-        }
-
-
 def read_csv_long(
     files: Sequence[Path],
     *,
@@ -126,7 +97,7 @@ def read_csv_long(
                 raise ValueError("'trace_id' is empty")
             name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = found.drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
+            draft = found.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
             add(draft, row.place)
         except ValueError as error:
             found.problems.append(row.problem(error))
@@ -145,12 +116,12 @@ class _Said(NamedTuple):
     kind: AnnotatorKind
     taxonomy: Taxonomy
     ref: str
-    add: Callable[[WorkDraft, str], None]
+    add: Callable[[ImportedWork, str], None]
     """Add it, with the row's place, to the work on a trace; raises ``ValueError`` if it does not
     fit the rest."""
 
 
-def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft, str], None]:
+def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
     """Return a function that adds the content of a row, with its place, to a work."""
     value = cells["value"].strip().lower()
     at = iso_time(cells.get("created_at", ""))
@@ -281,15 +252,20 @@ def iso_time(text: str) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def write_csv_long(work: Iterable[LongWork]) -> str:
-    """The rows of ``csv-long``, sorted by trace, annotator, mode and span key."""
-    ordered = sorted(work, key=lambda w: (w.trace_id, w.annotator, w.taxonomy.ref))
-    return csv_text(COLUMNS, (row for one in ordered for row in _rows(one)))
+def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
+    """Return the rows of ``csv-long``, sorted by trace, annotator, mode and span key.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
+    """
+    ordered = sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
+    return csv_text(COLUMNS, (row for work in ordered for row in _rows(work, taxonomy)))
 
 
-def _rows(work: LongWork) -> Iterator[dict[str, str]]:
-    for mode in work.taxonomy.all_modes:
-        labels = sorted((x for x in work.labels if x.mode == mode.slug), key=_place)
+def _rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
+    for mode in taxonomy.all_modes:
+        labels = sorted(work.labels_of(mode.slug), key=_place)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
@@ -312,7 +288,7 @@ def _place(label: Label) -> tuple[str, str, int, str, str]:
     )
 
 
-def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
+def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
     target = label.target
     return _row(
         work,
@@ -334,7 +310,7 @@ def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
     )
 
 
-def _row(work: LongWork, **cells: str) -> dict[str, str]:
+def _row(work: TraceWork, **cells: str) -> dict[str, str]:
     row = dict.fromkeys(COLUMNS, "")
-    row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy.ref}
+    row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy}
     return row | cells

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined
 from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.labels import VerdictValue, annotator_kind
+from mast_tui.labels import TraceWork, VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
@@ -50,15 +50,6 @@ _OUTCOMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WideRow:
-    """One row or record to be written: a trace's facts and one annotator's verdicts by slug."""
-
-    trace: TraceRecord
-    annotator: str
-    verdicts: Mapping[str, VerdictValue]
-
-
 def read_csv_wide(
     files: Sequence[Path], *, taxonomy: Taxonomy, annotator: str | None = None
 ) -> Incoming:
@@ -80,8 +71,13 @@ def read_csv_wide(
             earlier = found.traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
-            draft = WorkDraft(
-                name, annotator_kind(name), trace.trace_id, taxonomy.ref, row.file, finished_at=""
+            draft = ImportedWork(
+                name,
+                trace.trace_id,
+                taxonomy.ref,
+                annotator_kind(name),
+                finished_at="",
+                file=row.file,
             )
             _add(draft, cells, taxonomy)
             before = found.drafts.get(draft.key)
@@ -96,7 +92,7 @@ def read_csv_wide(
     return found.done()
 
 
-def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
+def _add(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
     """Add what a row's cells say of each mode."""
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
@@ -135,28 +131,38 @@ def _started(text: str) -> float | None:
     return started
 
 
-def write_csv_wide(rows: Iterable[WideRow], taxonomy: Taxonomy) -> str:
-    """The rows of ``csv-wide``, in the order of traces and annotators."""
-    ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
-    codes = tuple(mode.code for mode in taxonomy.modes)
-    told = [
-        *([SCORE] if any(row.trace.score is not None for row in ordered) else ()),
-        *([VERSION] if any(row.trace.version is not None for row in ordered) else ()),
+def write_csv_wide(
+    all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
+) -> str:
+    """Return the rows of ``csv-wide``, in the order of traces and annotators.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        records: The known facts of traces by id.
+        taxonomy: The taxonomy, with a column for each of its modes.
+    """
+    rows = [
+        (work, records.get(work.trace_id, TraceRecord(work.trace_id)))
+        for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
     ]
-    columns = ("trace_id", "annotator", *FACTS, *codes, *told)
-    return csv_text(columns, (_cells(row, taxonomy) for row in ordered))
+    codes = tuple(mode.code for mode in taxonomy.modes)
+    optional_columns = [
+        *([SCORE] if any(trace.score is not None for _, trace in rows) else ()),
+        *([VERSION] if any(trace.version is not None for _, trace in rows) else ()),
+    ]
+    columns = ("trace_id", "annotator", *FACTS, *codes, *optional_columns)
+    return csv_text(columns, (_cells(work, trace, taxonomy) for work, trace in rows))
 
 
-def _cells(row: WideRow, taxonomy: Taxonomy) -> dict[str, str]:
-    trace = row.trace
+def _cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
     return {
         "trace_id": trace.trace_id,
-        "annotator": row.annotator,
+        "annotator": work.annotator,
         "system": trace.system or "",
         "model": trace.model or "",
         "benchmark": trace.benchmark or "",
         "outcome": "" if trace.outcome is Outcome.UNKNOWN else trace.outcome,
-        **{mode.code: WRITTEN[row.verdicts.get(mode.slug)] for mode in taxonomy.modes},
+        **{mode.code: WRITTEN[work.verdict(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
         VERSION: trace.version or "",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,10 +18,11 @@ from mast_tui.labels import (
     Evidence,
     Label,
     Origin,
-    PassKind,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
+    WorkKey,
     annotator_kind,
     label_origin,
 )
@@ -104,58 +105,25 @@ def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | Non
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingWork:
-    """One annotator's work on one trace under one taxonomy, and the file that names it first.
-
-    ``verdicts`` hold absent and unsure; a mode with a label is present. ``finished_at`` is None if
-    the trace is not finished (ISO 8601 in UTC, or empty if the time is not known). ``notes`` are
-    those on spans, by the span's key. ``places`` names where in the file labels and notes are, by
-    label id and span key, if the importer records it.
-    """
-
-    annotator: str
-    kind: AnnotatorKind
-    trace_id: str
-    taxonomy: str
-    labels: tuple[Label, ...]
-    verdicts: Mapping[str, VerdictValue]
-    finished_at: str | None
-    file: Path
-    pass_kind: PassKind = PassKind.BLIND
-    judge_seen: bool = False
-    notes: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Incoming:
     """All that one import has read; ``notes`` are sentences for the user."""
 
     taxonomies: tuple[Taxonomy, ...]
     traces: tuple[TraceRecord, ...]
-    work: tuple[IncomingWork, ...]
+    work: tuple[ImportedWork, ...]
     problems: tuple[RowProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-WorkKey = tuple[str, str, str]
-"""Annotator, trace id and taxonomy."""
-
-
 @dataclass(slots=True)
-class WorkDraft:
-    """An annotator's work on a trace while rows of it are still coming in."""
+class ImportedWork(TraceWork):
+    """One annotator's work on one trace that a file holds; an importer adds to it row by row.
 
-    annotator: str
-    kind: AnnotatorKind
-    trace_id: str
-    taxonomy: str
-    file: Path
-    labels: dict[str, Label] = field(default_factory=dict)
-    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
-    finished_at: str | None = None
-    saw_suggestions: bool = False
-    notes: dict[str, str] = field(default_factory=dict)
+    ``file`` is the first file that names it. ``places`` tells where in the file labels and notes
+    are, by label id and span key, if the importer records it.
+    """
+
+    file: Path = field(kw_only=True)
     places: dict[str, str] = field(default_factory=dict)
 
     def label(
@@ -216,7 +184,7 @@ class WorkDraft:
         self.labels[label.id] = label
         if place and not label.target.is_whole:
             self.places.setdefault(label.id, place)
-        self.saw_suggestions = self.saw_suggestions or label.saw_suggestions
+        self.judge_seen = self.judge_seen or label.saw_suggestions
 
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
         """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
@@ -244,31 +212,9 @@ class WorkDraft:
         if place:
             self.places.setdefault(key, place)
 
-    @property
-    def key(self) -> WorkKey:
-        """Whose work it is, on which trace, under which taxonomy."""
-        return self.annotator, self.trace_id, self.taxonomy
-
     def finish(self, at: str) -> None:
-        """Note when the trace was finished, empty where nobody knows."""
+        """Record when the trace was finished; empty if the time is not known."""
         self.finished_at = at
-
-    def done(self) -> IncomingWork:
-        """The work as it stands."""
-        return IncomingWork(
-            annotator=self.annotator,
-            kind=self.kind,
-            trace_id=self.trace_id,
-            taxonomy=self.taxonomy,
-            labels=tuple(self.labels.values()),
-            verdicts=self.verdicts,
-            finished_at=self.finished_at,
-            file=self.file,
-            pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
-            judge_seen=self.saw_suggestions,
-            notes=self.notes,
-            places=self.places,
-        )
 
 
 @dataclass(slots=True)
@@ -277,11 +223,11 @@ class Gathered:
 
     taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
     traces: dict[str, TraceRecord] = field(default_factory=dict)
-    drafts: dict[WorkKey, WorkDraft] = field(default_factory=dict)
+    drafts: dict[WorkKey, ImportedWork] = field(default_factory=dict)
     problems: list[RowProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def keep(self, draft: WorkDraft) -> None:
+    def keep(self, draft: ImportedWork) -> None:
         """Keep work on a trace; what came before of the same goes."""
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
@@ -301,7 +247,7 @@ class Gathered:
         return Incoming(
             taxonomies=tuple(self.taxonomies.values()),
             traces=tuple(self.traces.values()),
-            work=tuple(draft.done() for draft in self.drafts.values()),
+            work=tuple(self.drafts.values()),
             problems=tuple(self.problems),
             notes=tuple(self.notes),
         )
@@ -347,7 +293,7 @@ class LabelledRuns(Gathered):
             raise ValueError(f"{field} {name!r} is none of {names}")
         return mode
 
-    def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> WorkDraft:
+    def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> ImportedWork:
         """The finished work on a run, to which labels are added.
 
         Args:
@@ -361,7 +307,7 @@ class LabelledRuns(Gathered):
         trace_id = native if trace is None else trace.identity.trace_id
         self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
         kind, ref = AnnotatorKind.IMPORTED, self._taxonomy.ref
-        draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
+        draft = ImportedWork(self._annotator, trace_id, ref, kind, finished_at="", file=file)
         if anew or draft.key not in self.drafts:
             self.keep(draft)
         return self.drafts[draft.key]
@@ -385,9 +331,9 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
         The same with the absent verdicts that follow, a note for each judge that got some, and a
         problem for each that is refused.
     """
-    tables: dict[tuple[str, str], list[IncomingWork]] = {}
+    tables: dict[tuple[str, str], list[ImportedWork]] = {}
     for work in incoming.work:
-        if work.kind is AnnotatorKind.JUDGE:
+        if work.author_kind is AnnotatorKind.JUDGE:
             tables.setdefault((work.annotator, work.taxonomy), []).append(work)
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
     completions = {
@@ -428,7 +374,7 @@ _UNCHANGED: Final = _Completion()
 
 
 def _completion(
-    name: str, works: Sequence[IncomingWork], taxonomy: Taxonomy, *, finished: bool
+    name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, finished: bool
 ) -> _Completion:
     """Return the completion of a judge's table."""
     if finished:
@@ -444,7 +390,7 @@ def _completion(
         )
         # No mode becomes absent: the traces only count as finished.
         return _Completion([], note)
-    named = {label.mode for work in works for label in work.labels}
+    named = {label.mode for work in works for label in work.labels.values()}
     if not named:
         return _UNCHANGED
     if has_finished_rows:
@@ -463,12 +409,12 @@ def _completion(
     return _Completion(problem=RowProblem(works[0].file, name, reason))
 
 
-def _finished_by_judge(work: IncomingWork, modes: Sequence[str], *, finished: bool) -> IncomingWork:
+def _finished_by_judge(work: ImportedWork, modes: Sequence[str], *, finished: bool) -> ImportedWork:
     """Return a judge's work as finished, with absent for the modes on which it has no verdict."""
     is_listed = bool(work.verdicts) and not modes
     if work.finished_at is None and not finished and not is_listed:
         return work
-    judged_modes = {label.mode for label in work.labels} | work.verdicts.keys()
+    judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
     absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
     return replace(work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or "")
 

@@ -12,7 +12,7 @@ from typing import Final
 from mast_tui.adjudication import traces_from_files
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import Remedy, RowProblem
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.exchange.jsonl import Content
 from mast_tui.exchange.label_studio import CHANGED_THERE
 from mast_tui.labels import AnnotatorKind, Label, Target
@@ -179,17 +179,19 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     )
 
 
-def _says(work: IncomingWork) -> bool:
+def _says(work: ImportedWork) -> bool:
     """Check if anything is left of a work."""
     return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
 
 
-def _names_spans(work: IncomingWork) -> bool:
-    return bool(work.notes) or any(not label.target.is_whole for label in work.labels)
+def _names_spans(work: ImportedWork) -> bool:
+    return bool(work.notes) or any(not label.target.is_whole for label in work.labels.values())
 
 
-def _names_numbers(work: IncomingWork) -> bool:
-    ends = (end for label in work.labels for end in (label.target.first, label.target.last))
+def _names_numbers(work: ImportedWork) -> bool:
+    ends = (
+        end for label in work.labels.values() for end in (label.target.first, label.target.last)
+    )
     return any(end is not None and _NUMBER.match(end) for end in (*ends, *work.notes))
 
 
@@ -197,15 +199,15 @@ def _names_numbers(work: IncomingWork) -> bool:
 class _CheckedWork:
     """An annotator's work on a trace without what points nowhere, and the reasons."""
 
-    work: IncomingWork
+    work: ImportedWork
     problems: list[RowProblem] = field(default_factory=list)
 
     @classmethod
-    def of(cls, work: IncomingWork, trace: Trace | None) -> _CheckedWork:
+    def of(cls, work: ImportedWork, trace: Trace | None) -> _CheckedWork:
         """Check the work on a trace, None if its file is not at hand."""
         checked = cls(work)
         labels: dict[str, Label] = {}
-        for label in work.labels:
+        for label in work.labels.values():
             try:
                 moved = _with_target(label, _checked_target(label.target, trace))
                 if labels.setdefault(moved.id, moved) != moved:
@@ -222,7 +224,7 @@ class _CheckedWork:
                     raise ValueError(f"span {span!r} has two notes of one annotator")
             except ValueError as error:
                 checked._note(key, error)
-        checked.work = replace(work, labels=tuple(labels.values()), notes=notes)
+        checked.work = replace(work, labels=labels, notes=notes)
         return checked
 
     def _note(self, name: str, reason: ValueError) -> None:

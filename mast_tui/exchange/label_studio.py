@@ -20,13 +20,11 @@ from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
 from mast_tui.counts import counted
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkDraft,
     label_id,
     taxonomy_named,
 )
@@ -37,6 +35,7 @@ from mast_tui.labels import (
     Label,
     Origin,
     Target,
+    TraceWork,
     VerdictValue,
     checked_person,
     label_origin,
@@ -105,68 +104,84 @@ def label_config(taxonomy: Taxonomy) -> str:
 
 
 def label_studio_tasks(
-    work: Iterable[LongWork],
+    all_work: Iterable[TraceWork],
+    taxonomy: Taxonomy,
     records: Mapping[str, TraceRecord],
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> list[Values]:
-    """The tasks, by trace id; all the work is under one taxonomy.
+    """Return the tasks, by trace id.
 
-    Whoever has no kind, as gold, is an imported annotator to a workspace that reads the tasks.
+    Of a trace without its file only the spans with labels are there, without their text.
 
-    Of a trace that is not at hand only the spans with labels are there, without their text.
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
+        records: The known facts of traces by id.
+        kinds: The kinds of annotators by name. An author without a kind, as gold, is an imported
+            annotator to a workspace that reads the tasks.
+        texts: Returns the texts of a trace by its id.
     """
-    by_trace: dict[str, list[LongWork]] = defaultdict(list)
-    for one in work:
-        by_trace[one.trace_id].append(one)
+    by_trace: dict[str, list[TraceWork]] = defaultdict(list)
+    for work in all_work:
+        by_trace[work.trace_id].append(work)
     return [
-        _task(records.get(trace_id, TraceRecord(trace_id)), by_trace[trace_id], kinds, texts)
+        _task(
+            records.get(trace_id, TraceRecord(trace_id)),
+            by_trace[trace_id],
+            taxonomy,
+            kinds,
+            texts,
+        )
         for trace_id in sorted(by_trace)
     ]
 
 
 def _task(
     record: TraceRecord,
-    work: Sequence[LongWork],
+    all_work: Sequence[TraceWork],
+    taxonomy: Taxonomy,
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> Values:
     spans = texts(record.trace_id)
     at_hand = spans is not None
     if spans is None:
-        spans = _named_spans(work)
+        spans = _labelled_spans(all_work)
     annotations: list[Values] = []
     predictions: list[Values] = []
-    kept: Values = {}
-    for one in sorted(work, key=lambda w: w.annotator):
-        kind = kinds.get(one.annotator, AnnotatorKind.IMPORTED)
-        name = _number_of(one)
-        results, details = _results(one, spans, name)
-        kept[name] = {
-            "annotator": one.annotator,
+    by_number: Values = {}
+    for work in sorted(all_work, key=lambda work: work.annotator):
+        kind = kinds.get(work.annotator, AnnotatorKind.IMPORTED)
+        number = _number_of(work)
+        results, details = _results(work, taxonomy, spans, number)
+        by_number[number] = {
+            "annotator": work.annotator,
             "kind": kind.value,
             "labels": details,
-            "verdicts": {mode: value.value for mode, value in one.not_present.items()},
+            "verdicts": {
+                mode: value.value for mode, value in work.verdicts_without_label(taxonomy).items()
+            },
         }
-        if one.notes:
-            kept[name]["span_notes"] = dict(sorted(one.notes.items()))
-        if one.finished_at is not None:
-            kept[name]["finished_at"] = one.finished_at
+        if work.notes:
+            by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
+        if work.finished_at is not None:
+            by_number[number]["finished_at"] = work.finished_at
         if kind is AnnotatorKind.JUDGE:
-            predictions.append(_prediction(one, results))
+            predictions.append(_prediction(work, results))
         else:
             annotations.append(
                 {
-                    "id": int(name),
+                    "id": int(number),
                     "result": results,
                     "was_cancelled": False,
-                    "ground_truth": one.annotator == "gold",
+                    "ground_truth": work.annotator == "gold",
                 }
             )
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     data = {"trace_id": record.trace_id, **{k: v for k, v in facts.items() if v is not None}}
     paragraphs = [{"key": s.key, "author": one_line(s.author), "text": s.text} for s in spans]
-    ours = {"version": VERSION, "taxonomy": work[0].taxonomy.ref, "texts": at_hand, "by": kept}
+    ours = {"version": VERSION, "taxonomy": taxonomy.ref, "texts": at_hand, "by": by_number}
     return {
         "data": data | {"spans": paragraphs},
         "meta": {META: ours},
@@ -175,34 +190,34 @@ def _task(
     }
 
 
-def _named_spans(work: Sequence[LongWork]) -> tuple[TextSpan, ...]:
-    """The spans that labels name, in no order that would mean anything, without their text."""
+def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
+    """Return the spans that labels name, in an order without meaning, without their text."""
     keys = {
         key
-        for one in work
-        for label in one.labels
+        for work in all_work
+        for label in work.labels.values()
         for key in (label.target.first, label.target.last)
         if key is not None
     }
     return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
 
 
-def _number_of(work: LongWork) -> str:
-    """The lasting number of somebody's work on a trace."""
-    name = "\n".join((work.annotator, work.trace_id, work.taxonomy.ref))
+def _number_of(work: TraceWork) -> str:
+    """Return the lasting number of an annotator's work on a trace."""
+    name = "\n".join(work.key)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return str(int.from_bytes(digest[:8]) >> (64 - _ID_BITS))
 
 
 def _results(
-    work: LongWork, spans: Sequence[TextSpan], number: str
+    work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], number: str
 ) -> tuple[list[Values], list[Values]]:
-    """The results, and beside them each label as it is here with the region it became."""
-    modes = {mode.slug: mode for mode in work.taxonomy.all_modes}
+    """Return the results, and each label as it is in the workspace with the region it became."""
+    modes = {mode.slug: mode for mode in taxonomy.all_modes}
     results: list[Values] = []
     details: list[Values] = []
     chosen: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
-    for label in sorted(work.labels, key=lambda x: (list(modes).index(x.mode), x.id)):
+    for label in sorted(work.labels.values(), key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
         place = region_of(label.target, spans)
         detail: Values = {"label": LABEL.write(label)}
@@ -217,7 +232,7 @@ def _results(
         detail |= {"region": region["id"], "value": place | {"name": name}}
         results.append(region)
         details.append(detail)
-    for slug, value in work.not_present.items():
+    for slug, value in work.verdicts_without_label(taxonomy).items():
         chosen[ABSENT if value is VerdictValue.ABSENT else UNSURE].append(label_name(modes[slug]))
     for name, values in chosen.items():
         if values:
@@ -248,8 +263,8 @@ def _choice(name: str, values: Sequence[str], number: str) -> Values:
     }
 
 
-def _prediction(work: LongWork, results: list[Values]) -> Values:
-    scores = [label.confidence for label in work.labels if label.confidence is not None]
+def _prediction(work: TraceWork, results: list[Values]) -> Values:
+    scores = [label.confidence for label in work.labels.values() if label.confidence is not None]
     prediction: Values = {"model_version": work.annotator, "result": results}
     return prediction | ({"score": max(scores)} if scores else {})
 
@@ -522,18 +537,15 @@ def _incoming(found: _Found, annotator: str | None) -> Incoming:
     return replace(incoming, work=tuple(_renamed(one, annotator) for one in incoming.work))
 
 
-def _renamed(work: IncomingWork, name: str) -> IncomingWork:
-    labels = [
-        replace(
-            x,
-            annotator=name,
-            id=label_id(name, x.trace_id, x.taxonomy, x.mode, x.target),
-            origin=label_origin(name, x.origin),
-        )
-        for x in work.labels
-    ]
-    kind = AnnotatorKind.IMPORTED if work.kind is AnnotatorKind.JUDGE else work.kind
-    return replace(work, annotator=name, kind=kind, labels=tuple(labels))
+def _renamed(work: ImportedWork, name: str) -> ImportedWork:
+    labels = {}
+    for label in work.labels.values():
+        new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
+        origin = label_origin(name, label.origin)
+        labels[new_id] = replace(label, annotator=name, id=new_id, origin=origin)
+    is_judge = work.author_kind is AnnotatorKind.JUDGE
+    kind = AnnotatorKind.IMPORTED if is_judge else work.author_kind
+    return replace(work, annotator=name, author_kind=kind, labels=labels)
 
 
 def _words(task: object, place: str) -> Iterator[tuple[str, Document]]:
@@ -557,7 +569,7 @@ def _read_words(
     try:
         name = kept.annotator if kept is not None else _somebody(words, given)
         kind = kept.kind if kept is not None else AnnotatorKind.IMPORTED
-        draft = WorkDraft(name, kind, task.trace_id, task.taxonomy.ref, task.file)
+        draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
         _add_results(draft, task, kept, words, place, found.problems)
     except ValueError as error:
         found.wrong(task.file, place, error)
@@ -579,15 +591,14 @@ def _read_words(
     found.keep(draft)
 
 
-def _changed(draft: WorkDraft, kept: Kept, words: Document) -> WorkDraft:
-    name = kept.annotator + CHANGED_THERE
-    done = _renamed(draft.done(), name)
-    changed = WorkDraft(name, AnnotatorKind.IMPORTED, draft.trace_id, draft.taxonomy, draft.file)
-    changed.labels = {label.id: label for label in done.labels}
-    changed.verdicts = draft.verdicts
-    changed.saw_suggestions = draft.saw_suggestions
-    changed.finished_at = _time(words) or kept.finished_at or ""
-    return changed
+def _changed(draft: ImportedWork, kept: Kept, words: Document) -> ImportedWork:
+    return replace(
+        _renamed(draft, kept.annotator + CHANGED_THERE),
+        author_kind=AnnotatorKind.IMPORTED,
+        finished_at=_time(words) or kept.finished_at or "",
+        notes={},
+        places={},
+    )
 
 
 def _written_before(task: Task, words: Document) -> Kept | None:
@@ -628,7 +639,7 @@ def _time(words: Document) -> str:
 
 
 def _add_results(
-    draft: WorkDraft,
+    draft: ImportedWork,
     task: Task,
     kept: Kept | None,
     words: Document,
@@ -647,7 +658,7 @@ def _add_results(
 
 
 def _add_result(
-    draft: WorkDraft, task: Task, kept: Kept | None, result: object, place: str
+    draft: ImportedWork, task: Task, kept: Kept | None, result: object, place: str
 ) -> None:
     fields = Fields(result, "result")
     assert isinstance(result, Mapping)
@@ -669,7 +680,9 @@ def _add_result(
             draft.add_label(label)
 
 
-def _label(draft: WorkDraft, task: Task, kept: Kept | None, result: Document, mode: Mode) -> Label:
+def _label(
+    draft: ImportedWork, task: Task, kept: Kept | None, result: Document, mode: Mode
+) -> Label:
     before = None if kept is None else kept.regions.get(str(result.get("id")))
     value = result["value"]
     note = _note(result)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.csv_wide import NUMBERS, WideRow
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined, taxonomy_named
+from mast_tui.exchange.csv_wide import NUMBERS
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined, taxonomy_named
 from mast_tui.exchange.names import annotator_of, one_name
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
-from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue, annotator_kind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
@@ -171,11 +171,11 @@ def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
 
 def _draft(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, given: str | None
-) -> WorkDraft:
+) -> ImportedWork:
     ours = record.get("annotator")
     name = annotator_of(ANNOTATOR if ours is None else str(ours), given)
     kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
-    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+    draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
     for code, value in record[_LABELS].items():
         mode = taxonomy.find(str(code))
         if mode is None:
@@ -191,24 +191,33 @@ def _draft(
     return draft
 
 
-def mast_data_records(rows: Iterable[WideRow], taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    """Make the records in the order of trace and annotator.
+def mast_data_records(
+    all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
+) -> list[dict[str, Any]]:
+    """Return the records in the order of trace and annotator.
 
     1 is present, 0 absent, None unsure, unresolved or not judged: a missing answer that counts as 0
-    would hide what nobody looked at.
+    would hide that no one looked at the mode.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        records: The known facts of traces by id.
+        taxonomy: The taxonomy.
     """
-    ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
-    return [
-        {
-            "mas_name": row.trace.system,
-            "llm_name": row.trace.model,
-            "benchmark_name": row.trace.benchmark,
-            "trace_id": row.trace.trace_id,
-            "annotator": row.annotator,
-            "taxonomy": taxonomy.ref,
-            _LABELS: {
-                mode.code: NUMBERS.get(row.verdicts.get(mode.slug)) for mode in taxonomy.modes
-            },
-        }
-        for row in ordered
-    ]
+    written = []
+    for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
+        trace = records.get(work.trace_id, TraceRecord(work.trace_id))
+        written.append(
+            {
+                "mas_name": trace.system,
+                "llm_name": trace.model,
+                "benchmark_name": trace.benchmark,
+                "trace_id": trace.trace_id,
+                "annotator": work.annotator,
+                "taxonomy": taxonomy.ref,
+                _LABELS: {
+                    mode.code: NUMBERS.get(work.verdict(mode.slug)) for mode in taxonomy.modes
+                },
+            }
+        )
+    return written

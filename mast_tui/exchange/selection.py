@@ -9,13 +9,12 @@ from typing import Final
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldEntry
-from mast_tui.exchange.exporters.working_time import minutes_worked
+from mast_tui.exchange.exporters.working_time import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
-from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
+from mast_tui.labels import Label, Origin, Pass, PassKind, TraceWork, VerdictValue
 from mast_tui.passes import Which, counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
@@ -35,7 +34,7 @@ def selected_work(
     *,
     which: Which,
     finished_only: bool,
-) -> list[LongWork]:
+) -> list[TraceWork]:
     """Return the words of all annotators, or of the one named, per annotator and trace.
 
     Args:
@@ -58,7 +57,7 @@ def selected_work(
     return _work_of(workspace, taxonomy, chosen.values())
 
 
-def gold_work(entries: Iterable[GoldEntry], taxonomy: Taxonomy) -> list[LongWork]:
+def gold_work(entries: Iterable[GoldEntry], taxonomy: Taxonomy) -> list[TraceWork]:
     """Return the gold as the words of somebody called ``gold``, per trace."""
     return [_gold_as_work(entry.trace.trace_id, entry.gold, taxonomy) for entry in entries]
 
@@ -90,25 +89,34 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongWork]:
-    """The same words under letters, with ids that no name can be tried on."""
+def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[TraceWork]:
+    """Return the same work under letters, with ids on which no name can be tried.
+
+    Args:
+        all_work: The work of annotators.
+        pseudonyms: The letters of the workspace.
+    """
     return [
         replace(
-            one,
-            annotator=pseudonyms.name(one.annotator),
-            labels=[
-                replace(
-                    label,
-                    annotator=pseudonyms.name(label.annotator),
-                    id=pseudonyms.id(label.id),
-                    suggestion=label.suggestion and pseudonyms.id(label.suggestion),
-                )
-                for label in one.labels
-            ],
-            merged=frozenset(map(pseudonyms.id, one.merged)),
+            work,
+            annotator=pseudonyms.name(work.annotator),
+            labels=dict(_with_pseudonym(label, pseudonyms) for label in work.labels.values()),
+            merged=frozenset(map(pseudonyms.id, work.merged)),
         )
-        for one in work
+        for work in all_work
     ]
+
+
+def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
+    """Return the new id of a label, and the label."""
+    new_id = pseudonyms.id(label.id)
+    renamed = replace(
+        label,
+        annotator=pseudonyms.name(label.annotator),
+        id=new_id,
+        suggestion=label.suggestion and pseudonyms.id(label.suggestion),
+    )
+    return new_id, renamed
 
 
 def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
@@ -123,33 +131,36 @@ def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str],
     return chosen
 
 
-def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[LongWork]:
-    labels: dict[tuple[str, str, int], list[Label]] = defaultdict(list)
+def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[TraceWork]:
+    labels: dict[PassKey, dict[str, Label]] = defaultdict(dict)
     for label in workspace.labels(taxonomy=taxonomy.ref, pass_number=None):
-        labels[label.annotator, label.trace_id, label.pass_number].append(label)
-    verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = defaultdict(dict)
-    for said in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
-        verdicts[said.annotator, said.trace_id, said.pass_number][said.mode] = said.value
+        labels[label.annotator, label.trace_id, label.pass_number][label.id] = label
+    verdicts: dict[PassKey, dict[str, VerdictValue]] = defaultdict(dict)
+    for verdict in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
+        key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
+        verdicts[key][verdict.mode] = verdict.value
     notes = _span_notes(workspace, taxonomy)
-    return [
-        LongWork(
-            annotator=one.annotator,
-            trace_id=one.trace_id,
-            taxonomy=taxonomy,
-            labels=labels[one.annotator, one.trace_id, one.number],
-            verdicts=verdicts[one.annotator, one.trace_id, one.number],
-            finished_at=one.finished_at,
-            notes=notes[one.annotator, one.trace_id, one.number],
+    all_work = []
+    for read_pass in passes:
+        key = (read_pass.annotator, read_pass.trace_id, read_pass.number)
+        all_work.append(
+            TraceWork(
+                read_pass.annotator,
+                read_pass.trace_id,
+                taxonomy.ref,
+                labels=labels[key],
+                verdicts=verdicts[key],
+                notes=notes[key],
+                finished_at=read_pass.finished_at,
+                judge_seen=read_pass.judge_seen,
+            )
         )
-        for one in passes
-    ]
+    return all_work
 
 
-def _span_notes(
-    workspace: Workspace, taxonomy: Taxonomy
-) -> Mapping[tuple[str, str, int], Mapping[str, str]]:
-    """The notes on spans by annotator, trace and pass, then by the span's key."""
-    notes: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+def _span_notes(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, dict[str, str]]:
+    """Return the notes on spans by annotator, trace and pass, then by the span's key."""
+    notes: dict[PassKey, dict[str, str]] = defaultdict(dict)
     for note in workspace.span_notes(taxonomy=taxonomy.ref, pass_number=None):
         notes[note.annotator, note.trace_id, note.pass_number][note.key] = note.text
     return notes
@@ -199,11 +210,12 @@ def gold_entries(
     ]
 
 
-def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWork:
-    """Gold as if somebody called ``gold`` had said it; finished where nothing is left to decide."""
-    ids = [f"{label.mode}@{number}" for number, label in enumerate(gold.labels)]
-    labels = [
-        Label(
+def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> TraceWork:
+    """Return the gold as the work of an annotator ``gold``, finished if no conflict is left."""
+    work = TraceWork(GOLD, trace_id, taxonomy.ref, finished_at=None if gold.conflicts else "")
+    for number, label in enumerate(gold.labels):
+        label_id = f"{label.mode}@{number}"
+        work.labels[label_id] = Label(
             id=label_id,
             annotator=GOLD,
             trace_id=trace_id,
@@ -216,16 +228,9 @@ def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWor
             saw_suggestions=label.judge_seen,
             created_at=label.decided_at or "",
         )
-        for label_id, label in zip(ids, gold.labels, strict=True)
-    ]
-    merged = (label_id for label_id, label in zip(ids, gold.labels, strict=True) if label.merged)
-    settled = {v.mode: v.value for v in gold.verdicts if v.value is not None}
-    return LongWork(
-        annotator=GOLD,
-        trace_id=trace_id,
-        taxonomy=taxonomy,
-        labels=labels,
-        verdicts=settled,
-        finished_at=None if gold.conflicts else "",
-        merged=frozenset(merged),
-    )
+        if label.merged:
+            work.merged |= {label_id}
+    for verdict in gold.verdicts:
+        if verdict.value is not None:
+            work.verdicts[verdict.mode] = verdict.value
+    return work

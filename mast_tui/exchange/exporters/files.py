@@ -13,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
-from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
+from mast_tui.exchange.csv_wide import write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import DATASHEET_FILE, MARKS, datasheet, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
@@ -48,9 +48,9 @@ from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from mast_tui.exchange.csv_long import LongWork
     from mast_tui.exchange.exporters.gold_document import GoldEntry
     from mast_tui.figures.judge.input import JudgeInput
+    from mast_tui.labels import TraceWork
     from mast_tui.session import Viewer
     from mast_tui.workspace import Workspace
 
@@ -418,7 +418,7 @@ class LabelsToWrite:
 
     request: ExportRequest
     outputs: Outputs
-    work: Sequence[LongWork]
+    work: Sequence[TraceWork]
     records: Mapping[str, TraceRecord]
     kinds: Mapping[str, AnnotatorKind]
 
@@ -491,38 +491,26 @@ def _add_labels(
 
 def csv_long_text(labels: LabelsToWrite) -> LabelText:
     """Return the rows of ``csv-long``."""
-    return write_csv_long(labels.work), {}
+    return write_csv_long(labels.work, labels.request.taxonomy), {}
 
 
 def csv_wide_text(labels: LabelsToWrite) -> LabelText:
     """Return the rows of ``csv-wide``."""
-    rows = _verdict_rows(labels)
-    return write_csv_wide(rows, labels.request.taxonomy), {"labels": 0, "rows": len(rows)}
+    text = write_csv_wide(labels.work, labels.records, labels.request.taxonomy)
+    return text, {"labels": 0, "rows": len(labels.work)}
 
 
 def mast_data_text(labels: LabelsToWrite) -> LabelText:
     """Return the records of ``mast-data``."""
-    rows = _verdict_rows(labels)
-    records = mast_data_records(rows, labels.request.taxonomy)
-    return _json(records), {"labels": 0, "records": len(rows)}
-
-
-def _verdict_rows(labels: LabelsToWrite) -> list[WideRow]:
-    return [
-        WideRow(
-            labels.records.get(work.trace_id, TraceRecord(work.trace_id)),
-            work.annotator,
-            work.verdicts,
-        )
-        for work in labels.work
-    ]
+    records = mast_data_records(labels.work, labels.records, labels.request.taxonomy)
+    return _json(records), {"labels": 0, "records": len(records)}
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
     """Return the tasks of ``label-studio``, and add the labelling configuration beside them."""
     request = labels.request
     texts = labels.with_progress(texts_from_files(request.workspace))
-    tasks = label_studio_tasks(labels.work, labels.records, labels.kinds, texts)
+    tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
     config = label_config(request.taxonomy)
     return _json(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
@@ -532,16 +520,20 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
 
 def doccano_text(labels: LabelsToWrite) -> LabelText:
     """Return the lines of ``doccano``."""
-    texts = labels.with_progress(texts_from_files(labels.request.workspace))
-    lines, missing = doccano_lines(labels.work, labels.records, texts)
+    request = labels.request
+    texts = labels.with_progress(texts_from_files(request.workspace))
+    lines, missing = doccano_lines(labels.work, request.taxonomy, labels.records, texts)
     return "".join(lines), {"without_text": len(missing)}
 
 
 def tool_scores_text(labels: LabelsToWrite) -> LabelText:
     """Return the scores for the tool that the format is named after."""
-    tool = labels.request.format.name
-    native_of = labels.with_progress(native_from_files(labels.request.workspace))
-    scores, left_out = scores_of(labels.work, native_of, labels.kinds, TOOLS[tool])
+    request = labels.request
+    tool = request.format.name
+    native_of = labels.with_progress(native_from_files(request.workspace))
+    scores, left_out = scores_of(
+        labels.work, request.taxonomy, native_of, labels.kinds, TOOLS[tool]
+    )
     return score_text(scores, tool), {
         "scores": len(scores),
         "without_id": {
@@ -551,7 +543,7 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
     }
 
 
-def _visible_work(viewer: Viewer, all_work: Sequence[LongWork]) -> list[LongWork]:
+def _visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
     """Return the work that the viewer may see, and record that they saw that of others."""
     others_work = [
         work
@@ -564,7 +556,7 @@ def _visible_work(viewer: Viewer, all_work: Sequence[LongWork]) -> list[LongWork
     # Only now: labels of others that are recorded as seen make suggestions visible.
     may_see_judges = viewer.may_see_judges()
 
-    def is_visible(work: LongWork) -> bool:
+    def is_visible(work: TraceWork) -> bool:
         if work.annotator == viewer.name:
             return True
         if annotator_kind(work.annotator) is AnnotatorKind.JUDGE:

@@ -32,12 +32,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.csv_wide import NUMBERS
 from mast_tui.exchange.exporters.native_ids import NativeOf, NativeTrace, Sample, Tool
 from mast_tui.exchange.import_batch import label_id, lasting_id
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, VerdictValue
-from mast_tui.taxonomy.model import Mode
+from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
+from mast_tui.taxonomy.model import Mode, Taxonomy
 
 GOLD: Final = "gold"
 
@@ -108,54 +107,56 @@ class LeftOut:
 
 
 def scores_of(
-    work: Iterable[LongWork],
+    all_work: Iterable[TraceWork],
+    taxonomy: Taxonomy,
     native_of: NativeOf,
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """The scores for one tool, by trace, annotator and mode, and what has no place in it.
+    """Return the scores for one tool, by trace, annotator and mode, and what has no id in it.
 
     Args:
-        work: What annotators say of traces.
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
         native_of: The traces as the tools know them.
         kinds: The kinds of annotators by their names; gold counts as people's.
         tools: Whose traces are meant.
     """
     scores: list[Score] = []
     left_out = LeftOut()
-    for one in sorted(work, key=lambda w: (w.trace_id, w.annotator)):
-        trace = native_of(one.trace_id)
+    for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
+        trace = native_of(work.trace_id)
         if trace is None or trace.tool not in tools:
-            left_out.traces[one.trace_id] = None
+            left_out.traces[work.trace_id] = None
             continue
-        kind = kinds.get(one.annotator, AnnotatorKind.HUMAN)
-        for score, key in _scores(one, trace, kind):
+        kind = kinds.get(work.annotator, AnnotatorKind.HUMAN)
+        for score, key in _scores(work, taxonomy, trace, kind):
             if key is not None and score.span is None:
-                left_out.spans[one.trace_id, key] = None
+                left_out.spans[work.trace_id, key] = None
             else:
                 scores.append(score)
     return scores, left_out
 
 
 def _scores(
-    work: LongWork, trace: NativeTrace, kind: AnnotatorKind
+    work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """The scores of one annotator and trace, each with the key of its span."""
-    for mode in work.taxonomy.modes:
-        labels = [label for label in work.labels if label.mode == mode.slug]
-        value = VerdictValue.PRESENT if labels else work.verdicts.get(mode.slug)
+    """Yield the scores of one annotator and trace, each with the key of its span."""
+    for mode in taxonomy.modes:
+        labels = work.labels_of(mode.slug)
+        value = work.verdict(mode.slug)
         if value is None:
             continue
         verdict = Score(
-            id=lasting_id("score", trace.id, work.annotator, work.taxonomy.ref, mode.slug),
+            id=lasting_id("score", trace.id, work.annotator, taxonomy.ref, mode.slug),
             trace=trace,
             span=None,
             annotator=work.annotator,
             kind=kind,
             mode=mode,
-            name=f"{work.taxonomy.id}.{mode.slug}",
+            name=f"{taxonomy.id}.{mode.slug}",
             value=value,
-            taxonomy=work.taxonomy.ref,
+            taxonomy=taxonomy.ref,
             labels=[label for label in labels if label.target.is_whole],
             at=work.finished_at or "",
             merged=work.merged,
@@ -174,10 +175,10 @@ def _scores(
                 yield place, key
 
 
-def _id(work: LongWork, label: Label) -> str:
-    """The id of a label's score; gold's own ids are numbers, which say nothing of the label."""
+def _id(work: TraceWork, label: Label) -> str:
+    """Return the id of a label's score; gold's own ids are numbers that tell nothing of it."""
     if work.annotator == GOLD:
-        place = label_id(GOLD, work.trace_id, work.taxonomy.ref, label.mode, label.target)
+        place = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
         return lasting_id("score", place)
     return lasting_id("score", label.id)
 

@@ -18,8 +18,8 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    WorkDraft,
     imported_kind,
     shipped_taxonomy,
 )
@@ -247,12 +247,12 @@ def _judge(head: Record, record: Record) -> str:
     return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
 
 
-def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> WorkDraft:
+def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> ImportedWork:
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
     kind = imported_kind(name)
-    draft = WorkDraft(name, kind, str(trace_id), taxonomy.ref, file, finished_at="")
+    draft = ImportedWork(name, str(trace_id), taxonomy.ref, kind, finished_at="", file=file)
     picks_all = "failure_modes" in record
     modes = record["failure_modes"] if picks_all else [record]
     if not isinstance(modes, list):
@@ -272,7 +272,7 @@ def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: boo
     return draft
 
 
-def _label(draft: WorkDraft, slug: str, value: Record) -> Label:
+def _label(draft: ImportedWork, slug: str, value: Record) -> Label:
     evidence, confidence = value.get("evidence"), value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, imported_kind
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import VerdictValue
@@ -112,9 +112,9 @@ def _draft(
     record: Record,
     slugs: Mapping[str, str],
     mast: Taxonomy,
-) -> tuple[WorkDraft, int]:
+) -> tuple[ImportedWork, int]:
     """What one answer says, and how many of its zeros stand for no answer."""
-    draft = WorkDraft(name, imported_kind(name), trace_id, mast.ref, file, finished_at="")
+    draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
     silent = 0
     for code, value in record[_MODES].items():
         if code not in slugs:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, LabelledRuns
 from mast_tui.exchange.trace_files import message_spans, read_each, read_json, read_traces
 from mast_tui.labels import Severity, Target
 from mast_tui.traces.model import Trace
@@ -181,7 +181,7 @@ class _Reader(LabelledRuns):
             self._traces[file] = read_traces(file)
         return self._traces[file]
 
-    def _add(self, draft: WorkDraft, trace: Trace | None, failure: object, root: object) -> None:
+    def _add(self, draft: ImportedWork, trace: Trace | None, failure: object, root: object) -> None:
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))

@@ -19,8 +19,8 @@ from typing import Any, Final
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    WorkDraft,
     imported_kind,
     shipped_taxonomy,
 )
@@ -218,16 +218,18 @@ class _Found(Gathered):
                 if isinstance(record, Mapping):
                     yield file, record
 
-    def work(self, file: Path, trace_id: str) -> WorkDraft:
+    def work(self, file: Path, trace_id: str) -> ImportedWork:
         """The finished work on a trace; a second answer about it takes the first one's place."""
         kind = imported_kind(self._name)
-        draft = WorkDraft(self._name, kind, trace_id, self._taxonomy.ref, file, finished_at="")
+        draft = ImportedWork(
+            self._name, trace_id, self._taxonomy.ref, kind, finished_at="", file=file
+        )
         self.keep(draft)
         return draft
 
     def add(
         self,
-        draft: WorkDraft,
+        draft: ImportedWork,
         mode: str,
         target: Target,
         notes: Sequence[object],

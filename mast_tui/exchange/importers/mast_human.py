@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_each, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
@@ -256,10 +256,10 @@ class _Reader(Gathered):
         file: Path,
     ) -> None:
         """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
-        drafts: dict[tuple[str, str, str], WorkDraft] = {}
+        drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for answer in answers:
-            new = WorkDraft(
-                answer.annotator, kind, trace.trace_id, taxonomy.ref, file, finished_at=""
+            new = ImportedWork(
+                answer.annotator, trace.trace_id, taxonomy.ref, kind, finished_at="", file=file
             )
             if new.key in self.drafts:
                 raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")

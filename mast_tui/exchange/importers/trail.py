@@ -13,7 +13,7 @@ from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, LabelledRuns
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
 from mast_tui.labels import Target
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
@@ -139,7 +139,7 @@ class _Reader(LabelledRuns):
                 yield self._files[name]
             yield from (path for path in self._beside[folder].get(name, ()) if path != own)
 
-    def _add(self, draft: WorkDraft, trace: Trace | None, error: object) -> None:
+    def _add(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
         mode = self.mode("category", as_text(error.get("category")) or "")

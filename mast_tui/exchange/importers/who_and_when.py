@@ -13,9 +13,8 @@ from typing import Final
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkDraft,
     shipped_taxonomy,
 )
 from mast_tui.exchange.trace_files import (
@@ -50,7 +49,7 @@ def read_who_and_when(
     """
     taxonomy = shipped_taxonomy("who_and_when")
     traces: dict[str, TraceRecord] = {}
-    work: dict[str, IncomingWork] = {}
+    work: dict[str, ImportedWork] = {}
     problems: list[RowProblem] = []
     notes = ["mistake_step counts from 0"]
     paths = [*files_under(files, (".json", ".jsonl"))]
@@ -82,7 +81,7 @@ def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
     for _, labelled in read_each([file], found.problems, _labelled):
         for trace, record in labelled:
             kind, trace_id = AnnotatorKind.IMPORTED, trace.identity.trace_id
-            draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+            draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
             try:
                 mismatch = _add(draft, trace, record)
             except ValueError as error:
@@ -112,7 +111,7 @@ def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
     return found
 
 
-def _add(draft: WorkDraft, trace: Trace, record: Mapping[str, object]) -> str | None:
+def _add(draft: ImportedWork, trace: Trace, record: Mapping[str, object]) -> str | None:
     """Add a record's label; whose step it is in words, where that is not whom the record names."""
     step = _step(record["mistake_step"])
     spans = message_spans(trace, step)
