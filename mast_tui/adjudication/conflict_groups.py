@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mast_tui.adjudication.decisions import has_changed, said_now, settles_conflict
-from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, Side, no_order, words_on
+from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
 from mast_tui.gold.overlaps import in_reading_order, overlap
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 Choices = tuple[tuple[Conflict, Choice], ...]
 """What is decided about each conflict of a group."""
@@ -166,7 +166,7 @@ class Dispute:
         """Whether the sides differed when it was decided."""
         return any(settles_conflict(decision) for decision in self.decisions)
 
-    def has_changed(self, sides: Sequence[Side], order: Order = no_order) -> bool:
+    def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
         """Whether all is decided, and a side has said something else since.
 
         Args:
@@ -175,11 +175,11 @@ class Dispute:
         """
         return not self.is_open and bool(self.changed(sides, order))
 
-    def changed(self, sides: Sequence[Side], order: Order = no_order) -> tuple[Decision, ...]:
+    def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
         """Return the decisions after which a side has said something else."""
         return tuple(one for one in self.decisions if has_changed(one, sides, order))
 
-    def in_question(self, sides: Sequence[Side], order: Order = no_order) -> ConflictGroup:
+    def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
         """Return what a key decides.
 
         Args:
@@ -233,9 +233,9 @@ def _with_side(conflict: Conflict, annotator: str) -> Conflict:
     return replace(conflict, said=(*conflict.said, said))
 
 
-def _as_conflict(decision: Decision, sides: Sequence[Side], order: Order) -> Conflict:
+def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -> Conflict:
     """What a decision was about, to be decided anew."""
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    labels = [label for side in sides for label in side.labels_of(decision.mode)]
     said = said_now(decision, sides, order)
     if decision.is_verdict:
         where = next((target for one in said for target in one.targets), None)
@@ -247,7 +247,7 @@ def _as_conflict(decision: Decision, sides: Sequence[Side], order: Order) -> Con
     return Conflict(decision.item, ConflictKind.PLACE, decision.mode, said, about, where)
 
 
-def agreed_conflict(mode: str, sides: Sequence[Side]) -> Conflict:
+def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
     """Return an agreed verdict as something to decide, for whoever overrules it.
 
     Args:
@@ -255,7 +255,7 @@ def agreed_conflict(mode: str, sides: Sequence[Side]) -> Conflict:
         sides: What the sides say now.
     """
     said = words_on(mode, sides)
-    labels = tuple(label for side in sides for label in side.labels if label.mode == mode)
+    labels = tuple(label for side in sides for label in side.labels_of(mode))
     where = next((target for one in said for target in one.targets), None)
     return Conflict(mode, ConflictKind.VERDICT, mode, said, labels, where)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from mast_tui.gold import Decision, Order, Said, Side, no_order, words_on
+from mast_tui.gold import Decision, Order, Said, no_order, words_on
 from mast_tui.gold.overlaps import items_of_mode, overlap
 from mast_tui.gold.settle import places_said, verdicts_said
-from mast_tui.labels import Target, VerdictValue
+from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import Decided, GuidelineSet
 
@@ -78,7 +78,7 @@ def settles_conflict(decision: Decision) -> bool:
 
 
 def said_now(
-    decision: Decision, sides: Sequence[Side], order: Order = no_order
+    decision: Decision, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
     """Return what the sides say now of what a decision is about.
 
@@ -87,7 +87,7 @@ def said_now(
     """
     if decision.is_verdict:
         return words_on(decision.mode, sides)
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    labels = [label for side in sides for label in side.labels_of(decision.mode)]
     items = items_of_mode(labels, order)
     about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
     here = [item for item in items if item.id == decision.item] or [
@@ -105,7 +105,7 @@ def said_now(
     )
 
 
-def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
+def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
     """Whether a side has said something else about it since it was decided."""
     now = said_now(decision, sides, order)
     if decision.is_verdict:

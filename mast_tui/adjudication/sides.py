@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from string import ascii_uppercase
 
-from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
+from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
+from mast_tui.labels import AnnotatorKind, Label, Pass, TraceWork, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.store import Workspace
@@ -24,7 +24,7 @@ class TraceWords:
     """
 
     trace_id: str
-    sides: tuple[Side, ...] = ()
+    sides: tuple[TraceWork, ...] = ()
     passes: Mapping[str, Pass] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     boundaries: bool = False
@@ -75,7 +75,7 @@ def words_by_trace(
     verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = defaultdict(dict)
     for said in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
         verdicts[said.annotator, said.trace_id][said.mode] = said.value
-    sides: dict[str, list[Side]] = defaultdict(list)
+    sides: dict[str, list[TraceWork]] = defaultdict(list)
     passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
     for (name, trace), one in sorted(passes.items()):
@@ -85,7 +85,16 @@ def words_by_trace(
             continue
         key = name, trace
         sides[trace].append(
-            Side(name, verdicts.get(key, {}), tuple(labels.get(key, ())), one.judge_seen, kind)
+            TraceWork(
+                name,
+                trace,
+                ref,
+                kind,
+                labels={label.id: label for label in labels.get(key, ())},
+                verdicts=verdicts.get(key, {}),
+                finished_at=one.finished_at,
+                judge_seen=one.judge_seen,
+            )
         )
         passes_of[trace][name] = one
     decisions = workspace.all_decisions(ref, trace_id=trace_id)

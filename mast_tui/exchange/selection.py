@@ -10,7 +10,7 @@ from typing import Final
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import UnorderedSpans
-from mast_tui.exchange.exporters.gold_document import GoldEntry
+from mast_tui.exchange.exporters.gold_document import GoldWithSides
 from mast_tui.exchange.exporters.working_time import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
@@ -57,12 +57,12 @@ def selected_work(
     return _work_of(workspace, taxonomy, chosen.values())
 
 
-def gold_work(entries: Iterable[GoldEntry], taxonomy: Taxonomy) -> list[TraceWork]:
+def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[TraceWork]:
     """Return the gold as the words of somebody called ``gold``, per trace."""
     return [_gold_as_work(entry.trace.trace_id, entry.gold, taxonomy) for entry in entries]
 
 
-def check_ordered(entries: Iterable[GoldEntry]) -> None:
+def check_ordered(entries: Iterable[GoldWithSides]) -> None:
     """Raise ``UnorderedSpans`` where the order of labelled spans matters and is not known."""
     unordered = [entry for entry in entries if entry.unordered]
     if not unordered:
@@ -173,7 +173,7 @@ def gold_entries(
     annotators: Sequence[str] | None = None,
     majority: bool = False,
     settled_only: bool = False,
-) -> list[GoldEntry]:
+) -> list[GoldWithSides]:
     """The gold of every trace that somebody finished or adjudicated, by trace id.
 
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
@@ -183,23 +183,20 @@ def gold_entries(
     records = {record.trace_id: record for record in workspace.traces()}
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
-    entries = [
-        GoldEntry(
-            trace=records.get(trace_id, TraceRecord(trace_id)),
-            gold=words.gold(taxonomy, orders(trace_id), majority=majority),
-            sides=words.sides,
-            passes=words.passes,
-            order=orders(trace_id),
-            notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
-            minutes={
-                name: minutes[name, trace_id, done.number]
-                for name, done in words.passes.items()
-                if (name, trace_id, done.number) in minutes
-            },
-            unordered=len(words.unordered(taxonomy, orders(trace_id))),
+    entries = []
+    for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items():
+        keys = {name: (name, trace_id, side.number) for name, side in words.passes.items()}
+        entries.append(
+            GoldWithSides(
+                trace=records.get(trace_id, TraceRecord(trace_id)),
+                gold=words.gold(taxonomy, orders(trace_id), majority=majority),
+                sides=[replace(side, notes=notes[keys[side.annotator]]) for side in words.sides],
+                passes=words.passes,
+                order=orders(trace_id),
+                minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
+                unordered=len(words.unordered(taxonomy, orders(trace_id))),
+            )
         )
-        for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
-    ]
     if not settled_only:
         return entries
     settled = [replace(entry, gold=only_settled(entry.gold)) for entry in entries]

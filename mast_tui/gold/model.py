@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.labels import AnnotatorKind, Label, Severity, Target, VerdictValue
+from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
 class Source(StrEnum):
@@ -24,35 +24,6 @@ class ConflictKind(StrEnum):
 
     VERDICT = "verdict"
     PLACE = "place"
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One annotator's finished word on one trace.
-
-    ``verdicts`` are by mode slug; a mode with a label is present, whatever they say of it.
-    ``judge_seen`` is whether a judge's suggestions were on screen in that pass.
-    """
-
-    annotator: str
-    verdicts: Mapping[str, VerdictValue]
-    labels: tuple[Label, ...] = ()
-    judge_seen: bool = False
-    kind: AnnotatorKind = AnnotatorKind.HUMAN
-
-    def value(self, mode: str) -> VerdictValue | None:
-        """This side's verdict on a mode; None where it is open."""
-        if any(label.mode == mode for label in self.labels):
-            return VerdictValue.PRESENT
-        return self.verdicts.get(mode)
-
-    def saw_judge(self, mode: str) -> bool:
-        """Whether a judge may have moved this side's word on a mode."""
-        return (
-            self.judge_seen
-            or self.kind is AnnotatorKind.JUDGE
-            or any(label.saw_suggestions for label in self.labels if label.mode == mode)
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mast_tui.gold.model import Decision, Side
-from mast_tui.labels import Label, Target
+from mast_tui.gold.model import Decision
+from mast_tui.labels import Label, Target, TraceWork
 
 Order = Callable[[str], int | None]
 
@@ -210,7 +210,7 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
 
 
 def unordered_labels(
-    sides: Sequence[Side], decisions: Sequence[Decision], modes: Collection[str], order: Order
+    sides: Sequence[TraceWork], decisions: Sequence[Decision], modes: Collection[str], order: Order
 ) -> tuple[Label, ...]:
     """Return the labels on spans whose order matters for the gold and is not known.
 
@@ -225,7 +225,7 @@ def unordered_labels(
     """
     labels: dict[str, list[Label]] = defaultdict(list)
     for side in sides:
-        for label in side.labels:
+        for label in side.labels.values():
             if not label.target.is_whole:
                 labels[label.mode].append(label)
     decided: dict[str, set[Target]] = defaultdict(set)

@@ -40,7 +40,6 @@ from mast_tui.gold.model import (
     GoldTrace,
     GoldVerdict,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import (
@@ -52,11 +51,11 @@ from mast_tui.gold.overlaps import (
     no_order,
     overlap,
 )
-from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.labels import Label, Target, TraceWork, VerdictValue
 
 
 def gold_of_trace(
-    sides: Sequence[Side],
+    sides: Sequence[TraceWork],
     decisions: Sequence[Decision],
     modes: Sequence[str],
     order: Order = no_order,
@@ -85,17 +84,17 @@ def gold_of_trace(
     )
 
 
-def words_on(mode: str, sides: Sequence[Side]) -> tuple[Said, ...]:
+def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
     """What every side with a verdict on a mode says of it."""
     return tuple(
         Said(side.annotator, value, _targets(_labels(mode, [side])))
         for side in sides
-        if (value := side.value(mode)) is not None
+        if (value := side.verdict(mode)) is not None
     )
 
 
 def words_at(
-    mode: str, target: Target, sides: Sequence[Side], order: Order = no_order
+    mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
     """What the sides marked in the items of a mode that a target touches."""
     touched = [
@@ -131,7 +130,7 @@ def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
 
 
 def _settle(
-    mode: str, sides: Sequence[Side], decisions: tuple[Decision, ...], rules: _Rules
+    mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> GoldTrace:
     """Gold of one mode: one verdict, its labels, what is left to decide."""
     decided = next((d for d in decisions if d.is_verdict), None)
@@ -155,11 +154,11 @@ def _settle(
 
 
 def _verdict(
-    mode: str, sides: Sequence[Side], decided: Decision | None, rules: _Rules
+    mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
     said = words_on(mode, sides)
     values = [s.value for s in said if s.value is not None]
-    every = {side.annotator: side.value(mode) for side in sides}
+    every = {side.annotator: side.verdict(mode) for side in sides}
     seen = any(side.saw_judge(mode) for side in sides if every[side.annotator] is not None)
     if decided is not None:
         return GoldVerdict(
@@ -191,7 +190,7 @@ def _common_value(
 
 
 def _places(
-    mode: str, sides: Sequence[Side], decisions: tuple[Decision, ...], rules: _Rules
+    mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
     """Labels and open conflicts of a mode whose verdict is present."""
     marks = _labels(mode, sides)
@@ -264,7 +263,7 @@ def _claims(
 
 
 def _by_decision(
-    decision: Decision, claimed: Sequence[Item], sides: Sequence[Side], order: Order
+    decision: Decision, claimed: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
     if decision.value is not VerdictValue.PRESENT:
         return []
@@ -304,7 +303,7 @@ def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
     return Source.UNRESOLVED
 
 
-def _taken_over(item: Item, source: Source, sides: Sequence[Side]) -> list[GoldLabel]:
+def _taken_over(item: Item, source: Source, sides: Sequence[TraceWork]) -> list[GoldLabel]:
     """An item's labels as gold: one target for several sides, a side's own as they stand."""
     if len(item.annotators) == 1:
         return [
@@ -315,7 +314,7 @@ def _taken_over(item: Item, source: Source, sides: Sequence[Side]) -> list[GoldL
     return [replace(label, merged=len(item.targets) > 1)]
 
 
-def _place_conflict(item: Item, sides: Sequence[Side], peers: set[str]) -> Conflict:
+def _place_conflict(item: Item, sides: Sequence[TraceWork], peers: set[str]) -> Conflict:
     said = tuple(
         Said(
             side.annotator,
@@ -332,7 +331,7 @@ def _gold_label(
     mode: str,
     target: Target,
     behind: Sequence[Label],
-    sides: Sequence[Side],
+    sides: Sequence[TraceWork],
     by: Source | Decision,
     changed: bool = False,
 ) -> GoldLabel:
@@ -370,8 +369,8 @@ def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) ->
     return Item(mode, tuple(m for m in marks if overlap(m.target, target, order)), target)
 
 
-def _labels(mode: str, sides: Sequence[Side]) -> list[Label]:
-    return [label for side in sides for label in side.labels if label.mode == mode]
+def _labels(mode: str, sides: Sequence[TraceWork]) -> list[Label]:
+    return [label for side in sides for label in side.labels_of(mode)]
 
 
 def _targets(labels: Iterable[Label]) -> tuple[Target, ...]:

@@ -48,7 +48,7 @@ from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from mast_tui.exchange.exporters.gold_document import GoldEntry
+    from mast_tui.exchange.exporters.gold_document import GoldWithSides
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.labels import TraceWork
     from mast_tui.session import Viewer
@@ -266,7 +266,7 @@ def _conflicts_left(trace: Mapping[str, Any]) -> int:
     return len({(conflict["slug"], conflict["kind"]) for conflict in trace["unresolved"]})
 
 
-def _check_ordered(request: ExportRequest, entries: Sequence[GoldEntry]) -> None:
+def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> None:
     """Refuse gold in which overlaps may be missed, unless the request allows it."""
     if not request.allow_unordered:
         may_see = request.viewer.may_see_others
@@ -305,7 +305,9 @@ def _agreement(request: ExportRequest) -> dict[str, Any]:
     return {**agreement_report(study), "spans": span_report(spans)}
 
 
-def _judges(request: ExportRequest, entries: Sequence[GoldEntry]) -> dict[str, Mapping[str, Any]]:
+def _judges(
+    request: ExportRequest, entries: Sequence[GoldWithSides]
+) -> dict[str, Mapping[str, Any]]:
     """Return the report on each judge that is no side of the gold, where the viewer may see it.
 
     ``entries`` are those of all traces: it is no secret that somebody has labelled a hidden trace.

@@ -10,9 +10,9 @@ from typing import Any, Final
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
-from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
+from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order
 from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
-from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target
+from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork
 from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
@@ -27,21 +27,19 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class GoldEntry:
-    """All that the document says of one trace.
+class GoldWithSides:
+    """The gold of one trace, and the work of its sides.
 
-    ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
-    and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
-    key, and None where it is not known. ``unordered`` counts the labels of which it is therefore
-    not known whether they overlap others.
+    ``passes`` are the finished passes of the sides by name, ``minutes`` the working times that are
+    known. ``order`` returns a span's index by its key, None if it is not known. ``unordered``
+    counts the labels of which it is therefore not known whether they overlap others.
     """
 
     trace: TraceRecord
     gold: GoldTrace
-    sides: Sequence[Side]
+    sides: Sequence[TraceWork]
     passes: Mapping[str, Pass]
     order: Order
-    notes: Mapping[str, Mapping[str, str]]
     minutes: Mapping[str, float]
     unordered: int = 0
 
@@ -50,7 +48,7 @@ def gold_document(
     workspace: Workspace,
     taxonomy: Taxonomy,
     agreement: Mapping[str, Any],
-    entries: Sequence[GoldEntry],
+    entries: Sequence[GoldWithSides],
     *,
     judges: Mapping[str, Mapping[str, Any]] | None = None,
     majority: bool = False,
@@ -133,7 +131,7 @@ def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
 
 
 def _mix(
-    entries: Sequence[GoldEntry], settled_only: bool, not_in_study: Mapping[str, int]
+    entries: Sequence[GoldWithSides], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> GoldMixJson:
     """What the gold is made of."""
     counted = {
@@ -159,7 +157,7 @@ def _mix(
     )
 
 
-def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:
+def _trace(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
     record, gold = entry.trace, entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
@@ -234,15 +232,15 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
 
 
 def _side(
-    side: Side, entry: GoldEntry, codes: Mapping[str, str], all_codes: Mapping[str, str]
+    side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
 ) -> Values:
     """One annotator's own word, as it was when the pass was finished, with their open codes."""
     done = entry.passes.get(side.annotator)
-    values = {mode: side.value(mode) for mode in codes}
+    values = {mode: side.verdict(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
     return {
         "name": side.annotator,
-        "kind": side.kind.value,
+        "kind": side.author_kind.value,
         "pass": done and done.number,
         "pass_kind": done and done.kind.value,
         "finished_at": done and done.finished_at,
@@ -252,12 +250,12 @@ def _side(
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
             _label(label, all_codes, entry.order)
-            for label in side.labels
+            for label in side.labels.values()
             if label.mode in all_codes
         ],
         "span_notes": [
             {"key": key, "index": entry.order(key), "note": text}
-            for key, text in sorted(entry.notes.get(side.annotator, {}).items())
+            for key, text in sorted(side.notes.items())
         ],
     }
 
