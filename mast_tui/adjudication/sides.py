@@ -1,4 +1,4 @@
-"""What everybody said about the traces of a workspace: the sides of their gold, and letters."""
+"""The sides of the gold of each trace, and letters in place of their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TraceWords:
-    """What was said about one trace: the sides, the pass each said it in, and the decisions.
+    """The sides of one trace with their passes, and the decisions.
 
     ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
     """
@@ -60,7 +60,7 @@ def words_by_trace(
     annotators: Collection[str] | None = None,
     trace_id: str | None = None,
 ) -> dict[str, TraceWords]:
-    """What was said about each trace that somebody finished or adjudicated, by trace id.
+    """Return the sides of each trace that an annotator finished or adjudicated, by trace id.
 
     Each side is an annotator's last finished pass. Without ``annotators`` these are all people, by
     name, but those without a part in the taxonomy's study; judges and these count only where they
@@ -73,12 +73,12 @@ def words_by_trace(
     for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
         labels[label.annotator, label.trace_id].append(label)
     verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = defaultdict(dict)
-    for said in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
-        verdicts[said.annotator, said.trace_id][said.mode] = said.value
+    for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
+        verdicts[verdict.annotator, verdict.trace_id][verdict.mode] = verdict.value
     sides: dict[str, list[TraceWork]] = defaultdict(list)
     passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
-    for (name, trace), one in sorted(passes.items()):
+    for (name, trace), finished_pass in sorted(passes.items()):
         kind = kinds.get(name, annotator_kind(name))
         unnamed = kind is AnnotatorKind.JUDGE or name in outside
         if name not in annotators if annotators is not None else unnamed:
@@ -92,11 +92,11 @@ def words_by_trace(
                 kind,
                 labels={label.id: label for label in labels.get(key, ())},
                 verdicts=verdicts.get(key, {}),
-                finished_at=one.finished_at,
-                judge_seen=one.judge_seen,
+                finished_at=finished_pass.finished_at,
+                judge_seen=finished_pass.judge_seen,
             )
         )
-        passes_of[trace][name] = one
+        passes_of[trace][name] = finished_pass
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
     study = workspace.study(ref)
     return {
@@ -120,10 +120,10 @@ def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str
     mixed = sorted(
         set(names), key=lambda name: sha256(f"{seed}\n{trace_id}\n{name}".encode()).digest()
     )
-    return {name: _letter(place) for place, name in enumerate(mixed)}
+    return {name: _letter(index) for index, name in enumerate(mixed)}
 
 
-def _letter(place: int) -> str:
+def _letter(index: int) -> str:
     """``A`` to ``Z``, then ``A2`` to ``Z2`` and so on."""
-    turn, letter = divmod(place, len(ascii_uppercase))
+    turn, letter = divmod(index, len(ascii_uppercase))
     return ascii_uppercase[letter] + (str(turn + 1) if turn else "")

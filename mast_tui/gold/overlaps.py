@@ -1,4 +1,4 @@
-"""Where labels point: which targets overlap, what covers them, and which are one item.
+"""Overlaps of the targets of labels, the targets that cover them, and items.
 
 Targets hold span keys, which say nothing about reading order. An ``Order`` does: it gives a span's
 index by its key, and None where it does not know, as for traces that are not on this machine.
@@ -16,7 +16,7 @@ from mast_tui.labels import Label, Target, TraceWork
 
 Order = Callable[[str], int | None]
 
-_Thing = TypeVar("_Thing")
+_Pointed = TypeVar("_Pointed")
 
 
 def no_order(_key: str) -> int | None:
@@ -41,7 +41,7 @@ def place_name(target: Target) -> str:
 
 
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
-    """Whether two targets share something.
+    """Return whether two targets have a part in common.
 
     The whole trace names no place, so it overlaps only itself. Quotes in one span overlap where
     their characters do; one whose place in the span is not known overlaps all that is there.
@@ -91,12 +91,12 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 
 
 def in_reading_order(
-    things: Iterable[_Thing], target_of: Callable[[_Thing], Target], order: Order = no_order
-) -> list[_Thing]:
+    items: Iterable[_Pointed], target_of: Callable[[_Pointed], Target], order: Order = no_order
+) -> list[_Pointed]:
     """Sorted by where they point: the whole trace, then places, then what has no known place."""
 
-    def rank(thing: _Thing) -> tuple[int, int, int, int]:
-        target = target_of(thing)
+    def rank(item: _Pointed) -> tuple[int, int, int, int]:
+        target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
         ends = _ends(target, order)
@@ -104,7 +104,7 @@ def in_reading_order(
             return (2, 0, 0, 0)
         return (1, ends[0], target.char_start or 0, ends[1])
 
-    return sorted(things, key=rank)
+    return sorted(items, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Item:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Who marked it."""
+        """The annotators who marked it."""
         return tuple(dict.fromkeys(label.annotator for label in self.labels))
 
     @property
@@ -183,7 +183,8 @@ def _ends(target: Target, order: Order) -> tuple[int, int] | None:
     """The indices of a target's first and last span, None where either is not known."""
     if target.first is None or target.last is None:
         return None
-    first, last = order(target.first), order(target.last)
+    first = order(target.first)
+    last = order(target.last)
     if first is None or last is None:
         return None
     return min(first, last), max(first, last)
@@ -193,10 +194,10 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
     """The quote that joins these quotes of one span, or None where they do not fit together."""
     quotes = []
     for target in targets:
-        place = _characters(target)
-        if place is None or target.quote is None or len(target.quote) != place[1] - place[0]:
+        bounds = _characters(target)
+        if bounds is None or target.quote is None or len(target.quote) != bounds[1] - bounds[0]:
             return None
-        quotes.append((place, target.quote))
+        quotes.append((bounds, target.quote))
     quotes.sort()
     (start, end), text = quotes[0]
     for (next_start, next_end), quote in quotes[1:]:
@@ -238,15 +239,19 @@ def unordered_labels(
         if any(
             _needs_order(label.target, other) and not _is_known(order, label.target, other)
             for other in (
-                *(one.target for one in labels[mode] if one.annotator != label.annotator),
+                *(
+                    label_of_mode.target
+                    for label_of_mode in labels[mode]
+                    if label_of_mode.annotator != label.annotator
+                ),
                 *decided[mode],
             )
         )
     )
 
 
-def _needs_order(one: Target, other: Target) -> bool:
-    return one != other and (one.first != one.last or other.first != other.last)
+def _needs_order(target: Target, other: Target) -> bool:
+    return target != other and (target.first != target.last or other.first != other.last)
 
 
 def _is_known(order: Order, *targets: Target) -> bool:
