@@ -228,7 +228,7 @@ def row_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """A conflict over a place with this side, which may have finished later and not marked it."""
+    """Return a conflict over a place with a side that may not have marked it."""
     if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
     answer = Said(annotator, VerdictValue.PRESENT)

@@ -30,7 +30,7 @@ _ONE_BY_ONE: Final = 500
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """The gold of the traces asked about, made when they are."""
+    """Return the gold of the traces asked about, made when they are."""
 
     def settle(modes: Collection[str]) -> Mapping[str, GoldTrace]:
         if len(modes) <= _ONE_BY_ONE:

@@ -42,7 +42,7 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """The page of a mode, given by its slug.
+    """Return the page of a mode, given by its slug.
 
     For a ``reader`` cases and occasions of traces that they have not finished, or are to label
     once more, are left out; whoever shows the page calls ``record_reveal`` for the cases' traces.
@@ -223,7 +223,7 @@ class GuidelineBook:
 
 
 def _mode_of(fact: object) -> str | None:
-    """The mode of what a guideline's change is about, None for anything else."""
+    """Return the mode of what a guideline's change is about, None for anything else."""
     if not isinstance(fact, GuidelineSet):
         return None
     guideline = fact.after or fact.before

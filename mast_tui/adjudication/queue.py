@@ -55,7 +55,7 @@ def queue(
     *,
     order_of: OrderOf = no_orders,
 ) -> tuple[QueueEntry, ...]:
-    """The traces on which annotators can differ, those without conflicts too.
+    """Return the traces on which annotators can differ, those without conflicts too.
 
     Most disagreement first, then most decisions whose sides have changed, then by trace id; what
     one may not see yet comes last.
@@ -199,7 +199,7 @@ def conflicts_by_trace(
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """The first number that none of somebody's passes ever had, those taken back included."""
+    """Return the first number that no pass of an annotator ever had."""
     events = workspace.events(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     return max((event.pass_number or 0 for event in events), default=0) + 1
 

@@ -36,7 +36,7 @@ class TraceWords:
         *,
         majority: bool = False,
     ) -> GoldTrace:
-        """The gold that follows; see ``gold_of_trace``."""
+        """Return the gold that follows; see ``gold_of_trace``."""
         modes = [mode.slug for mode in taxonomy.modes]
         return gold_of_trace(
             self.sides,
@@ -48,7 +48,7 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """The labels of which ``order`` cannot tell whether they overlap others."""
+        """Return the labels of which ``order`` cannot tell whether they overlap others."""
         modes = [mode.slug for mode in taxonomy.modes]
         return unordered_labels(self.sides, self.decisions, modes, order)
 
@@ -112,7 +112,7 @@ def words_by_trace(
 
 
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:
-    """A letter for each name, from ``A``, in an order of its own for each trace.
+    """Return a letter for each name, from ``A``, in an order of its own for each trace.
 
     The order follows from the trace, the names and ``seed`` alone, so that it is the same on every
     machine; nobody is always ``A``. The mapping is in the order of the letters.

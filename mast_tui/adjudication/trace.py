@@ -312,14 +312,14 @@ class Adjudication:
         return next((decision for decision in decisions if decision.item == item), None)
 
     def _standing(self, item: str) -> Decision:
-        """The decision on an item that stands, whoever made it."""
+        """Return the decision on an item that stands, whoever made it."""
         for decision in self.decisions:
             if decision.item == item:
                 return decision
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """The action that made these decisions, if it was the last one and gave no reason."""
+        """Return the action that made these decisions, if it was the last without a reason."""
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))
         same = [fact.after for fact in facts] == list(decisions)
@@ -359,7 +359,7 @@ class Adjudication:
         return {key: SpanIndex(index) for key in keys if (index := self._order(key)) is not None}
 
     def _pass_number(self) -> int:
-        """The number of the adjudication pass, which begins where there is none yet."""
+        """Return the number of the adjudication pass, which begins where there is none yet."""
         for own_pass in self._own_passes():
             if own_pass.kind is PassKind.ADJUDICATION:
                 return own_pass.number

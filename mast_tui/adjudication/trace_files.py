@@ -24,7 +24,7 @@ TraceOf = Callable[[str], Trace | None]
 
 
 def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -> TraceOf:
-    """The workspace's traces, each read from its file when it is asked for.
+    """Return the workspace's traces, each read from its file when it is asked for.
 
     ``open_traces`` are traces that are read already. A trace whose file has gone, cannot be read or
     holds something else now is not at hand. The file read last is kept, so ask for the traces of
@@ -35,7 +35,7 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
 
     @lru_cache(maxsize=1)
     def in_file(path: Path) -> dict[str, Trace]:
-        """The traces of a file by the ids that they have in the workspace."""
+        """Return the traces of a file by the ids that they have in the workspace."""
         by_id = {}
         for trace in read_file(path, named=True).traces:
             record = workspace.find_trace(TraceRecord.of(trace))

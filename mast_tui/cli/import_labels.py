@@ -204,7 +204,7 @@ def import_command(
         skip_errors=skip_errors,
         files=[str(file) for file in paths],
         asked=asked,
-        who=known_person(place),
+        imported_by=known_person(place),
     )
     if applied.written:
         keep_missing_indices(place)

@@ -301,7 +301,7 @@ def set_from_table(
     Raises:
         ExchangeError: It is no such table, or holds the words of none or of several.
     """
-    read = read_csv_long([file], taxonomy=taxonomy, known={taxonomy.ref: taxonomy}.get)
+    read = read_csv_long([file], taxonomy=taxonomy, find_taxonomy={taxonomy.ref: taxonomy}.get)
     work = [one for one in read.work if one.taxonomy == taxonomy.ref]
     names = sorted({one.annotator for one in work})
     if len(names) != 1:

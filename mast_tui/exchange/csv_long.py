@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
 from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, taxonomy_named
-from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -50,7 +50,7 @@ NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
 _SAYINGS: Final = 4096
 """Of how many rows that differ in more than their trace the reading is remembered."""
-_PLACE: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
+_TARGET_COLUMNS: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
 _VALUES: Final = {value.value: value for value in VerdictValue}
 Word = TypeVar("Word", Severity, Origin)
 
@@ -69,48 +69,50 @@ def read_csv_long(
     files: Sequence[Path],
     *,
     taxonomy: Taxonomy,
-    known: Callable[[str], Taxonomy | None],
+    find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read label rows; ``known`` finds a taxonomy by the reference in the taxonomy column.
+    """Read label rows; ``find_taxonomy`` finds a taxonomy by the reference in the taxonomy column.
 
     ``taxonomy`` is that of rows which name none. ``annotator`` names the one person whose rows
     these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
-    found = Gathered()
+    batch = Gathered()
     names = set[str]()
 
     @lru_cache(maxsize=_SAYINGS)
-    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _Said:
+    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
         cells = dict(zip(columns, texts, strict=True))
         name = annotator_of(cells.get("annotator", ""), annotator)
-        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, known)
-        return _Said(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
+        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, find_taxonomy)
+        return _RowContent(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
 
-    for row in stream_rows(files, found.problems, known=COLUMNS, needed=needed):
-        texts, about = row.texts, row.columns.index("trace_id")
+    for row in stream_rows(files, batch.problems, allowed=COLUMNS, needed=needed):
+        texts = row.texts
+        about = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
-        trace_id, texts[about] = texts[about].strip(), ""
+        trace_id = texts[about].strip()
+        texts[about] = ""
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
             name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = found.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
+            draft = batch.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
             add(draft, row.place)
         except ValueError as error:
-            found.problems.append(row.problem(error))
+            batch.problems.append(row.problem(error))
             continue
-        if key not in found.drafts:
-            found.keep(draft)
-            found.taxonomies[ref] = chosen
-    one_name(annotator, names)
-    return found.done()
+        if key not in batch.drafts:
+            batch.keep(draft)
+            batch.taxonomies[ref] = chosen
+    check_one_name(annotator, names)
+    return batch.done()
 
 
-class _Said(NamedTuple):
-    """What a row says, whatever trace it is about: the same few things stand in most rows."""
+class _RowContent(NamedTuple):
+    """The content of a row, whatever trace it is about: most rows repeat a few contents."""
 
     annotator: str
     kind: AnnotatorKind
@@ -124,28 +126,29 @@ class _Said(NamedTuple):
 def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
     """Return a function that adds the content of a row, with its place, to a work."""
     value = cells["value"].strip().lower()
-    at = iso_time(cells.get("created_at", ""))
+    time = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
         if cells["mode"].strip():
             raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
         _refuse_cells(cells, value)
-        return lambda draft, _place: draft.finish(at)
+        return lambda draft, _location: draft.finish(time)
     if value == NOTE:
         span, text = _span_note(cells)
-        return lambda draft, place: draft.add_note(span, text, place)
+        return lambda draft, location: draft.add_note(span, text, location)
     mode = _mode(cells["mode"], cells.get("slug", ""), taxonomy).slug
-    said = _VALUES.get(value)
-    if said is None:
+    verdict = _VALUES.get(value)
+    if verdict is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
-    if said is not VerdictValue.PRESENT:
+    if verdict is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
-        return lambda draft, _place: draft.add_verdict(mode, said)
-    target, note = _target(cells), cells.get("note", "")
+        return lambda draft, _location: draft.add_verdict(mode, verdict)
+    target = _target(cells)
+    note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
     severity = _choice(cells, "severity", Severity)
     origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
     saw = _flag(cells.get("saw_suggestion", ""))
-    return lambda draft, place: draft.add_label(
+    return lambda draft, location: draft.add_label(
         draft.label(
             mode,
             target,
@@ -154,14 +157,14 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedW
             severity=severity,
             origin=origin,
             saw_suggestions=saw,
-            created_at=at,
+            created_at=time,
         ),
-        place,
+        location,
     )
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """The key of a span and what is noted beside it."""
+    """Return the key of a span and what is noted beside it."""
     target = _target(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
@@ -174,18 +177,19 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
-    if any(map(cells.get, _PLACE)):
-        name = next(filter(cells.get, _PLACE))
+    if any(map(cells.get, _TARGET_COLUMNS)):
+        name = next(filter(cells.get, _TARGET_COLUMNS))
         raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
 
 
 def _target(cells: Mapping[str, str]) -> Target:
-    if not any(map(cells.get, _PLACE)):
+    if not any(map(cells.get, _TARGET_COLUMNS)):
         return WHOLE_TRACE
     first = cells.get("span_first", "") or None
     last = cells.get("span_last", "") or first
     quote = cells.get("quote", "") or None
-    start, end = _count(cells, "char_start"), _count(cells, "char_end")
+    start = _count(cells, "char_start")
+    end = _count(cells, "char_end")
     if first is None and last is not None:
         raise ValueError("span_last without span_first")
     if start is not None and quote is None:
@@ -238,7 +242,7 @@ def _flag(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """A time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` for anything else."""
+    """Return a time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` otherwise."""
     text = text.strip()
     if not text:
         return ""
@@ -265,7 +269,7 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 def _rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
     for mode in taxonomy.all_modes:
-        labels = sorted(work.labels_of(mode.slug), key=_place)
+        labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
@@ -276,8 +280,8 @@ def _rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
         yield _row(work, value=FINISHED, created_at=work.finished_at)
 
 
-def _place(label: Label) -> tuple[str, str, int, str, str]:
-    """What labels of one mode are sorted by, so that two exports can be compared."""
+def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
+    """Return the sort key of labels of one mode, so that two exports can be compared."""
     target = label.target
     return (
         target.first or "",

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
 from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined
-from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.labels import TraceWork, VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Taxonomy
@@ -59,16 +59,16 @@ def read_csv_wide(
     that is no such table; a bad row is a problem.
     """
     codes = [mode.code for mode in taxonomy.modes]
-    known = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
+    allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
     needed = ("trace_id", *(() if annotator else ("annotator",)))
-    found = Gathered({taxonomy.ref: taxonomy})
+    batch = Gathered({taxonomy.ref: taxonomy})
     names = set[str]()
-    for row in stream_rows(files, found.problems, known=known, needed=needed):
+    for row in stream_rows(files, batch.problems, allowed=allowed, needed=needed):
         cells = row.cells
         names.add(cells.get("annotator", ""))
         try:
             trace = _trace(cells)
-            earlier = found.traces.get(trace.trace_id)
+            earlier = batch.traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
             draft = ImportedWork(
@@ -80,16 +80,16 @@ def read_csv_wide(
                 file=row.file,
             )
             _add(draft, cells, taxonomy)
-            before = found.drafts.get(draft.key)
-            if before is not None and replace(before, file=draft.file) != draft:
+            earlier_draft = batch.drafts.get(draft.key)
+            if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
         except ValueError as error:
-            found.problems.append(row.problem(error))
+            batch.problems.append(row.problem(error))
             continue
-        found.keep(draft)
-        found.traces[trace.trace_id] = trace
-    one_name(annotator, names)
-    return found.done()
+        batch.keep(draft)
+        batch.traces[trace.trace_id] = trace
+    check_one_name(annotator, names)
+    return batch.done()
 
 
 def _add(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:

@@ -45,7 +45,7 @@ def _csv_long(request: ImportRequest) -> Incoming:
     incoming = read_csv_long(
         request.files,
         taxonomy=request.taxonomy,
-        known=request.known_taxonomies.get,
+        find_taxonomy=request.known_taxonomies.get,
         annotator=request.annotator,
     )
     return complete_judge_tables(incoming, finished=request.judges_finished)
@@ -60,7 +60,7 @@ def _mast_data(request: ImportRequest) -> Incoming:
     return read_mast_data(
         request.files,
         taxonomy=request.taxonomy,
-        known=request.known_taxonomies.get,
+        find_taxonomy=request.known_taxonomies.get,
         annotator=request.annotator,
     )
 
@@ -76,8 +76,8 @@ def _label_studio(request: ImportRequest) -> Incoming:
     return read_label_studio(
         request.files,
         taxonomy=request.taxonomy,
-        known=request.known_taxonomies.get,
-        here=lambda *work: work in known_work,
+        find_taxonomy=request.known_taxonomies.get,
+        has_work=lambda *work: work in known_work,
         annotator=request.annotator,
     )
 

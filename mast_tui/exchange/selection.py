@@ -1,4 +1,4 @@
-"""Whose words an export holds: one annotator's, everybody's, or the gold."""
+"""The work that an export holds: one annotator's, everybody's, or the gold."""
 
 from __future__ import annotations
 
@@ -49,10 +49,12 @@ def selected_work(
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
-        there = ", ".join([GOLD, ALL, *names])
-        raise WorkspaceError(f"--labels {labels!r} is nobody in this workspace; there are: {there}")
-    wanted = names if labels == ALL else [labels]
-    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in wanted]
+        available = ", ".join([GOLD, ALL, *names])
+        raise WorkspaceError(
+            f"--labels {labels!r} is nobody in this workspace; there are: {available}"
+        )
+    authors = names if labels == ALL else [labels]
+    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in authors]
     chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
     return _work_of(workspace, taxonomy, chosen.values())
 
@@ -75,11 +77,11 @@ def check_ordered(entries: Iterable[GoldWithSides]) -> None:
         f"The order of {counted(labels, 'labelled span')} in {counted(len(records), 'trace')} is "
         "unknown, so that places may overlap unseen; nothing was written."
     ]
-    if lost := [str(path) for path, there in paths.items() if not there]:
+    if lost := [str(path) for path, exists in paths.items() if not exists]:
         sentences.append(f"Their trace files were not found (looked in {_some(lost)}).")
     if nowhere:
         sentences.append(f"No file is known of {_some(nowhere)}.")
-    if without := [str(path) for path, there in paths.items() if there]:
+    if without := [str(path) for path, exists in paths.items() if exists]:
         sentences.append(f"The spans are not in the traces there ({_some(without)}).")
     raise UnorderedSpans(" ".join(sentences))
 
@@ -120,14 +122,14 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
 
 
 def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """The first or last reading of each, finished or not; what is no reading is nobody's word."""
+    """Return the first or last reading of each annotator and trace, finished or not."""
     chosen: dict[tuple[str, str], Pass] = {}
-    for one in passes:  # they come by number
-        key = (one.annotator, one.trace_id)
-        if not one.kind.is_reading or (which == "first" and key in chosen):
+    for trace_pass in passes:  # they come by number
+        key = (trace_pass.annotator, trace_pass.trace_id)
+        if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
             continue
-        if which == "last" or one.kind is not PassKind.SECOND_LOOK:
-            chosen[key] = one
+        if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
+            chosen[key] = trace_pass
     return chosen
 
 
@@ -174,7 +176,7 @@ def gold_entries(
     majority: bool = False,
     settled_only: bool = False,
 ) -> list[GoldWithSides]:
-    """The gold of every trace that somebody finished or adjudicated, by trace id.
+    """Return the gold of every trace that somebody finished or adjudicated, by trace id.
 
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
     remains.
@@ -184,17 +186,19 @@ def gold_entries(
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
     entries = []
-    for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items():
-        keys = {name: (name, trace_id, side.number) for name, side in words.passes.items()}
+    for trace_id, trace_sides in words_by_trace(workspace, taxonomy, annotators=annotators).items():
+        keys = {name: (name, trace_id, side.number) for name, side in trace_sides.passes.items()}
         entries.append(
             GoldWithSides(
                 trace=records.get(trace_id, TraceRecord(trace_id)),
-                gold=words.gold(taxonomy, orders(trace_id), majority=majority),
-                sides=[replace(side, notes=notes[keys[side.annotator]]) for side in words.sides],
-                passes=words.passes,
+                gold=trace_sides.gold(taxonomy, orders(trace_id), majority=majority),
+                sides=[
+                    replace(side, notes=notes[keys[side.annotator]]) for side in trace_sides.sides
+                ],
+                passes=trace_sides.passes,
                 order=orders(trace_id),
                 minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
-                unordered=len(words.unordered(taxonomy, orders(trace_id))),
+                unordered=len(trace_sides.unordered(taxonomy, orders(trace_id))),
             )
         )
     if not settled_only:
@@ -203,7 +207,7 @@ def gold_entries(
     return [
         entry
         for entry in settled
-        if entry.gold.conflicts or any(one.value is not None for one in entry.gold.verdicts)
+        if entry.gold.conflicts or any(verdict.value is not None for verdict in entry.gold.verdicts)
     ]
 
 

@@ -151,7 +151,7 @@ class GoldTrace:
     conflicts: tuple[Conflict, ...]
 
     def verdict(self, mode: str) -> GoldVerdict:
-        """The verdict on a mode; raises ``KeyError`` for one that was not asked about."""
+        """Return the verdict on a mode; raises ``KeyError`` for one that was not asked about."""
         for verdict in self.verdicts:
             if verdict.mode == mode:
                 return verdict

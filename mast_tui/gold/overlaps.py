@@ -20,17 +20,17 @@ _Pointed = TypeVar("_Pointed")
 
 
 def no_order(_key: str) -> int | None:
-    """The order of a trace that is not at hand: no place is known."""
+    """Return the order of a trace that is not at hand: no place is known."""
     return None
 
 
 def no_orders(_trace_id: str) -> Order:
-    """The orders of traces of which none is at hand."""
+    """Return the orders of traces of which none is at hand."""
     return no_order
 
 
 def place_name(target: Target) -> str:
-    """A short name of a target for ids, the same for equal targets."""
+    """Return a short name of a target for ids, the same for equal targets."""
     if target.first is None:
         return "*"
     if target.quote is not None:
@@ -64,7 +64,7 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
 
 
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
-    """The smallest target that holds all of these, which must hang together by ``overlap``.
+    """Return the smallest target that holds all of these, which must hang together by ``overlap``.
 
     Quotes in one span give the quote from the first start to the last end; a quote and anything
     wider give spans. Raises ``ValueError`` for none, or for targets that nothing is known to cover.
@@ -150,12 +150,12 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
 
 
 def item_id(mode: str, target: Target) -> str:
-    """The name of the item of a mode that this target covers."""
+    """Return the name of the item of a mode that this target covers."""
     return f"{mode}@{place_name(target)}"
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """The labels of one mode grouped by overlap, in reading order; whole-trace labels first."""
+    """Return the labels of one mode in groups that overlap, in reading order."""
     groups: list[list[Label]] = []
     for label in labels:
         touching = [g for g in groups if any(overlap(label.target, o.target, order) for o in g)]
@@ -169,7 +169,7 @@ def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Ite
 
 
 def _span(target: Target) -> str | None:
-    """The key of the one span in which a target lies, None for a range and the whole trace."""
+    """Return the key of a target's only span; None for a range and the whole trace."""
     return target.first if target.first == target.last else None
 
 
@@ -180,7 +180,7 @@ def _characters(target: Target) -> tuple[int, int] | None:
 
 
 def _ends(target: Target, order: Order) -> tuple[int, int] | None:
-    """The indices of a target's first and last span, None where either is not known."""
+    """Return the indices of a target's first and last span, None where either is not known."""
     if target.first is None or target.last is None:
         return None
     first = order(target.first)
@@ -191,7 +191,7 @@ def _ends(target: Target, order: Order) -> tuple[int, int] | None:
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """The quote that joins these quotes of one span, or None where they do not fit together."""
+    """Return the quote that joins quotes of one span; None if they do not fit together."""
     quotes = []
     for target in targets:
         bounds = _characters(target)

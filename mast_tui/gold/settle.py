@@ -63,7 +63,7 @@ def gold_of_trace(
     majority: bool = False,
     boundaries: bool = False,
 ) -> GoldTrace:
-    """The gold of one trace under one taxonomy.
+    """Return the gold of one trace under one taxonomy.
 
     ``sides`` are the annotators who finished it, each once; ``decisions`` those in force, oldest
     first, of which the last on an item holds; ``modes`` the slugs of the taxonomy, in its order:
@@ -120,7 +120,7 @@ class _Rules:
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """The decisions on a mode that hold, oldest first: of several on one item the last."""
+    """Return the decisions on a mode that hold, oldest first: of several on one item the last."""
     last: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
@@ -225,7 +225,7 @@ def _places(
 def _decisions_with(
     decided: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
-    """The decisions on items that hold beside one on the verdict, which brought its own places.
+    """Return the decisions on items that hold beside a decision on the verdict.
 
     Later ones all do; of the earlier ones those that name a place which it leaves alone.
     """
@@ -306,7 +306,7 @@ def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
 
 
 def _accepted_labels(item: Item, source: Source, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """An item's labels as gold: one target for several sides, a side's own as they stand."""
+    """Return an item's labels as gold: one target for several sides, a side's own as they stand."""
     if len(item.annotators) == 1:
         return [
             _gold_label(item.mode, t, [x for x in item.labels if x.target == t], sides, source)
@@ -367,7 +367,7 @@ def _severity_source(graded: int, annotators: int) -> Source:
 
 
 def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:
-    """A decided place as an item, with the labels that it touches."""
+    """Return a decided place as an item, with the labels that it touches."""
     return Item(mode, tuple(m for m in marks if overlap(m.target, target, order)), target)
 
 

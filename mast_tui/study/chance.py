@@ -14,18 +14,18 @@ _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 def drawn(seed: int, *texts: str) -> int:
-    """A number from 0 to 2^64 − 1 that these words draw; others draw another one."""
+    """Return a number from 0 to 2^64 − 1 that these words draw; others draw another one."""
     text = "\0".join((str(seed), *texts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 
 def stem(trace_id: str) -> str:
-    """The id under which a trace draws: without ``~2``, which a merge may add."""
+    """Return the id under which a trace draws: without ``~2``, which a merge may add."""
     return _TWIN.sub("", trace_id)
 
 
 def rounded(share: float, count: int) -> int:
-    """A share of so many, to the nearest whole number, a half upwards, as it is written."""
+    """Return a share of so many, to the nearest whole number, a half upwards, as it is written."""
     exact = Decimal(str(share)) * count
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 

@@ -22,7 +22,7 @@ RETEST_GAP: Final = 10
 
 
 def assigned(study: Study, annotator: str) -> tuple[str, ...]:
-    """The ids of an annotator's traces in the order in which they come; nobody else's order.
+    """Return the ids of an annotator's traces in the order in which they come; nobody else's order.
 
     Traces of earlier lots come first. Empty for whoever is no annotator of the study.
     """
@@ -35,7 +35,7 @@ def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
 
 
 def overlap_traces(study: Study) -> tuple[str, ...]:
-    """The ids of the traces that several label, in the order of the study."""
+    """Return the ids of the traces that several label, in the order of the study."""
     return _plan(study).overlap
 
 
@@ -56,7 +56,7 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 
 
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
-    """The ids of an annotator's traces that come back once finished, in the annotator's order.
+    """Return the ids of an annotator's traces for retests, in the annotator's order.
 
     Of each lot they are taken from what comes early, so that enough is left to come between.
     """
@@ -70,7 +70,7 @@ def retests_due(
     *,
     retested: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The ids of the traces that come back now, those finished longest ago first.
+    """Return the ids of the traces that come back now, those finished longest ago first.
 
     ``finished_in_order`` are the annotator's finished traces, each once, the earliest first;
     ``retested`` those that have come back already. A trace is due when ``RETEST_GAP`` others were
@@ -261,7 +261,7 @@ def _spread(
     *,
     room: int = 0,
 ) -> list[str]:
-    """A share of an annotator's traces of a lot, after so many in earlier lots.
+    """Return a share of an annotator's traces of a lot, after so many in earlier lots.
 
     One is drawn from each of as many equal stretches, so that they lie evenly over the time in
     which the annotator learns and tires. Where it can be, the last ``room`` are not drawn.

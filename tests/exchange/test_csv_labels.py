@@ -95,7 +95,7 @@ def works(draw: st.DrawFn) -> TraceWork:
 def read_long(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:
     file = tmp_path / "labels.csv"
     file.write_text(text, encoding="utf-8", newline="")
-    return read_csv_long([file], taxonomy=MAST, known=lambda _: None, annotator=annotator)
+    return read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
 def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:

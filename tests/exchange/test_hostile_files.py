@@ -66,9 +66,9 @@ def known_none(_: str) -> None:
 READERS: dict[str, Callable[[Sequence[Path]], Incoming]] = {
     "agentdash": read_agentdash,
     "adamast": read_adamast,
-    "mast-data": lambda files: read_mast_data(files, taxonomy=MAST, known=known_none),
+    "mast-data": lambda files: read_mast_data(files, taxonomy=MAST, find_taxonomy=known_none),
     "label-studio": lambda files: read_label_studio(
-        files, taxonomy=MAST, known=known_none, here=lambda *_: False
+        files, taxonomy=MAST, find_taxonomy=known_none, has_work=lambda *_: False
     ),
     "who-and-when": read_who_and_when,
     "agentrx": read_agentrx,
@@ -122,7 +122,7 @@ def test_any_table_is_read_or_refused_in_words(
         lambda: (
             read_csv_wide([file], taxonomy=MAST)
             if wide
-            else read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+            else read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
         )
     )
     if incoming is None:

@@ -51,8 +51,8 @@ def read(
     return read_label_studio(
         [file],
         taxonomy=MAST,
-        known=lambda _: None,
-        here=lambda *_: here,
+        find_taxonomy=lambda _: None,
+        has_work=lambda *_: here,
         annotator=annotator,
     )
 

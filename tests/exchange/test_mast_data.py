@@ -21,7 +21,7 @@ IDS = st.text(st.characters(exclude_categories=["Cs", "C", "Z"]), min_size=1, ma
 def read(folder: Path, records: object, annotator: str | None = None) -> Incoming:
     file = folder / "records.json"
     file.write_text(json.dumps(records), encoding="utf-8")
-    return read_mast_data([file], taxonomy=MAST, known=lambda _: None, annotator=annotator)
+    return read_mast_data([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
 @given(

@@ -69,7 +69,7 @@ def _values(
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     return {
         "text": text,
-        "label": [list(one) for one in sorted(marked)],
+        "label": [list(offsets_and_name) for offsets_and_name in sorted(marked)],
         "cats": sorted(set(whole)),
         "absent": _modes(work, taxonomy, VerdictValue.ABSENT),
         "unsure": _modes(work, taxonomy, VerdictValue.UNSURE),
@@ -77,13 +77,17 @@ def _values(
         "annotator": work.annotator,
         "taxonomy": taxonomy.ref,
         "finished": work.finished_at is not None,
-        **({"merged": [list(one) for one in sorted(merged)]} if merged else {}),
+        **(
+            {"merged": [list(offsets_and_name) for offsets_and_name in sorted(merged)]}
+            if merged
+            else {}
+        ),
         **{name: value for name, value in facts.items() if value is not None},
     }
 
 
 def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
-    """The trace as one text; per span where its heading, its own text, and that text's end are."""
+    """Return the trace as one text, and per span the offsets of heading, text and end."""
     pieces: list[str] = []
     places = []
     length = 0
@@ -109,11 +113,14 @@ def _offsets(
     first, last = sorted((keys[target.first], keys[target.last]))
     heading, start, end = places[first]
     if target.quote:
-        at = target.char_start
-        if at is None or spans[first].text[at : at + len(target.quote)] != target.quote:
-            at = spans[first].text.find(target.quote)
-        if at >= 0:
-            return start + at, start + at + len(target.quote)
+        position = target.char_start
+        if (
+            position is None
+            or spans[first].text[position : position + len(target.quote)] != target.quote
+        ):
+            position = spans[first].text.find(target.quote)
+        if position >= 0:
+            return start + position, start + position + len(target.quote)
     end = places[last][2]
     return (start, end) if start < end else (heading, start - 1)
 

@@ -123,9 +123,9 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
 
 
 def _first_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
+    first = ", ".join(names[:_NAMES_SHOWN])
     left = len(names) - _NAMES_SHOWN
-    return f"{shown} and {left} more; mast-tui export --json names all" if left > 0 else shown
+    return f"{first} and {left} more; mast-tui export --json names all" if left > 0 else first
 
 
 def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
@@ -184,7 +184,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
     """
 
     def add_files(document: Mapping[str, Any]) -> list[str]:
-        paths = _add_beside(request, outputs, "datasheet.md", datasheet(document), *MARKS)
+        paths = _add_companion(request, outputs, "datasheet.md", datasheet(document), *MARKS)
         outputs.add(request.output, _json(document))
         return paths
 
@@ -335,7 +335,7 @@ def _judges(
     return {name: judge_report(input_of(name)) for name in sorted(names) if gold}
 
 
-def _add_beside(
+def _add_companion(
     request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
     """Add a file that the user has not named beside the one that they named; return its path.
@@ -516,7 +516,7 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     config = label_config(request.taxonomy)
     return _json(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
-        "beside": _add_beside(request, labels.outputs, "config.xml", config, CONFIG_MARK),
+        "beside": _add_companion(request, labels.outputs, "config.xml", config, CONFIG_MARK),
     }
 
 

@@ -55,7 +55,7 @@ def gold_document(
     settled_only: bool = False,
     traces: Container[str] | None = None,
 ) -> Values:
-    """The whole document. Traces stand in the order of their ids, modes in that of the taxonomy.
+    """Return the whole document, with traces in the order of their ids.
 
     Args:
         workspace: Where all of it was said.
@@ -70,15 +70,27 @@ def gold_document(
     ref = taxonomy.ref
     sides = {side.annotator for entry in entries for side in entry.sides}
     passes = [
-        one for one in workspace.passes(taxonomy=ref) if traces is None or one.trace_id in traces
+        trace_pass
+        for trace_pass in workspace.passes(taxonomy=ref)
+        if traces is None or trace_pass.trace_id in traces
     ]
-    read = {(one.annotator, one.trace_id) for one in passes if one.kind.is_reading}
+    read = {
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in passes
+        if trace_pass.kind.is_reading
+    }
     finished = {
-        (one.annotator, one.trace_id) for one in passes if one.kind.is_reading and one.finished
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in passes
+        if trace_pass.kind.is_reading and trace_pass.finished
     }
     labelled_by_judges = {name for name, _ in read if name.startswith(JUDGE_PREFIX)}
     unfinished = (name for name, _ in read - finished if name not in labelled_by_judges)
-    retests = (one.annotator for one in passes if one.kind is PassKind.RETEST and one.finished)
+    retests = (
+        trace_pass.annotator
+        for trace_pass in passes
+        if trace_pass.kind is PassKind.RETEST and trace_pass.finished
+    )
     study = workspace.study(ref)
     return {
         "format": FORMAT,
@@ -118,7 +130,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """A mode as it was put to those who labelled."""
+    """Return a mode as it was put to those who labelled."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -133,12 +145,12 @@ def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
 def _mix(
     entries: Sequence[GoldWithSides], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> GoldMixJson:
-    """What the gold is made of."""
+    """Return the sources of the gold."""
     counted = {
         entry.trace.trace_id: [
-            (one, source)
-            for one in entry.gold.verdicts
-            if (source := counted_source(one)) is not None
+            (verdict_of_trace, source)
+            for verdict_of_trace in entry.gold.verdicts
+            if (source := counted_source(verdict_of_trace)) is not None
         ]
         for entry in entries
     }
@@ -158,7 +170,8 @@ def _mix(
 
 
 def _trace(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
-    record, gold = entry.trace, entry.gold
+    record = entry.trace
+    gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
     all_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
@@ -222,11 +235,11 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
         "slug": conflict.mode,
         "sides": [
             {
-                "annotator": said.annotator,
-                "value": said.value and said.value.value,
-                "targets": [target_values(target, order) for target in said.targets],
+                "annotator": answer.annotator,
+                "value": answer.value and answer.value.value,
+                "targets": [target_values(target, order) for target in answer.targets],
             }
-            for said in conflict.said
+            for answer in conflict.said
         ],
     }
 
@@ -234,7 +247,7 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
 def _side(
     side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
 ) -> Values:
-    """One annotator's own word, as it was when the pass was finished, with their open codes."""
+    """Return one annotator's own work when the pass was finished, with their open codes."""
     done = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
@@ -276,8 +289,9 @@ def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """A target with the indices (from 0) of its spans, None where they are not known."""
-    first, last = target.first, target.last
+    """Return a target with the indices (from 0) of its spans, None where they are not known."""
+    first = target.first
+    last = target.last
     return {
         "whole_trace": target.is_whole,
         "first": first,

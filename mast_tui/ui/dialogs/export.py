@@ -372,8 +372,8 @@ class ExportForm(Form):
     def _ask_although_unordered(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
         assert order.although_unordered is not None, "only labels have an order of spans"
         self.show_words(
-            f"{one_line(error.found, 2000)} Open the traces once, or export all the same: the "
-            "datasheet of gold then says how many there are.",
+            f"{one_line(error.explanation, 2000)} Open the traces once, or export all the same: "
+            "the datasheet of gold then says how many there are.",
             "Enter exports all the same · Esc back to the fields",
             then=partial(self._begin, order.although_unordered(), force=force),
         )
