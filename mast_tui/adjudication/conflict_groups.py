@@ -176,7 +176,12 @@ class Dispute:
         return not self.is_open and bool(self.changed(sides, order))
 
     def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
-        """Return the decisions after which a side has said something else."""
+        """Return the decisions after which a side has said something else.
+
+        Args:
+            sides: The work of the annotators who finished the trace.
+            order: Returns the index of a span by its key, None if it is not known.
+        """
         return tuple(decision for decision in self.decisions if has_changed(decision, sides, order))
 
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:

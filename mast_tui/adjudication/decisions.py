@@ -50,7 +50,12 @@ def history_of(
 
 
 def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
-    """Return what was decided, in words: the verdict, or what became of the place."""
+    """Return what was decided, in words: the verdict, or what became of the place.
+
+    Args:
+        value: The decided value.
+        is_verdict: Whether a mode's verdict was decided, and not a place.
+    """
     if is_verdict:
         return value.value
     return "place taken" if value is VerdictValue.PRESENT else "place dropped"
@@ -87,6 +92,11 @@ def current_answers(
 
     Of a mode all that have a verdict; of a place those that the decision names, who may have left
     it, and whoever has marked it since.
+
+    Args:
+        decision: The decision.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     if decision.is_verdict:
         return words_on(decision.mode, sides)
@@ -112,7 +122,13 @@ def current_answers(
 
 
 def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-    """Return whether a side has changed its answer since the decision."""
+    """Return whether a side has changed its answer since the decision.
+
+    Args:
+        decision: The decision.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     now = current_answers(decision, sides, order)
     if decision.is_verdict:
         return comparable_verdicts(decision.said) != comparable_verdicts(now)

@@ -30,7 +30,13 @@ _ONE_BY_ONE: Final = 500
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """Return the gold of the traces asked about, made when they are."""
+    """Return the gold of the traces asked about, made when they are.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        order_of: Returns the order of a trace's spans by the trace's id.
+    """
 
     def settle(modes: Collection[str]) -> Mapping[str, GoldTrace]:
         if len(modes) <= _ONE_BY_ONE:
@@ -59,6 +65,12 @@ def corrected_prevalence(
     All traces together are ``OVERALL``.
     ``traces`` are those whose gold may be seen, None for all. None where the labels are no
     judge's, and where no gold says how it errs. Slow: screens ask in a worker.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        signature_input: The figures that the report rests on.
+        traces: The ids of the traces that may be shown, None for all.
     """
     if signature_input.labels_kind != "judge":
         return None
@@ -91,6 +103,13 @@ def extras_for(
     """Return the additional parts of a report; with ``places`` spans from the traces' files.
 
     Notes bear the ``letters`` of those who wrote them, where these are given.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        signature_input: The figures that the report rests on.
+        places: Whether spans are read from the files of traces.
+        letters: The letters in place of names, None for names.
     """
 
     orders: OrderOf = SpanOrders(workspace) if places else no_orders

@@ -47,6 +47,12 @@ def mode_page(
     For a ``reader`` cases and occasions of traces that they have not finished, or are to label
     once more, are left out; whoever shows the page calls ``record_reveal`` for the cases' traces.
     Raises ``KeyError`` where the taxonomy has no such mode.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        mode: The mode's slug.
+        reader: The name of the annotator who reads it, None for all.
     """
     written = tuple(g for g in workspace.guidelines(taxonomy.ref) if g.mode == mode)
     cases = [
@@ -87,6 +93,11 @@ def guidelines_document(
     ``guidelines`` (``text``, ``by``, ``at`` and, where there was an occasion, ``trace`` and
     ``item``) and ``cases`` (``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``,
     ``at``, ``judge_seen``).
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        traces: The ids of the traces that may be shown, None for all.
     """
     return {
         page.mode.code: {
@@ -159,7 +170,14 @@ class GuidelineBook:
     def write(
         self, mode: str, text: str, *, trace_id: str | None = None, item: str | None = None
     ) -> Guideline:
-        """Write down what was agreed about a mode; the decision that gave occasion may be named."""
+        """Write down what was agreed about a mode; the decision that gave occasion may be named.
+
+        Args:
+            mode: The mode's slug.
+            text: The text.
+            trace_id: The trace of the decision that is its occasion.
+            item: The item of that decision.
+        """
         if all(listed.slug != mode for listed in self._taxonomy.modes):
             raise AdjudicationError(f"{self._taxonomy.ref} has no mode {mode!r}")
         text = _checked(text)
@@ -169,7 +187,12 @@ class GuidelineBook:
         return made
 
     def edit(self, id: str, text: str) -> Guideline:
-        """Put a guideline otherwise, whoever wrote it."""
+        """Put a guideline otherwise, whoever wrote it.
+
+        Args:
+            id: The id.
+            text: The text.
+        """
         return self._put(id, _checked(text))
 
     def take_back(self, id: str) -> None:

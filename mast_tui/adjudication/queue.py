@@ -62,6 +62,12 @@ def queue(
 
     What others said is in it, so it is recorded as shown: from then on the adjudicator's own finish
     of these traces cannot be undone.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        order_of: Returns the order of a trace's spans by the trace's id.
     """
     accesses = accesses_of(workspace, taxonomy, adjudicator)
     open_ones: list[tuple[float, int, QueueEntry]] = []
@@ -89,6 +95,11 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
     """Return an annotator's access to each trace on which they have a pass.
 
     Other traces are hidden.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
@@ -101,7 +112,14 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """Return the access to one trace, as ``accesses_of`` without a look at all other traces."""
+    """Return the access to one trace, as ``accesses_of`` without a look at all other traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_id: The trace's id.
+    """
     passes = workspace.passes(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     study = workspace.study(taxonomy.ref)
     if study is not None and study.retests:
@@ -129,6 +147,12 @@ def take_on(
     From then on the adjudicator sees what others said about them, and a reading of their own is a
     second look. Traces that they have begun to label are left alone; a reading in which nothing was
     said yet ends unfinished.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_ids: The ids of the traces.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
@@ -162,6 +186,11 @@ def take_on_as_study_says(
     Only where the study names them an adjudicator and not an annotator as well: then there is no
     reading of their own that it could spoil. Of its traces these are the ones that two or more
     have finished.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:
@@ -187,6 +216,12 @@ def conflicts_by_trace(
     All disputed places of a mode are one entry, as they are decided in one step.
     Nothing is recorded, so this is for what shows nobody's words to anybody still reading; screens
     use ``queue``.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        order_of: Returns the order of a trace's spans by the trace's id.
     """
     sides_by_trace = words_by_trace(workspace, taxonomy, annotators=annotators)
     return {
@@ -199,7 +234,14 @@ def conflicts_by_trace(
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """Return the first number that no pass of an annotator ever had."""
+    """Return the first number that no pass of an annotator ever had.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_id: The trace's id.
+    """
     events = workspace.events(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     return max((event.pass_number or 0 for event in events), default=0) + 1
 

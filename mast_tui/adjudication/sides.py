@@ -36,7 +36,13 @@ class TraceWords:
         *,
         majority: bool = False,
     ) -> GoldTrace:
-        """Return the gold that follows; see ``gold_of_trace``."""
+        """Return the gold that follows; see ``gold_of_trace``.
+
+        Args:
+            taxonomy: The taxonomy.
+            order: Returns the index of a span by its key, None if it is not known.
+            majority: Whether a majority resolves a verdict.
+        """
         modes = [mode.slug for mode in taxonomy.modes]
         return gold_of_trace(
             self.sides,
@@ -48,7 +54,12 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """Return the labels of which ``order`` cannot tell whether they overlap others."""
+        """Return the labels of which ``order`` cannot tell whether they overlap others.
+
+        Args:
+            taxonomy: The taxonomy.
+            order: Returns the index of a span by its key, None if it is not known.
+        """
         modes = [mode.slug for mode in taxonomy.modes]
         return unordered_labels(self.sides, self.decisions, modes, order)
 
@@ -65,6 +76,12 @@ def words_by_trace(
     Each side is an annotator's last finished pass. Without ``annotators`` these are all people, by
     name, but those without a part in the taxonomy's study; judges and these count only where they
     are named. The number of queries does not depend on that of the traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        trace_id: The only trace that is read, None for all.
     """
     ref = taxonomy.ref
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
@@ -116,6 +133,11 @@ def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str
 
     The order follows from the trace, the names and ``seed`` alone, so that it is the same on every
     machine; nobody is always ``A``. The mapping is in the order of the letters.
+
+    Args:
+        trace_id: The trace's id.
+        names: The names of the sides.
+        seed: Another seed gives another order.
     """
     mixed = sorted(
         set(names), key=lambda name: sha256(f"{seed}\n{trace_id}\n{name}".encode()).digest()

@@ -117,7 +117,13 @@ class Adjudication:
         self.gold = self.words.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
-        """Decide one conflict as it was on screen; see ``decide_together``."""
+        """Decide one conflict as it was on screen; see ``decide_together``.
+
+        Args:
+            conflict: The conflict.
+            choice: The answer.
+            reason: The reason; may be empty.
+        """
         return self.decide_together([(conflict, choice)], reason=reason)[0]
 
     def decide_together(
@@ -206,6 +212,10 @@ class Adjudication:
         """Say why beside one's own decisions on these items; empty words take a reason away.
 
         The first reason for what was decided last is undone together with it.
+
+        Args:
+            items: The ids of the decided items.
+            reason: The reason; may be empty.
         """
         facts = []
         for item in items:

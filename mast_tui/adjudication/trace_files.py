@@ -29,6 +29,10 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
     ``open_traces`` are traces that are read already. A trace whose file has gone, cannot be read or
     holds something else now is not at hand. The file read last is kept, so ask for the traces of
     one file one after the other. Asking raises ``WorkspaceError``.
+
+    Args:
+        workspace: The workspace.
+        open_traces: The traces that are read already.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     at_hand = {trace.identity.trace_id: trace for trace in open_traces}
@@ -122,7 +126,12 @@ class SpanOrders:
         return partial(self._index_or_raise, trace_id), max(spans, *ends, 0)
 
     def length_of(self, trace_id: str, key: str) -> int | None:
-        """Return how many code points the text of a span has; None where that is not known."""
+        """Return how many code points the text of a span has; None where that is not known.
+
+        Args:
+            trace_id: The trace's id.
+            key: The span's key.
+        """
         span_index = self._find(trace_id, key, with_length=True)
         return None if span_index is None else span_index.text_chars
 

@@ -206,7 +206,14 @@ class _Applier:
     def write(
         self, source: str, files: Sequence[str], asked: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register what is new, then append the events, whole works at a time."""
+        """Register what is new, then append the events, whole works at a time.
+
+        Args:
+            source: The format.
+            files: The names of the files.
+            asked: The request of the import.
+            imported_by: The name of the user, None if it is not known.
+        """
         works = [w for n, w in enumerate(self._incoming.work) if n not in self.left_out]
         used = {work_item.taxonomy for work_item in self._incoming.work}
         # What may still be refused comes first, and at one go.
@@ -361,7 +368,13 @@ class _CurrentPass:
 
     @classmethod
     def of(cls, workspace: Workspace, where: WorkKey, last: Pass) -> _CurrentPass:
-        """Read it."""
+        """Read it.
+
+        Args:
+            workspace: The workspace.
+            where: The annotator, the trace and the taxonomy.
+            last: The last pass.
+        """
         annotator, trace_id, taxonomy = where
         about = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
         labels = workspace.labels(**about, pass_number=last.number)

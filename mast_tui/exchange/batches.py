@@ -36,7 +36,13 @@ def let_others_write(since: float | None = None) -> None:
 def batched(
     items: Iterable[Item], size: Callable[[Item], int], at_most: int
 ) -> Iterator[list[Item]]:
-    """Yield lists of items up to a total size; a larger item is alone in its list."""
+    """Yield lists of items up to a total size; a larger item is alone in its list.
+
+    Args:
+        items: The items.
+        size: Returns the size of an item.
+        at_most: The largest total size of a list.
+    """
     batch = list[Item]()
     held = 0
     for item in items:

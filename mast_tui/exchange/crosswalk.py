@@ -113,6 +113,12 @@ def crossed(incoming: Incoming, entries: Sequence[Entry], target: Taxonomy, path
     them are; unsure where one is unsure and none present; else open. Modes without an entry
     are left out, and the notes say how many labels that were. Work that is under ``target`` already
     stays as it is. Raises ``ExchangeError`` for a link that names no mode.
+
+    Args:
+        incoming: The contents of the import.
+        entries: The entries of the crosswalk.
+        target: The taxonomy of the result.
+        path: The crosswalk's file, for messages.
     """
     maps = {ref: _mapping(ref, incoming, entries, target) for ref in _sources(incoming, target)}
     _refuse_unused(entries, incoming, target, path)

@@ -138,7 +138,13 @@ def stream_rows(
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return the rows of a small file, as ``stream_rows`` checks them; none may be broken."""
+    """Return the rows of a small file, as ``stream_rows`` checks them; none may be broken.
+
+    Args:
+        path: The file's path.
+        allowed: The allowed columns.
+        needed: The columns that must be there.
+    """
     problems: list[RowProblem] = []
     rows = list(stream_rows([path], problems, allowed=allowed, needed=needed))
     if problems:
@@ -172,6 +178,10 @@ def share_in(name: str, text: str) -> float | None:
     """Return the number from 0 to 1 in a cell of the column ``name``, None in an empty one.
 
     Raises ``ValueError`` for anything else.
+
+    Args:
+        name: The column's name.
+        text: The cell's text.
     """
     if not text.strip():
         return None

@@ -74,8 +74,16 @@ def read_csv_long(
 ) -> Incoming:
     """Read label rows; ``find_taxonomy`` finds a taxonomy by the reference in the taxonomy column.
 
-    ``taxonomy`` is that of rows which name none. ``annotator`` names the one person whose rows
-    these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
+    A bad row is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of rows without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        annotator: The name of the one author of all rows, None if the rows name them.
+
+    Raises:
+        ExchangeError: A file is no such table.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
     batch = Gathered()

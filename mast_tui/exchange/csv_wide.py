@@ -55,8 +55,15 @@ def read_csv_wide(
 ) -> Incoming:
     """Read rows of verdicts; each is one finished first pass, its labels on the whole trace.
 
-    ``annotator`` names the one person whose rows these are. Raises ``ExchangeError`` for a file
-    that is no such table; a bad row is a problem.
+    A bad row is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of the columns.
+        annotator: The name of the one author of all rows, None if the rows name them.
+
+    Raises:
+        ExchangeError: A file is no such table.
     """
     codes = [mode.code for mode in taxonomy.modes]
     allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)

@@ -79,7 +79,12 @@ def again_id(event: str) -> str:
 
 
 def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """Return the facts of a trace in two rows; raises ``ValueError`` if they contradict."""
+    """Return the facts of a trace in two rows; raises ``ValueError`` if they contradict.
+
+    Args:
+        earlier: The facts of the earlier row.
+        new: The facts of the new row.
+    """
     outcomes = {earlier.outcome, new.outcome} - {Outcome.UNKNOWN}
     if len(outcomes) > 1:
         raise ValueError("outcome is failed in one row and succeeded in another")
@@ -139,7 +144,19 @@ class ImportedWork(TraceWork):
         created_at: str = "",
         evidence: Evidence | None = None,
     ) -> Label:
-        """Make the imported label of a mode at a place; it is not added yet."""
+        """Make the imported label of a mode at a place; it is not added yet.
+
+        Args:
+            mode: The mode's slug.
+            target: The target.
+            note: The note.
+            confidence: The confidence, between 0 and 1.
+            severity: The severity.
+            origin: The origin.
+            saw_suggestions: Whether suggestions were on screen.
+            created_at: The time, ISO 8601 in UTC.
+            evidence: The words on which it rests.
+        """
         return Label(
             id=label_id(self.annotator, self.trace_id, self.taxonomy, mode, target),
             annotator=self.annotator,
@@ -187,7 +204,12 @@ class ImportedWork(TraceWork):
         self.judge_seen = self.judge_seen or label.saw_suggestions
 
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
-        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
+        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before.
+
+        Args:
+            mode: The mode's slug.
+            value: Absent or unsure.
+        """
         earlier = self.verdicts.get(mode)
         for label in self.labels.values():
             if label.mode == mode:
@@ -286,7 +308,12 @@ class LabelledRuns(Gathered):
                 self._modes.setdefault(spelling(spelled), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """Return the mode that a field names; raises ``ValueError`` where there is none."""
+        """Return the mode that a field names; raises ``ValueError`` where there is none.
+
+        Args:
+            field: The name of the field.
+            name: The name in the field.
+        """
         mode = self._modes.get(self._spelling(name))
         if mode is None:
             names = ", ".join(mode.name for mode in self._taxonomy.modes)
@@ -451,6 +478,14 @@ def taxonomy_named(
 
 
 def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """Return the lasting id of an imported label, one per annotator, trace, mode and target."""
+    """Return the lasting id of an imported label, one per annotator, trace, mode and target.
+
+    Args:
+        annotator: The annotator's name.
+        trace_id: The trace's id.
+        taxonomy: The taxonomy.
+        mode: The mode's slug.
+        target: The target.
+    """
     target_values = (target.first, target.last, target.quote, target.char_start, target.char_end)
     return lasting_ids(annotator, trace_id, taxonomy)("label", mode, *target_values)

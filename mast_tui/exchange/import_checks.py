@@ -210,7 +210,12 @@ class _CheckedWork:
 
     @classmethod
     def of(cls, work: ImportedWork, trace: Trace | None) -> _CheckedWork:
-        """Check the work on a trace, None if its file is not at hand."""
+        """Check the work on a trace, None if its file is not at hand.
+
+        Args:
+            work: The work.
+            trace: The trace, None if its file is not at hand.
+        """
         checked = cls(work)
         labels: dict[str, Label] = {}
         for label in work.labels.values():

@@ -278,6 +278,11 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
     """Return the number of code points in the first ``units`` UTF-16 code units of a text.
 
     Within a pair the place is that before the pair, or with ``up`` that after it.
+
+    Args:
+        text: The text.
+        units: The number of UTF-16 code units.
+        up: Whether a place within a pair moves to its end.
     """
     counted = 0
     for index, char in enumerate(text):
@@ -294,6 +299,10 @@ def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
 
     A quote whose place is unknown is looked for in its span; where it is not there the region is
     the whole span.
+
+    Args:
+        target: The target.
+        spans: The spans of the trace.
     """
     places = {span.key: number for number, span in enumerate(spans)}
     if target.first not in places or target.last not in places:
@@ -325,6 +334,10 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
 
     Whole paragraphs are a range of spans, words of one paragraph a quote. Words over several
     paragraphs are the range of these, since a quote stands inside one span.
+
+    Args:
+        value: The region's value.
+        spans: The spans of the trace.
     """
     first = _number(value, "start")
     last = _number(value, "end")
@@ -401,9 +414,17 @@ def read_task(
     taxonomy: Taxonomy,
     find_taxonomy: Callable[[str], Taxonomy | None],
 ) -> Task:
-    """Return the task; raises ``ValueError`` where something is missing or cannot be.
+    """Return the task.
 
-    ``taxonomy`` is that of a task which names none, ``find_taxonomy`` finds one by its reference.
+    Args:
+        file: The file.
+        location: The location in the file.
+        value: The task as JSON.
+        taxonomy: The taxonomy of a task without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+
+    Raises:
+        ValueError: Something is missing or not valid.
     """
     fields = Fields(value, location)
     data = fields.child_or_none("data")
@@ -503,9 +524,15 @@ def read_label_studio(
 
     Work that comes back as it was written keeps its annotator, and is left out where that one has
     worked on the trace here. Changed work is that of an imported annotator, ``NAME
-    (label-studio)``; work that began there is that of who did it there. ``annotator`` names the
-    one person whose work all of it is. ``taxonomy`` is that of tasks which name none,
-    ``find_taxonomy``     finds one by its reference. A bad task, annotation or region is a problem.
+    (label-studio)``; work that began in Label Studio is that of its user there. A bad task,
+    annotation or region is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of tasks without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        has_work: Returns whether an annotator has worked on a trace under a taxonomy.
+        annotator: The name of the one author of all rows, None if the rows name them.
     """
     batch = _LabelStudioBatch()
     for file, document in read_each(files, batch.problems, read_json):

@@ -41,6 +41,10 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
     A name is known by the taxonomy's own names first, then by its aliases. Codes without a
     printed name keep their number, unless a name has given its mode to another code: then they
     get what is left. Raises ``ValueError`` where names and codes do not go one to one.
+
+    Args:
+        mast: The taxonomy MAST.
+        printed: The printed names of each record.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
     named: dict[str, tuple[str, str]] = {}
@@ -110,8 +114,13 @@ def read_mast_data(
 ) -> Incoming:
     """Read one record, a list of them or one a line; a folder stands for the JSON files in it.
 
-    ``taxonomy`` is that of records which name none, ``find_taxonomy`` finds one by its reference.
     Null is not judged. A record that cannot be read is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of records without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        annotator: The name of the one author of all rows, None if the rows name them.
     """
     batch = Gathered()
     foreign = False

@@ -299,7 +299,12 @@ _CONFLICTS_SHOWN = 20
 
 
 def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict]) -> Iterator[str]:
-    """Yield a sentence per conflict, and one for those that are too many to tell."""
+    """Yield a sentence per conflict, and one for those that are too many to tell.
+
+    Args:
+        workspace: The workspace.
+        conflicts: The conflicts.
+    """
     first_conflicts = conflicts[:_CONFLICTS_SHOWN]
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
     events = {
@@ -324,6 +329,11 @@ def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequ
 
     The same file imported on two machines makes the same events at other hours; those say the
     same.
+
+    Args:
+        workspace: The workspace.
+        theirs: The events of the file.
+        altered: The ids of events that differ.
     """
     if not altered:
         return 0
@@ -375,7 +385,12 @@ Standing = dict[str, Study | None]
 
 
 def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events that set up or change a study and are not here yet."""
+    """Return the events that set up or change a study and are not here yet.
+
+    Args:
+        workspace: The workspace.
+        theirs: The events of the file.
+    """
     set_ups = [event for event in theirs if isinstance(event.fact, StudySet)]
     existing = {
         event.id
@@ -386,7 +401,12 @@ def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, .
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> Standing:
-    """Return the studies that these events are about."""
+    """Return the studies that these events are about.
+
+    Args:
+        workspace: The workspace.
+        events: The events.
+    """
     refs = dict.fromkeys(event.taxonomy for event in events if event.taxonomy is not None)
     return {ref: workspace.study(ref) for ref in refs}
 

@@ -9,7 +9,12 @@ from mast_tui.labels import JUDGE_PREFIX, InvalidName, ReservedName, checked_per
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Refuse to give one name to the rows of several people."""
+    """Refuse to give one name to the rows of several people.
+
+    Args:
+        annotator: The name given with ``--annotator``, None for none.
+        names: The names in the rows.
+    """
     if annotator is None:
         return
     authors = sorted({name.strip() for name in names} - {""})

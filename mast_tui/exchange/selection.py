@@ -60,7 +60,12 @@ def selected_work(
 
 
 def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[TraceWork]:
-    """Return the gold as the words of somebody called ``gold``, per trace."""
+    """Return the gold as the words of somebody called ``gold``, per trace.
+
+    Args:
+        entries: The gold of the traces.
+        taxonomy: The taxonomy.
+    """
     return [_gold_as_work(entry.trace.trace_id, entry.gold, taxonomy) for entry in entries]
 
 
@@ -180,6 +185,13 @@ def gold_entries(
 
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
     remains.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        majority: Whether a majority resolves a verdict.
+        settled_only: Whether verdicts of one person are left out.
     """
     orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}

@@ -107,7 +107,12 @@ def read_each(
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files, and for a folder every file in it at any depth with such a suffix."""
+    """Yield the files, and for a folder every file in it at any depth with such a suffix.
+
+    Args:
+        paths: The files and folders.
+        suffixes: The suffixes of the files that count.
+    """
     for path in paths:
         if path.is_dir():
             yield from sorted(p for p in path.rglob("*") if p.suffix.lower() in suffixes)
@@ -116,7 +121,12 @@ def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Pa
 
 
 def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
-    """First and last key of the spans made of message ``number`` (from 0) of a message list."""
+    """Return the first and last key of the spans made of a message of a message list.
+
+    Args:
+        trace: The trace.
+        number: The number, counted from 0.
+    """
     keys = [
         span.key
         for span in (trace.span(index) for index in range(len(trace)))

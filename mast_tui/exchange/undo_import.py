@@ -79,7 +79,12 @@ class Undone:
 
 
 def goes_on(workspace: Workspace, asked: str) -> bool:
-    """Return whether this import completes one that was broken off."""
+    """Return whether this import completes one that was broken off.
+
+    Args:
+        workspace: The workspace.
+        asked: The request of the import.
+    """
     return any(
         record.asked == asked and record.state is ImportState.UNFINISHED
         for record in workspace.imports()

@@ -27,6 +27,10 @@ def take_side(conflict: Conflict, annotator: str) -> Choice:
 
     Who did not mark a place says that it is none. Raises ``KeyError`` for somebody who is no side
     of the conflict.
+
+    Args:
+        conflict: The conflict.
+        annotator: The annotator's name.
     """
     side_answer = {answer.annotator: answer for answer in conflict.said}[annotator]
     if conflict.kind is ConflictKind.PLACE and not side_answer.targets:
@@ -38,6 +42,10 @@ def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
     """Return everything that was marked, with one covering place for those that overlap.
 
     None where no side says present, so that there is nothing to put together.
+
+    Args:
+        conflict: The conflict.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     finders = tuple(s.annotator for s in conflict.said if s.value is VerdictValue.PRESENT)
     if not finders:
@@ -51,6 +59,11 @@ def elsewhere(conflict: Conflict, target: Target, order: Order = no_order) -> Ch
     """Return that the mode shows at a place of the adjudicator's own.
 
     The sides whose marks it touches agree with it.
+
+    Args:
+        conflict: The conflict.
+        target: The place of the adjudicator's own.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     agreeing = tuple(
         answer.annotator

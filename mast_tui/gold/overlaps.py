@@ -47,6 +47,11 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
     their characters do; one whose place in the span is not known overlaps all that is there.
     Where the order of the spans is not known, only targets in the same span can overlap, and
     equal ones do.
+
+    Args:
+        a: A target.
+        b: Another target.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     if a == b:
         return True
@@ -68,6 +73,10 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 
     Quotes in one span give the quote from the first start to the last end; a quote and anything
     wider give spans. Raises ``ValueError`` for none, or for targets that nothing is known to cover.
+
+    Args:
+        targets: The targets.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     first = targets[0] if targets else None
     if first is None:
@@ -93,7 +102,13 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 def in_reading_order(
     items: Iterable[_Pointed], target_of: Callable[[_Pointed], Target], order: Order = no_order
 ) -> list[_Pointed]:
-    """Sorted by where they point: the whole trace, then places, then what has no known place."""
+    """Return objects sorted by target: the whole trace, known places, then unknown places.
+
+    Args:
+        items: The objects to sort.
+        target_of: Returns the target of an object.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
 
     def rank(item: _Pointed) -> tuple[int, int, int, int]:
         target = target_of(item)
@@ -150,12 +165,22 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
 
 
 def item_id(mode: str, target: Target) -> str:
-    """Return the name of the item of a mode that this target covers."""
+    """Return the name of the item of a mode that this target covers.
+
+    Args:
+        mode: The mode's slug.
+        target: The target.
+    """
     return f"{mode}@{place_name(target)}"
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """Return the labels of one mode in groups that overlap, in reading order."""
+    """Return the labels of one mode in groups that overlap, in reading order.
+
+    Args:
+        labels: The labels of one mode.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     groups: list[list[Label]] = []
     for label in labels:
         touching = [g for g in groups if any(overlap(label.target, o.target, order) for o in g)]

@@ -70,6 +70,14 @@ def gold_of_trace(
     what the sides say of others is left out. ``order`` gives a span's index by its key, None where
     it is not known: then only equal targets, or targets in the same span, are one item. Raises
     ``ValueError`` where an annotator is there twice.
+
+    Args:
+        sides: The work of the annotators who finished the trace.
+        decisions: The decisions in force.
+        modes: The slugs of the taxonomy.
+        order: Returns the index of a span by its key, None if it is not known.
+        majority: Whether a majority resolves a verdict.
+        boundaries: Whether overlapping places with different ends are a conflict.
     """
     names = [side.annotator for side in sides]
     if len(set(names)) < len(names):
@@ -85,7 +93,12 @@ def gold_of_trace(
 
 
 def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
-    """Return the answer of every side with a verdict on a mode."""
+    """Return the answer of every side with a verdict on a mode.
+
+    Args:
+        mode: The mode's slug.
+        sides: The work of the annotators who finished the trace.
+    """
     return tuple(
         Said(side.annotator, value, _targets(_labels(mode, [side])))
         for side in sides
@@ -96,7 +109,14 @@ def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
 def words_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
-    """Return the marks of the sides in those items of a mode that a target touches."""
+    """Return the marks of the sides in those items of a mode that a target touches.
+
+    Args:
+        mode: The mode's slug.
+        target: The target.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     touched = [
         label
         for item in items_of_mode(_labels(mode, sides), order)

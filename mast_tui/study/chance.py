@@ -25,15 +25,25 @@ def stem(trace_id: str) -> str:
 
 
 def rounded(share: float, count: int) -> int:
-    """Return a share of so many, to the nearest whole number, a half upwards, as it is written."""
+    """Return a share of so many, to the nearest whole number, a half upwards, as it is written.
+
+    Args:
+        share: The share, between 0 and 1.
+        count: The whole.
+    """
     exact = Decimal(str(share)) * count
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
-    """``n`` of the ids (or all where there are fewer), each once, in the order of their drawing.
+    """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
     A greater sample of the same ids begins with the smaller one.
+
+    Args:
+        ids: The ids.
+        seed: The seed of the draw.
+        n: The number of ids.
     """
     return tuple(
         sorted(

@@ -170,7 +170,12 @@ class Study:
         )
 
     def weight(self, annotator: str, lot: int) -> float:
-        """Return an annotator's weight in the dealing of a batch, counted from 0."""
+        """Return an annotator's weight in the dealing of a batch, counted from 0.
+
+        Args:
+            annotator: The annotator's name.
+            lot: The batch, counted from 0.
+        """
         memberships = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
         return memberships[-1].weight if memberships else 1.0
 
@@ -256,6 +261,10 @@ def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
     Taking in traces as a further lot, who is there from the next lot on, what is given back,
     adjudicators, retests and how adjudication goes may change. The order in which annotators are
     named says nothing.
+
+    Args:
+        old: The study before.
+        after: The study afterwards.
     """
     changes = []
     lots = range(len(old.batches)) or range(1)

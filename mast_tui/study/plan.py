@@ -25,12 +25,21 @@ def assigned(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces in the order in which they come; nobody else's order.
 
     Traces of earlier lots come first. Empty for whoever is no annotator of the study.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
     """
     return _plan(study).assigned.get(annotator, ())
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
-    """Return the annotators of a trace, by name; none if it is not in the study."""
+    """Return the annotators of a trace, by name; none if it is not in the study.
+
+    Args:
+        study: The study.
+        trace_id: The trace's id.
+    """
     return _plan(study).annotators.get(trace_id, ())
 
 
@@ -59,6 +68,10 @@ def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces for retests, in the annotator's order.
 
     Of each lot they are taken from what comes early, so that enough is left to come between.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
     """
     return _plan(study).retests.get(annotator, ())
 
@@ -75,6 +88,12 @@ def retests_due(
     ``finished_in_order`` are the annotator's finished traces, each once, the earliest first;
     ``retested`` those that have come back already. A trace is due when ``RETEST_GAP`` others were
     finished after it. Once no trace of the annotator is left unfinished, one other is enough.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
+        finished_in_order: The annotator's finished traces, each once, the earliest first.
+        retested: The traces that were labelled again already.
     """
     finished = list(dict.fromkeys(finished_in_order))
     nothing_left = set(assigned(study, annotator)) <= set(finished)
@@ -105,7 +124,12 @@ def _plan(study: Study) -> _Plan:
     earlier = 0
 
     def take(name: str, ids: Sequence[str]) -> None:
-        """Put what came to an annotator at once behind what they had."""
+        """Append the traces that an annotator was dealt at once to their queue.
+
+        Args:
+            name: The annotator's name.
+            ids: The ids.
+        """
         in_order = _in_order(study, name, ids)
         queue = queues[name]
         held[name] |= set(_spread(study, "withheld", name, in_order, len(queue), study.withheld))
@@ -125,7 +149,12 @@ def _plan(study: Study) -> _Plan:
         take(name, passed_on[name])
 
     def still(name: str, ids: Iterable[str]) -> tuple[str, ...]:
-        """Of what was dealt to an annotator that which was not given back."""
+        """Return the ids that an annotator was dealt and has not given back.
+
+        Args:
+            name: The name.
+            ids: The ids.
+        """
         return tuple(trace_id for trace_id in ids if name in dealing.annotators[trace_id])
 
     return _Plan(
@@ -168,6 +197,11 @@ class _Dealing:
         """Deal out a lot, of which ``several`` go to more than one.
 
         What is fixed comes first, so that the others get more of what is dealt.
+
+        Args:
+            batch: The ids of the traces of a batch.
+            several: The ids of the traces that several annotators label.
+            lot: The batch, counted from 0.
         """
         weights = {name: self._study.weight(name, lot) for name in self._study.members(lot)}
         for shared, how_many in ((True, self._study.per_trace), (False, 1)):
@@ -179,7 +213,12 @@ class _Dealing:
                 self._give(trace_id, self._choose(trace_id, how_many, had, weights), had)
 
     def shared(self, trace_id: str, several: Collection[str]) -> bool:
-        """Return whether several annotators label a trace."""
+        """Return whether several annotators label a trace.
+
+        Args:
+            trace_id: The trace's id.
+            several: The ids of the traces that several annotators label.
+        """
         fixed = self._fixed.get(trace_id)
         return trace_id in several if fixed is None else len(fixed) > 1
 

@@ -67,7 +67,12 @@ def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
 
 
 def codebook_latex(taxonomy: Taxonomy, guidelines: Values) -> str:
-    """Return the same as sections of a LaTeX document, to be read in by ``\\input``."""
+    """Return the same as sections of a LaTeX document, to be read in by ``\\input``.
+
+    Args:
+        taxonomy: The taxonomy.
+        guidelines: The guidelines and cases by the mode's code.
+    """
     return "".join(f"{text}\n\n" for text in _written(taxonomy, guidelines, _as_latex))
 
 

@@ -289,7 +289,12 @@ def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """Return a target with the indices (from 0) of its spans, None where they are not known."""
+    """Return a target with the indices (from 0) of its spans, None where they are not known.
+
+    Args:
+        target: The target.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     first = target.first
     last = target.last
     return {

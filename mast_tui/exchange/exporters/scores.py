@@ -196,7 +196,12 @@ _CODE: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
 
 
 def score_text(scores: Iterable[Score], file_format: str) -> str:
-    """Return the file of scores that come by trace, annotator and mode."""
+    """Return the file of scores that come by trace, annotator and mode.
+
+    Args:
+        scores: The scores.
+        file_format: The name of the format.
+    """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
         case "phoenix":

@@ -33,6 +33,10 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
 
     Judges are left out, and passes of which an import made anything: its events say when the file
     was read. So are those with no event but the finish.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
     """
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
     imported = set[PassKey]()

@@ -52,6 +52,10 @@ def taxonomy_of(document: object, source: str) -> Taxonomy:
     """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
 
     Raises ``ValueError`` for a document without usable codes.
+
+    Args:
+        document: The JSON document.
+        source: The name of the source.
     """
     if not isinstance(document, Mapping):
         raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
@@ -153,6 +157,10 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     Their taxonomy is the file that they name, where it is among the files or beside them, or the
     only one among them; else AdaMAST's own list of MAST's modes where all codes are of it; else
     one made of the codes that were used, so that nothing is said of the others.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     batch = _AdamastBatch()
     for file, document in read_each(files, batch.problems, read_json):

@@ -39,6 +39,10 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
 
     A folder stands for the JSON files in it. The labels lie on whole traces; the summary is their
     note. Whether the task was done, as the model saw it, is not taken for the run's outcome.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     mast = load_mast()
     binding = mast_binding(mast, [_PRINTED])

@@ -30,6 +30,10 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     and in the folders there, then as the record of τ-bench with this ``task_id`` in the files
     named. Labels of one that is nowhere are kept under its bare id, with the keys that its messages
     would have. Raises ``ExchangeError`` where no label file is among ``files``.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the format's.
     """
     reader = _Reader(annotator)
     label_files = []
@@ -129,12 +133,23 @@ class _Reader(LabelledRuns):
             self.trajectories.setdefault(path.stem, path)
 
     def add_tasks(self, file: Path, document: object) -> None:
-        """Keep which tasks of τ-bench a file holds runs of."""
+        """Keep which tasks of τ-bench a file holds runs of.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
         for index, task in _task_ids(document):
             self._tasks.setdefault(task, []).append((file, index))
 
     def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
-        """Read the labels of one run."""
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            number: The number, counted from 0.
+            record: The record.
+        """
         native = str(record["trajectory_id"])
         failures = record.get("failures")
         root = record.get("root_cause")

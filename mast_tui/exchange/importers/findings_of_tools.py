@@ -39,6 +39,10 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
     An issue is a label at each stretch of spans that its evidence names, from the first to the
     last; one that names none is about the whole trace.
 
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
     Raises:
         ExchangeError: No answer of Pisama is among the files.
     """
@@ -85,6 +89,10 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
     A finding is a label on its event's span. The step that the attribution names first, else the
     root cause, is decisive.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
 
     Raises:
         ExchangeError: No report of AgentDebugX is among the files.
@@ -229,7 +237,12 @@ class _ToolBatch(Gathered):
                     yield file, record
 
     def work(self, file: Path, trace_id: str) -> ImportedWork:
-        """Return the finished work on a trace; a second answer replaces the first."""
+        """Return the finished work on a trace; a second answer replaces the first.
+
+        Args:
+            file: The file.
+            trace_id: The trace's id.
+        """
         kind = imported_kind(self._name)
         draft = ImportedWork(
             self._name, trace_id, self._taxonomy.ref, kind, finished_at="", file=file
@@ -247,7 +260,16 @@ class _ToolBatch(Gathered):
         *,
         fatal: bool = False,
     ) -> None:
-        """Add a finding; one of a mode that is not known goes to ``other`` with its name."""
+        """Add a finding; one of a mode that is not known goes to ``other`` with its name.
+
+        Args:
+            draft: The work to which it is added.
+            mode: The name of the failure mode.
+            target: The target.
+            notes: The lines of the note.
+            confidence: The confidence as JSON.
+            fatal: Whether the failure decided the outcome.
+        """
         slug = self._modes.get(mode, _OTHER)
         texts = [str(note) for note in notes if note]
         label = draft.label(

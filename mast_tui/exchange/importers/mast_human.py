@@ -50,6 +50,10 @@ def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
 
     The first number of a code is its category, which has no name of its own in the file. Raises
     ``ValueError`` for a heading without code and name.
+
+    Args:
+        scheme: The name of the label scheme.
+        headings: The headings of the codes.
     """
     ordered = sorted(
         map(_Heading.of, headings), key=lambda heading: (heading.first, heading.second)
@@ -119,6 +123,10 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     people keep their names. ``human_labels`` are kept under ``annotator`` (``mast-consensus``),
     their numbers bound to modes of MAST by the names that the file prints. Raises
     ``ExchangeError`` where no file holds such labels.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     problems: list[RowProblem] = []
     named = list(files_under(files, (".json", ".jsonl")))

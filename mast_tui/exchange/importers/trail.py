@@ -33,6 +33,10 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     folders named, beside the label file, and where the published set keeps them. Labels of a
     trace that is nowhere are kept under the id, on the span ids themselves. Raises
     ``ExchangeError`` where no label file is among ``files``.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     reader = _Reader(annotator)
     label_files = []
@@ -94,14 +98,25 @@ class _Reader(LabelledRuns):
         self._unquoted = 0
 
     def note_trace(self, file: Path, document: object) -> None:
-        """Remember a file that may hold a trace, by its name and by the id in it."""
+        """Remember a file that may hold a trace, by its name and by the id in it.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
         self._files.setdefault(file.stem, file)
         native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
         if native is not None:
             self._files.setdefault(otel_spans.trace_id(native) or native, file)
 
     def read(self, file: Path, location: str, record: Mapping[str, object]) -> None:
-        """Read the labels of one run."""
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            location: The location in the file.
+            record: The record.
+        """
         errors = record.get("errors")
         if not isinstance(errors, list):
             self.wrong(file, location, "'errors' is no list")

@@ -446,7 +446,13 @@ class CarriedWork:
 
 
 def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEvent | None:
-    """Return a study or a guideline under the new codebook; None for one that does not cross."""
+    """Return a study or a guideline under the new codebook; None for one that does not cross.
+
+    Args:
+        mapping: The modes of the new codebook by those of the old one.
+        names: The ids of the migration.
+        event: The event.
+    """
     match event.fact:
         case StudySet(before, after):
             fact: Fact = StudySet(_study(before, mapping), _study(after, mapping))

@@ -71,7 +71,13 @@ class CodebookMap:
         return self.one(label.mode)
 
     def of_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """Return the slug of the label that a note on a span becomes; None for most notes."""
+        """Return the slug of the label that a note on a span becomes; None for most notes.
+
+        Args:
+            annotator: The annotator's name.
+            trace_id: The trace's id.
+            key: The span's key.
+        """
         return self.places.get((annotator, trace_id, Target(key, key), False))
 
     def _targets(self, slug: str) -> tuple[str, ...]:
