@@ -718,7 +718,12 @@ class Trace:
         end = min(end, len(self._spans))
         if first >= end:
             return SpanColumns(
-                first=first, shapes=(), shape_list=[], statuses=b"", starts=array("d"), ends=array("d")
+                first=first,
+                shapes=(),
+                shape_list=[],
+                statuses=b"",
+                starts=array("d"),
+                ends=array("d"),
             )
         return self._spans.columns(first, end)
 
