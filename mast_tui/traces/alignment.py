@@ -34,7 +34,7 @@ MOST_PAIRS: Final = 40_000
 
 _SPACE: Final = re.compile(r"\s+")
 _CHANCE: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
-"""What differs in the answers of tools from run to run: ids, times, counts."""
+"""The parts of tools' answers that differ from run to run: ids, times, counts."""
 
 
 class Likeness(StrEnum):

@@ -26,7 +26,7 @@ from mast_tui.traces.times import iso_time
 
 SCHEMA: Final = "ATIF-v1.7"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
-"""What every trajectory begins with that is written here."""
+"""The beginning of every trajectory that is written here."""
 
 COPY: Final = ".atif"
 """Stands behind the id of the trace whose copy a trajectory is: its span keys are others."""
@@ -214,7 +214,7 @@ class _Turn:
 
 
 def _arguments(text: str) -> Record:
-    """The arguments of a call as an object, which ATIF wants."""
+    """Return the arguments of a call as an object, which ATIF requires."""
     try:
         value = load_json(text) if text.strip() else {}
     except InvalidJSON:

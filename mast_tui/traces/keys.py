@@ -65,5 +65,5 @@ class UniqueKeys:
         self._used[key] = number
 
     def find(self, key: str) -> int | None:
-        """The same of a key that may never have been handed out."""
+        """Return the number of a key as ``number`` does; None for one that was never taken."""
         return self._used.get(key)

@@ -24,10 +24,10 @@ PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
 
 _TASK_CHARS: Final = 400
-"""How much of a task a summary holds."""
+"""The most characters of a task in a summary."""
 
 _TEXTS_AT_ONCE: Final = 512
-"""How many texts are searched at once that are at hand."""
+"""The most texts in memory that are searched at once."""
 
 
 def shortened(text: str, most: int) -> str:
@@ -345,15 +345,19 @@ class Spans(ABC):
 
     @abstractmethod
     def span(self, index: int, /) -> Span:
-        """The span at ``index``."""
+        """Return the span at ``index``."""
 
     @abstractmethod
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``; ``OSError`` where it cannot be read any more."""
+        """Return the whole text of the span at ``index``.
+
+        Raises:
+            OSError: It cannot be read any more.
+        """
 
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Read up to about so many bytes more of the source; False when nothing is left."""
@@ -553,12 +557,12 @@ class Trace:
         """Make a trace of what a reader has found.
 
         Args:
-            identity: By which it is known again.
+            identity: The identity by which it is known again.
             path: The file it was read from.
-            spans: Where its spans come from.
+            spans: The source of its spans.
             record: Its place among the traces of the file; None where that is one trace.
-            meta: What the source tells about the run; None where ``spans`` learn it as they go.
-            problems: What of it could not be read, beside what ``spans`` tell.
+            meta: The facts of the run; None where ``spans`` read them later.
+            problems: Problems of the source, beside those of ``spans``.
         """
         self.file = os.fspath(path)
         self.record = record
@@ -681,19 +685,19 @@ class Trace:
         return len(self._spans)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``."""
+        """Return the span at ``index``."""
         if not 0 <= index < len(self._spans):
             raise self._no_span(index)
         return self._spans.span(index)
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``, as read."""
         if not 0 <= index < len(self._spans):
             raise self._no_span(index)
         return self._spans.text(index)
 
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:

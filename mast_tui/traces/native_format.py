@@ -39,7 +39,7 @@ from mast_tui.traces.readers.answer_keys import as_json
 FORMAT: Final = "mast-tui trace"
 VERSION: Final = 1
 OPENING: Final = b'{"format":"mast-tui trace",'
-"""What every line of the format begins with."""
+"""The beginning of every line of the format."""
 
 
 def line_of(trace: Trace, *, veiled: bool = False) -> bytes:

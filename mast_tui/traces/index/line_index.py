@@ -15,13 +15,13 @@ from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
 READ_BYTES: Final = 4 << 20
-"""How much is read at once of a very long text."""
+"""The bytes read at once of a very long text."""
 
 _PIECE_BYTES: Final = 256 * 1024
-"""How much is read at once to find lines in it."""
+"""The bytes read at once to find lines in them."""
 
 _AHEAD_BYTES: Final = 128 * 1024
-"""How much is read at once for lines that are asked for one after the other."""
+"""The bytes read at once for lines that are requested in order."""
 
 _MOST_NARROW: Final = (1 << 32) - 1
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -104,7 +104,7 @@ class LineIndex:
         return self.done >= self.size
 
     def advance(self, max_bytes: int) -> Sequence[bytes]:
-        """The next lines of about ``max_bytes`` in all, without their line feeds.
+        """Return the next lines of about ``max_bytes`` in all, without their line feeds.
 
         A line is never cut: there is at least one, however long, until the end is reached.
         ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
@@ -191,7 +191,11 @@ class LineIndex:
         self._content.read(self.done, 0)
 
     def whole_lines(self) -> int:
-        """Up to which byte its lines are ended; ``OSError`` from the file system comes through."""
+        """Return the byte up to which all lines are ended.
+
+        Raises:
+            OSError: from the file system.
+        """
         end = self.size
         while end > self.done:
             begin = max(self.done, end - _PIECE_BYTES)
@@ -269,7 +273,7 @@ class LineIndex:
         return self._starts[first - 1], self._starts[last]
 
     def line_at(self, offset: int) -> int:
-        """The line on which the byte at ``offset`` lies; behind the last known line the next."""
+        """Return the line that holds the byte at ``offset``; after the last known line the next."""
         return bisect_right(self._starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:

@@ -23,16 +23,16 @@ from mast_tui.traces.index.lines import LineParser, feed_lines
 from mast_tui.traces.io.regular_files import open_regular
 
 RANGE_BYTES: Final = 1 << 20
-"""How much of a file is looked at by one process at a time."""
+"""The bytes of a file that one process digests at a time."""
 
 _PATIENCE: Final = 0.02
-"""Seconds after which the file is read on here: whoever should look at it may get no turn."""
+"""The seconds of waiting for another process, after which the file is read on here."""
 
 _READ_HERE: Final = 4 << 20
-"""How much of it is read then before one waits again; what has been found in it is not needed."""
+"""The bytes that are read here before the next wait; digests of them by others are not used."""
 
 _BEYOND_BYTES: Final = 16 * 1024
-"""How much is read at once behind a range, where its last line reaches over the end."""
+"""The bytes read at once after a range whose last line reaches over the end."""
 
 
 @runtime_checkable
@@ -76,8 +76,8 @@ class DigestLines:
 
     Attributes:
         path: The file.
-        digest: What is done with a line.
-        typecode: How the ends of lines are told.
+        digest: Returns the digest of a line.
+        typecode: The type of the array of line ends.
     """
 
     path: Path

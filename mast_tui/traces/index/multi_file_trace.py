@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
 _SIFTED_AT_ONCE: Final = 4096
 
 _WATCHED: Final = 50
-"""Of how many sub-agents it is looked whether their files have grown."""
+"""The number of sub-agents whose files are watched for growth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class RunSpans(Spans):
         return len(self._order)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``, under its index in the run."""
+        """Return the span at ``index``, under its index in the run."""
         progress, inner = self._member_at(index)
         span = progress.member.trace.span(inner)
         if progress is self._files[0]:
@@ -112,7 +112,7 @@ class RunSpans(Spans):
         )
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``."""
+        """Return the whole text of the span at ``index``."""
         progress, inner = self._member_at(index)
         self._read_last = progress
         return progress.member.trace.text(inner)
@@ -172,7 +172,7 @@ class RunSpans(Spans):
             first += length
 
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
         for progress in self._files:
             inner = progress.member.trace.index_of(key)
             if inner is not None and inner < len(progress.places):

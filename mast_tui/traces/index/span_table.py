@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NUMBER_BITS: Final = 32
 _NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _TAG: Final = _NUMBER << _NUMBER_BITS
-"""Where the hash of a key lies that a block tells, above the number of its span from 1 on."""
+"""The bits of a key's hash in a block, above the number of its span from 1 on."""
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _REMEMBERED: Final = 8
@@ -61,7 +61,7 @@ class KeyTable:
         self._free_numbers: dict[str, int] = {}
         self._block_hashes: list[Column] = []  # for each block hashes with numbers, sorted
         self.repeats = 0
-        """How many keys were taken when they were asked for."""
+        """The number of keys that were in use when they were requested."""
 
     @classmethod
     def of_unique_keys(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
@@ -86,7 +86,7 @@ class KeyTable:
         return len(self._ends) - 1
 
     def __getitem__(self, index: int) -> str:
-        """The key of the span at ``index``."""
+        """Return the key of the span at ``index``."""
         begin = self._ends[index]
         end = self._ends[index + 1]
         if begin == end:
@@ -104,7 +104,7 @@ class KeyTable:
         return self._key_bytes.find(part, self._ends[first], self._ends[end]) >= 0
 
     def find(self, key: str) -> int | None:
-        """The index of the span with this key."""
+        """Return the index of the span with this key."""
         if key.startswith(_LINE) and (index := self._on_line(key)) is not None:
             return index
         return self._index(key)
@@ -265,7 +265,7 @@ def wider(column: array[int], number: int) -> array[int]:
 
 
 def _narrow(numbers: Sequence[int]) -> array[int]:
-    """The numbers as a column of as few bytes as most tables need."""
+    """Return the numbers as a column of as few bytes as most tables need."""
     try:
         return array("H", numbers)
     except OverflowError:
@@ -281,9 +281,9 @@ def list_problem(problems: list[Problem], line: int, message: str) -> None:
     """Note a problem on a line of a file that may be broken all over: only the first are listed.
 
     Args:
-        problems: Where it is noted.
+        problems: The list to which it is added.
         line: The line, counted from 1.
-        message: What is wrong there.
+        message: The problem in words.
     """
     if len(problems) < _LISTED_PROBLEMS:
         problems.append(Problem(f"line {line}", message))
@@ -322,11 +322,11 @@ class SpanTable:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.prefix = ""
-        """What every key begins with: ``<thread id>/``; set before there are any spans."""
+        """The beginning of every key: ``<thread id>/``; set before there are any spans."""
         self.at_tail: TableState | None = None
-        """What it was told before a last line that nothing ends."""
+        """The state before a last line without a line feed."""
         self.amended = 0
-        """How often something was told of a span that was there already."""
+        """The number of changes to spans that were there already."""
         self.spawned: dict[str, str] = {}
         """By thread id the key of the span before which a sub-agent's spans belong."""
         self._shapes = ShapeNumbers()
@@ -578,7 +578,7 @@ class SpanTable:
         list_problem(self.problems, line, message)
 
     def lines_of(self, index: int) -> tuple[int, int]:
-        """The first and the last line that hold the text of the span at ``index``."""
+        """Return the first and the last line that hold the text of the span at ``index``."""
         return self._first[index], self._last[index]
 
     @property
@@ -595,7 +595,7 @@ class SpanTable:
         """Return the spans whose rows must be checked though their lines cannot match.
 
         Args:
-            prefilter: What a search looks for.
+            prefilter: The filter for the needle.
             first: The first span.
             end: The span after the last.
 
@@ -618,7 +618,7 @@ class SpanTable:
         return name is not None and prefilter.may_be_in(name)
 
     def key_of(self, index: int) -> str:
-        """The key of the span at ``index``."""
+        """Return the key of the span at ``index``."""
         return self.prefix + self._keys[index]
 
     def kind_of(self, index: int) -> SpanKind:
@@ -626,12 +626,8 @@ class SpanTable:
         return self._shapes.shape_list[self._shape[index]][0]
 
     def name_of(self, index: int) -> str | None:
-        """The tool's name of the call or result at ``index``."""
+        """Return the tool's name of the call or result at ``index``."""
         return self._shapes.shape_list[self._shape[index]][3]
-
-    def status_of(self, index: int) -> SpanStatus:
-        """How the step at ``index`` went, as far as it is known."""
-        return STATUSES[self._status[index]]
 
     def one_thread(self, first: int, end: int) -> bool:
         """Return whether the keys of the spans name no thread but that of the prefix, if any.
@@ -643,11 +639,11 @@ class SpanTable:
         return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
-        """The index of the span that got this key, given without the prefix."""
+        """Return the index of the span with this key, which is written without the prefix."""
         return self._keys.find(key)
 
     def index_of(self, key: str) -> int | None:
-        """The index of the span with this key."""
+        """Return the index of the span with this key."""
         if not key.startswith(self.prefix):
             return None
         return self._keys.find(key[len(self.prefix) :])

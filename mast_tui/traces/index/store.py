@@ -217,10 +217,10 @@ def path_of_part(cache_path: Path, process: int) -> Path:
 
 
 _PREVIEW_BYTES: Final = 4096
-"""How much of a line of text its preview takes at most, with all that stands before the text."""
+"""The most bytes of a line up to the text, which include the preview."""
 
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What comes of a file of spans that holds something else than it should."""
+"""The errors of reading a file of spans with unexpected content."""
 
 _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
 
@@ -352,7 +352,7 @@ class CachedSpans(IndexedSpans):
         return Loaded(0, self._total, False, self._spans, True)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``; its preview is read when that is looked at."""
+        """Return the span at ``index``; its preview is read when that is looked at."""
         span = super().span(index)
         parent = self._odd_parents.get(index, span.parent)
         encoded_location = self._places[
@@ -416,7 +416,7 @@ class CachedSpans(IndexedSpans):
         return text
 
     def _preview_of_lines(self, _index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """The preview of a span, which stands before its text."""
+        """Return the preview of a span, which is before its text."""
         head = self._index.read(first, last, _PREVIEW_BYTES)
         try:
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")

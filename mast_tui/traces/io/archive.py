@@ -16,16 +16,16 @@ from typing import IO, Final, NamedTuple, Protocol
 from mast_tui.traces.model import Problem
 
 MOST_MEMBERS: Final = 20_000
-"""How many members of an archive are looked at."""
+"""The most members of an archive that are read."""
 
 MOST_MEMBER_BYTES: Final = 256 << 20
-"""How big one member may be, unpacked."""
+"""The most unpacked bytes of one member."""
 
 MOST_BYTES: Final = 512 << 20
-"""How much is unpacked from one archive in all."""
+"""The most unpacked bytes of one archive."""
 
 _MOST_DIRECTORY_BYTES: Final = 16 << 20
-"""How much ``zipfile`` is given at once: it keeps all that a directory claims."""
+"""The most bytes that ``zipfile`` reads at once: it keeps all that a directory claims."""
 
 _LOCAL: Final = Struct("<4s5H3I2H")
 _LOCAL_MARK: Final = b"PK\x03\x04"
@@ -41,7 +41,7 @@ _ZSTANDARD: Final = 93
 
 _PIECE: Final = 64 << 10
 _FED: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
-"""How much packed data is unpacked at once: no more than 22 MB can come of it."""
+"""The packed bytes that are unpacked at once: they make at most 22 MB."""
 
 _LISTED_PROBLEMS: Final = 20
 _NO_DIRECTORY: Final = (
@@ -134,7 +134,7 @@ class Archive:
         self._members: dict[str, _Member] = {}
         directory = self._directory()
         self.rescued = directory is None
-        """Whether the directory was missing or damaged."""
+        """True if the directory was missing or damaged."""
         if directory is None:
             self.problems.append(Problem("whole file", _NO_DIRECTORY))
             self._take(self._members_by_headers())
@@ -210,7 +210,7 @@ class Archive:
         return self._file.read(length)
 
     def _directory(self) -> list[_Member] | None:
-        """The members as the directory at the end of the file lists them; None without one."""
+        """Return the members that the directory at the end of the file lists; None without one."""
         try:
             with zipfile.ZipFile(_Bounded(self._file)) as archive:
                 return [
@@ -249,7 +249,7 @@ class Archive:
             yield member
 
     def _local(self, offset: int) -> tuple[_Member, int] | None:
-        """The member whose own header is at ``offset``, and where its data begins."""
+        """Return the member whose own header is at ``offset``, and where its data begins."""
         head = self._bytes_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
@@ -285,7 +285,7 @@ class Archive:
         return end
 
     def _after_descriptor(self, offset: int) -> int:
-        """The offset behind the sizes that may follow a member's data."""
+        """Return the offset after the sizes that may follow a member's data."""
         for length in (0, 16, 24, 12, 20):
             follows = self._bytes_at(offset, length + 4)
             if length in (16, 24) and not follows.startswith(_DESCRIPTOR_MARK):

@@ -24,10 +24,10 @@ _BEGINS: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
-"""How many beginnings of a record are tried on a line that is broken."""
+"""The most beginnings of a record that are tried on a broken line."""
 
 _MOST_BROKEN: Final = 10_000
-"""How many broken records are passed over; what follows is left out then."""
+"""The most broken records that are passed over; later ones are left out."""
 
 _FORGOTTEN_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
@@ -58,7 +58,7 @@ def is_json_lines(lines: Sequence[str]) -> bool:
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """The values of the first lines of a text; empty where they are no JSON lines."""
+    """Return the values of the first lines of a text; empty where they are no JSON lines."""
     looked_at = lines[:LINES_LOOKED_AT]
     values = [value for line in looked_at if (value := _value(line)) is not None]
     if not values or not isinstance(values[0], dict | list):
@@ -79,7 +79,7 @@ def _value(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """The objects on a line that has lost line feeds; empty where it is anything else."""
+    """Return the objects on a line that has lost line feeds; empty where it is anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0

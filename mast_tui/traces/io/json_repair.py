@@ -21,7 +21,7 @@ _MOST_OPENINGS: Final = 8
 _FRAMES_LOOKED_AT: Final = 12
 _LEFT_KNOWN: Final = 8
 _SCANS: Final = 24
-"""How often the text may be gone over, on average, in attempts that fail."""
+"""The number of times that failed attempts may read the text, on average."""
 
 _WINDOW: Final = 1 << 16
 _LOOKED_BACK: Final = 1 << 10
@@ -44,7 +44,7 @@ _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _BEGINNING: Final = re.compile(
     rf'\s*+(?:\{{\s*+{_KEY}|\[\s*+(?:\{{\s*+["}}]|\[\s*+["\[{{\]\d-]|"))', re.DOTALL
 )
-"""How a document with records in it begins; plain text that begins with a bracket does not."""
+"""The beginning of a document with records; plain text after a bracket does not match."""
 
 _CLOSED_TEXT: Final = r'(?<!\\)"\s*+[}\]]'
 _NEXT_RECORD: Final = r'[}\]]\s*+,\s*+[{\[]\s*+"'
@@ -70,7 +70,7 @@ class Repaired:
 
 
 def repair(text: str) -> Repaired | None:
-    """The intact parts of a JSON document in their places; None where there are none.
+    """Return the intact parts of a JSON document in their places; None where there are none.
 
     Left out is only the member of an object or a list that is broken itself; a text that is cut
     off or damaged is kept as far as it goes. Also None for what is no single document: plain
@@ -89,7 +89,7 @@ class _Frame:
         self.is_list = isinstance(value, list)
         self.closer = "]" if self.is_list else "}"
         self.after = False
-        """Whether a member was just read, so that a comma or the end must follow."""
+        """True if a member was just read, so that a comma or the end must follow."""
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
         self.openings: tuple[str, ...] = ()
@@ -107,19 +107,19 @@ class _Frame:
         self.learn(value)
 
     def learn(self, member: object) -> None:
-        """Know the objects of a list by what they begin with."""
+        """Record the first keys of a list's objects."""
         key = next(iter(member), None) if isinstance(member, dict) else None
         if self.is_list and isinstance(key, str) and key not in self.openings:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
     def last(self) -> object:
-        """The last member's value, None where there is none."""
+        """Return the last member's value, None where there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)
 
     def drop_last(self) -> None:
-        """Forget the last member."""
+        """Remove the last member."""
         if isinstance(self.value, dict):
             self.value.pop(self.key, None)
         elif self.value:
@@ -168,7 +168,7 @@ class _Repair:
         self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
-        """Everything that can be read."""
+        """Return the value with everything that can be read."""
         self._skip_space()
         value = self._scan()
         if isinstance(value, dict | list):
@@ -251,7 +251,7 @@ class _Repair:
         self._value(frame)
 
     def _key_in_list(self, frame: _Frame, key: str) -> None:
-        """A bracket before this key has gone, or there was one too many."""
+        """Repair a key in a list: a bracket before it is missing, or there was one too many."""
         if not frame.value:
             self._complain("a bracket where a brace should be")
             self._frames.pop()
@@ -340,7 +340,7 @@ class _Repair:
         frame.put(_lenient(closed[1]))
 
     def _damaged_word(self, frame: _Frame) -> None:
-        """Pass over a value that is none; a text that lost its opening quote is kept."""
+        """Skip a value that is none; a text that lost its opening quote is kept."""
         frame.after = True
         if text := _LOST_QUOTE.match(self._text, self._pos):
             self._complain("a text has lost its opening quote")
@@ -447,7 +447,7 @@ class _Repair:
             self._pos += 1
 
     def _leave(self) -> None:
-        """The innermost container is over; behind the outermost the rest is looked at."""
+        """End the innermost container; after the outermost one the rest of the text is read."""
         frame = self._frames.pop()
         if self._frames:
             self._frames[-1].after = True
@@ -479,7 +479,7 @@ class _Repair:
         self._pos = len(self._text)
 
     def _cut_off(self) -> None:
-        """The text ends within the document."""
+        """End all containers, as the text ends within the document."""
         self._complain("cut off here; everything before it was read", always=True)
         while self._frames:
             frame = self._frames.pop()
@@ -507,7 +507,7 @@ class _Repair:
             self._pos = space.end()
 
     def _scan(self) -> object:
-        """The value that begins here, with the place behind it; ``_MISSING`` leaves it."""
+        """Return the value that begins here, and move to its end; ``_MISSING`` does not move."""
         start = self._pos
         try:
             value, self._pos = self._decoder.raw_decode(self._text, start)
@@ -564,7 +564,7 @@ def _end_of_container(text: str, pos: int) -> int:
 
 
 def _lenient(body: str) -> str:
-    """The string that stands between two quotes; what is no escape stands for itself."""
+    """Return the string between two quotes; an invalid escape stands for itself."""
     value: object = json.loads(f'"{_ESCAPE.sub(_mend, body)}"')
     return replace_surrogates(value) if isinstance(value, str) else ""
 

@@ -21,10 +21,10 @@ _LIST_BYTES: Final = 4 << 30
 _ONE_SLASH: Final = re.compile(r"https?:/(?!/)", re.IGNORECASE)
 
 _MOST_LISTS: Final = 1000
-"""How many lists one command may read."""
+"""The most lists that one command may read."""
 
 _DEEPEST_LIST: Final = 20
-"""How deeply lists may name lists."""
+"""The deepest nesting of lists."""
 
 
 class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it

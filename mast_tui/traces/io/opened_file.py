@@ -116,7 +116,7 @@ class OpenedFile:
         self.size = size
 
     def stamp(self, read_to: int) -> Stamp:
-        """By what the file is known again up to ``read_to``; raises as ``open`` does."""
+        """Return the stamp by which the file up to ``read_to`` is known again."""
         with self.open() as file:
             return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
 
@@ -146,7 +146,7 @@ class OpenedFile:
 
 
 def _ends_of(file: FileIO, size: int) -> bytes:
-    """A digest of the first bytes of a file, and of the last ones before ``size``."""
+    """Return a digest of the first bytes of a file, and of the last ones before ``size``."""
     number = file.fileno()
     digest = hashlib.blake2b(os.pread(number, min(size, _HEAD_BYTES), 0), digest_size=16)
     if size > _HEAD_BYTES:

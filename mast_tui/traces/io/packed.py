@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
 
 MOST_BYTES: Final = 256 << 20
-"""How much of a compressed file is held in memory at most, unpacked."""
+"""The most unpacked bytes of a compressed file in memory."""
 
 _PIECE: Final = 1 << 20
 _MARK_BYTES: Final = 8
@@ -40,7 +40,7 @@ class Unpacked(NamedTuple):
 
 
 def packing_of(head: bytes) -> str | None:
-    """The name of the compression that a file's first bytes give away; None for none."""
+    """Return the name of the compression of a file with these first bytes; None for none."""
     return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 

@@ -10,7 +10,7 @@ MOST_CHARS: Final = 32 << 20
 """Longer texts are not read: the parser takes many times their size."""
 
 DEEPEST: Final = 100
-"""What is nested deeper than this is no record of a run."""
+"""The deepest nesting that a record of a run may have."""
 
 _BEGINS: Final = re.compile(
     r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
@@ -40,7 +40,7 @@ def literal(text: str, most_chars: int = 1 << 20) -> object:
 
     Args:
         text: The whole text.
-        most_chars: How long it may be.
+        most_chars: The most characters that it may have.
 
     Returns:
         The value; None for a text that is none, or is too long.

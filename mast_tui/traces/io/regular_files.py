@@ -16,7 +16,7 @@ from typing import Final
 from mast_tui.traces.io.remote import RemotePath
 
 BESIDE_BYTES: Final = 16 << 20
-"""How big a file beside a trace may be that only says something of it."""
+"""The most bytes of a file beside a trace with further facts of it."""
 
 NOT_REGULAR: Final = "not a regular file"
 

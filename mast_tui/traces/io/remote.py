@@ -31,7 +31,7 @@ from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.url_secrets import ADDRESSES, split_url
 
 MOST_BYTES: Final = 2 << 30
-"""How much is kept of what was fetched; what was used longest ago goes first."""
+"""The most bytes of all copies; the least recently used go first."""
 
 _SWEEP_BYTES: Final = 256 << 20
 """After so much that a process has fetched it looks whether too much is kept."""
@@ -48,7 +48,7 @@ _STATES: Final = (
     *_CHECKSUMS,
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
 )
-"""What of fsspec's facts on a file tells one state of it from another; each store has its own."""
+"""The names of fsspec's facts that differ between two states of a file; each store has its own."""
 
 _WORTH_LISTING: Final = 4
 """With so many files of a folder it is listed, which stores remember."""
@@ -117,21 +117,21 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return ADDRESSES.whole(str(self))
 
     def is_absolute(self) -> bool:
-        """It is, wherever this process stands."""
+        """Return True: a URL does not depend on the current folder."""
         return True
 
     def absolute(self) -> RemotePath:
-        """It is already."""
+        """Return the path itself, which is absolute."""
         return self
 
     def resolve(self, strict: bool = False) -> RemotePath:
-        """There are no links."""
+        """Return the path itself, as there are no links."""
         if strict:
             self._info()
         return self
 
     def expanduser(self) -> RemotePath:
-        """There is no home."""
+        """Return the path itself, as it has no home folder."""
         return self
 
     def relative_to(self, *folders: Any, **_: bool) -> PurePosixPath:
@@ -139,7 +139,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return PurePosixPath(*super().relative_to(*folders).parts)
 
     def samefile(self, _other: object) -> bool:
-        """No file of this machine is one."""
+        """Return False, as no local file is the same."""
         return False
 
     def exists(self, **_: bool) -> bool:
@@ -159,7 +159,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._info())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Size and time of change; what else tells its state stands in the place of the time."""
+        """Return size and time of change; another mark of the file's state may replace the time."""
         info = self._info()
         kind = stat.S_IFDIR if _is_folder(self, info) else stat.S_IFREG
         changed = int(sha256(_state(info).encode()).hexdigest()[:12], 16)
@@ -184,7 +184,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         yield from (self / below for below in names if PurePosixPath(below).match(last))
 
     def rglob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
-        """The files anywhere below it that match."""
+        """Yield the files anywhere below it that match."""
         return self.glob(f"**/{pattern}")
 
     def below(self, *, deep: bool = True, fresh: bool = False) -> Sequence[str]:
@@ -249,7 +249,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return [base / name.removeprefix(begin) for name in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
-        """The first bytes, without the rest.
+        """Return the first bytes of the file.
 
         Raises:
             OSError: They cannot be read.
@@ -260,7 +260,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return data[:length]  # some web servers give the whole all the same
 
     def fetched(self) -> Path:
-        """A copy of the file as it is now, on this machine.
+        """Fetch the file in its current state; return the path of the copy on this machine.
 
         Raises:
             OSError: It cannot be fetched.

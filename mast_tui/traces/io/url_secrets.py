@@ -139,7 +139,7 @@ class AddressBook:
         """Return a public URL with the user and query that were remembered, if any.
 
         Args:
-            url: What ``public`` has returned, or a URL below it.
+            url: A result of ``public``, or a URL below it.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)

@@ -185,7 +185,7 @@ def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> 
 
 
 def sorted_by_name(entries: Iterable[tuple[str, str]]) -> AnswerKey:
-    """An answer key of names and texts alone, as older versions wrote them."""
+    """Sort an answer key of names and texts alone into sections, as older versions wrote them."""
     draft = AnswerKeyDraft()
     for name, text in entries:
         section = "failures" if name.startswith(_MISTAKE) else _SECTION_OF.get(name, "other")
@@ -194,7 +194,7 @@ def sorted_by_name(entries: Iterable[tuple[str, str]]) -> AnswerKey:
 
 
 def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
-    """The sections that hold something, each a list of ``{"name", "text"}``."""
+    """Return the sections that hold something, each a list of ``{"name", "text"}``."""
     return {
         section: [{"name": name, "text": text} for name, text in entries]
         for section, entries in key.sections()

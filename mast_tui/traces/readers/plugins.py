@@ -77,7 +77,7 @@ class PluginReader:
             return False
 
     def read(self, source: Source) -> FileReport:
-        """The reader's report; ``failed`` where there is none that has traces."""
+        """Return the reader's report; ``failed`` where there is none that has traces."""
         assert self._reader is not None
         try:
             report = self._reader.read(source)
@@ -104,7 +104,7 @@ class PluginReader:
 
 @cache
 def plugins() -> tuple[PluginReader, ...]:
-    """The readers of all installed packages by the packages' names, looked for once a process."""
+    """Return the readers of all installed packages, sorted by package; found once a process."""
     if not any(entry_files()):
         return ()
     # Costs more than all else that recognising a file takes, and hardly anybody has plugins.

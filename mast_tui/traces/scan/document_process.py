@@ -30,11 +30,14 @@ WRITING: Final = "writing"
 FAILED: Final = "failed"
 WRITTEN: Final = "written"
 DONE: Final = "done"
-"""What the process tells: the first and the third with how much of how much; that all spans are in
-the file; that this is whole."""
+"""The messages of the process.
+
+``READING`` and ``WRITING`` have the progress. ``WRITTEN``: all spans are in the file. ``DONE``: the
+file is whole.
+"""
 
 STOPPED: Final = "reading it was stopped"
-"""What is said of a document whose reading somebody has ended."""
+"""The reason for a document whose reading the user has stopped."""
 
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
@@ -44,7 +47,7 @@ main(*sys.argv[3:])
 _ASKED_AT_ONCE: Final = 64 * 1024
 _MOST_STDERR: Final = 4096
 _ENDING_SECONDS: Final = 10.0
-"""How long a process may take to end that has closed its standard output."""
+"""The time in which a process must end that has closed its standard output."""
 
 _INDEX_PATIENCE: Final = 0.1
 """Seconds for which the process that writes an index is waited for at a time."""
@@ -53,7 +56,7 @@ _INDEX_ENDING: Final = 1.0
 """Seconds for which it is waited for once it has told everything."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
-"""How big a document may be to be read here all the same, where nothing can be kept."""
+"""The largest document that is read here where nothing can be kept."""
 
 
 class Progress(NamedTuple):
@@ -75,8 +78,8 @@ class DocumentProcess:
         """Begin the process.
 
         Args:
-            path: What it reads.
-            documents: Where that is kept.
+            path: The document.
+            documents: The cache.
             lines: Whether it is a file of lines, of which only an index is kept.
 
         Raises:
@@ -84,11 +87,11 @@ class DocumentProcess:
         """
         self.path = path
         self.writing = False
-        """Whether there are spans in the file."""
+        """True once there are spans in the file."""
         self.written = False
-        """Whether all spans are in the file."""
+        """True once all spans are in the file."""
         self.failed: str | None = None
-        """Why the document is not kept, once it is over; None where all went well."""
+        """The reason why the document is not kept, at the end; None for success."""
         size = path.stat().st_size
         self._progress = Progress(0, size, "reading …")
         self._parsing_since: float | None = None
@@ -153,7 +156,7 @@ class DocumentProcess:
         return True
 
     def listen(self, seconds: float | None = None) -> bool:
-        """Hear what it says next, for ``seconds`` at the most; whether it is over."""
+        """Read messages of the process for ``seconds`` at the most; return whether it has ended."""
         if not self._end.alive:
             return True
         left = None if seconds is None else round(seconds * 1000)
@@ -252,7 +255,7 @@ class IndexFile:
 
         Args:
             file: An index file that is whole.
-            end: Where its last block ends.
+            end: The offset after its last block.
         """
         self.over = False
         self._process: DocumentProcess | None = None
@@ -340,9 +343,10 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """A process that reads a document; None where none is needed, or there can be none.
+        """Start a process that reads a document; None where none is needed, or none can start.
 
-        ``OSError`` comes through.
+        Raises:
+            OSError: from the file system.
         """
         process = None if self._cache.path_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
@@ -374,7 +378,7 @@ class DocumentReading:
             return None
 
     def _process(self, path: Path) -> DocumentProcess | str | None:
-        """The process, or why there can be none; None where the file can be read here as well."""
+        """Return the process, or why none can start; None where the file can be read here."""
         reason = self._cache.why_not()
         if reason is None:
             return DocumentProcess(path, self._cache)

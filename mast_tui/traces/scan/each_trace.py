@@ -71,9 +71,9 @@ def each_trace(
 
     Args:
         paths: Files and folders.
-        work: What is done with a trace, of which the first spans are read; with workers it must be
+        work: Handles a trace, of which the first spans are read; with workers it must be
             picklable, as must what it returns.
-        workers: Who reads and does it; without any it is done here, trace by trace as the results
+        workers: The workers; without any it is done here, trace by trace as the results
             are drawn.
         without: Files of which nothing is said.
         tell: Told how many of how many things under the paths are done, as far as is known.

@@ -27,15 +27,15 @@ LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
     "tracing exports, benchmark trajectories and logs, MAST-Data"
 )
-"""What is said of a file that was named and holds no trace."""
+"""The end of the message on a file without a trace that the user named."""
 
 _TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _MOST_SPLIT_BYTES: Final = 64 << 20
-"""Up to what size a file that no reader knows is split into records."""
+"""The largest file of an unknown format that is split into records."""
 
 _RECORDS_TRIED: Final = 20
-"""How many records no reader may know before the file is given up."""
+"""The number of unknown records after which the file is given up."""
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
@@ -86,7 +86,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
 
 
 def _is_followed(source: Source) -> bool:
-    """Tell whether a document was read and more text, such as another document, follows it."""
+    """Return whether a document was read and more text, such as another document, follows it."""
     return any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage)
 
 
@@ -99,7 +99,7 @@ def read_known(source: Source) -> FileReport | None:
 
 
 def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
-    """The report with what is missing from the file; what could not be read has ``failed``."""
+    """Return the report with the file's damage; a file that cannot be read has ``failed``."""
     path = source.path
     try:
         report = read()

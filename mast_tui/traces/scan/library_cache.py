@@ -51,15 +51,15 @@ _TRANSACTION_FACTS: Final = 200
 """The number of new facts that one transaction writes."""
 
 FIRST_PART: Final = 64
-"""How many traces of the last look come first: those of one screen."""
+"""The number of cached traces that come first: those of one screen."""
 
 NEXT_PARTS: Final = 500
-"""How many come together after them."""
+"""The number of traces in each later part."""
 
 _SHARED: Final = tuple(
     map(TraceSummary._fields.index, ("reader", "system", "model", "benchmark", "outcome", "task"))
 )
-"""What many traces have in common, which is kept in memory once."""
+"""The fields that many traces have in common, which are kept in memory once."""
 
 _PROBLEMS: Final = TraceSummary._fields.index("problems")
 
@@ -241,7 +241,7 @@ class LibraryCache:
 
 
 def _open(path: Path) -> sqlite3.Connection | None:
-    """The database at ``path``, begun anew where it is broken; None where there can be none."""
+    """Return the database at ``path``, recreated where it is broken; None where it cannot exist."""
     for _attempt in range(2):
         try:
             make_private(path.parent)
@@ -266,13 +266,17 @@ def _open(path: Path) -> sqlite3.Connection | None:
 
 
 def _sealed(value: object) -> bytes:
-    """A value as bytes that tell whether they are whole. Raises ``TypeError`` for what is none."""
+    """Return a value as bytes with a checksum.
+
+    Raises:
+        TypeError: It is not a JSON value.
+    """
     data = orjson.dumps(value)
     return crc32(data).to_bytes(4) + data
 
 
 def _unsealed(sealed: object) -> Any:
-    """The value that was sealed; None where something else stands there now."""
+    """Return the value that was sealed; None where the bytes have changed."""
     if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
         return None
     return orjson.loads(sealed[4:]) if sealed[4:] else None

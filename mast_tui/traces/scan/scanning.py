@@ -111,7 +111,7 @@ class OutcomesFile:
 
 
 Step = Unit | OutcomesFile | FileReport
-"""What a walk meets: what has to be read, and what can be told without."""
+"""A step of a walk: files to read, or a report that needs no reading."""
 
 
 class Scan:
@@ -165,7 +165,7 @@ class Scan:
             yield from self.settled(step, self.read(step) if isinstance(step, Unit) else ())
 
     def _brought(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The steps; files that lie elsewhere are fetched some at a time."""
+        """Yield the steps; remote files are fetched some at a time."""
         if not any(isinstance(path, RemotePath) for path in self._paths):
             yield from steps
             return
@@ -252,7 +252,7 @@ class Scan:
                     yield report if with_problem is None else with_problem(report)
 
     def with_outcomes(self, report: FileReport) -> FileReport:
-        """A report that was read, with what the ``outcomes.csv`` beside it says of its traces."""
+        """Return a report with the facts from the ``outcomes.csv`` beside it."""
         return self._outcomes_in(report.path.parent).added_to(report)
 
     def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:

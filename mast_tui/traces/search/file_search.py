@@ -141,10 +141,10 @@ def _sent_file(
 
 
 PREVIEW_BEFORE: Final = 40
-"""How many code points of a text are shown before what was found in it."""
+"""The code points of a text that are shown before a match."""
 
 PREVIEW_CHARS: Final = 160
-"""How many are shown in all."""
+"""The code points that are shown in all."""
 
 _BLOCK: Final = 1 << 19
 """Bytes that are looked at in one go: they stay within what a core has at hand."""
@@ -187,7 +187,7 @@ def _size_of(path: Path) -> int:
 
 
 Findings = list[Hit | NotSearched]
-"""What was found, in reading order."""
+"""Hits in reading order."""
 
 
 def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
@@ -195,8 +195,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
 
     Args:
         file: The file.
-        query: What is looked for.
-        matcher: What the query has made; the same for all files.
+        query: The query.
+        matcher: The matcher of the query, the same for all files.
 
     Returns:
         What is found in it, some at a time, as it is found.

@@ -82,7 +82,7 @@ _ONE_CHARACTER: Final = re.compile(
 _GROUP: Final = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_ -]+(?![*?{])")
 _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])")
-"""What stands for itself and cannot be missing; i, k and s have a third case beyond ASCII."""
+"""Literal text that every match has; i, k and s have a third case beyond ASCII."""
 
 
 def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:

@@ -74,7 +74,7 @@ _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
 """Fields by which records of other formats are told, that hold messages too."""
 
 _LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""Those of them that are lists there, and may be counts or texts beside messages."""
+"""The names of them that may also be counts or texts beside messages, and count only as lists."""
 
 _LOOKED_AT: Final = 20
 
@@ -101,7 +101,7 @@ def mostly_messages(values: Iterable[object]) -> bool:
 
 
 def conversation_in(value: object) -> Conversation | None:
-    """The messages in a JSON value: a bare list of them, or a record that holds them.
+    """Return the messages in a JSON value: a bare list of them, or a record that holds them.
 
     They may stand one object deep, and be JSON texts; a request and its response are read as one.
     """
@@ -161,7 +161,7 @@ def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversa
 
 
 def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
-    """A response in ``record`` without a list of messages before it, or a list of outputs."""
+    """Return a response in ``record`` without messages before it, or with a list of outputs."""
     answer = _answer(record, pointer, whole)
     if answer is not None:
         return _conversation(record, pointer, whole, _prompt(record, pointer), answer)
@@ -202,7 +202,7 @@ def _response_error(record: Fields) -> str | None:
 
 
 def _say_the_same(left: object, right: object) -> bool:
-    """Tell whether two messages are system prompts of the same text."""
+    """Return whether two messages are system prompts of the same text."""
     first = fields_of(left)
     second = fields_of(right)
     return (
@@ -235,7 +235,7 @@ def _with_role(content: object) -> object:
 
 
 def _prompt(record: Fields, pointer: str) -> Messages:
-    """The prompt of a request that is a text."""
+    """Return the prompt of a request that is a text."""
     for field in _PROMPTS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
@@ -243,7 +243,7 @@ def _prompt(record: Fields, pointer: str) -> Messages:
 
 
 def _system(record: Fields, pointer: str) -> Messages:
-    """The system prompt beside the messages."""
+    """Return the system prompt beside the messages."""
     if "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
@@ -325,7 +325,7 @@ def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation 
 
 
 def _own_answer(record: Fields, pointer: str) -> Conversation | None:
-    """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
+    """Return the messages of a response of OpenAI's clients, Anthropic's, Gemini's or Ollama's."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         return Conversation(((pointer, record),), record)
     messages: list[tuple[str, object]] = []
@@ -358,7 +358,7 @@ def _own_answer(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """The list of messages that ``value`` is, or that it holds as a JSON text."""
+    """Return the list of messages that ``value`` is, or that it holds as a JSON text."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
     if not isinstance(value, list) or not value:
@@ -371,13 +371,13 @@ def _message_list(value: object) -> Sequence[object] | None:
 
 
 def _unpacked(element: object) -> object:
-    """A message that is a JSON text; any other element as it is."""
+    """Return a message that is a JSON text; any other element as it is."""
     message = _object(element)
     return element if message is None else message
 
 
 def _object(value: object) -> Fields | None:
-    """The JSON object that ``value`` is, or that it holds as a text."""
+    """Return the JSON object that ``value`` is, or that it holds as a text."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else None

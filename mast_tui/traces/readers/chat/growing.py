@@ -74,7 +74,7 @@ def logged_runs(lines: Iterable[tuple[Record, Conversation | None]]) -> list[Log
 
 
 def is_tool_call(value: object) -> bool:
-    """Tell whether a line of AutoGen's log is the call of a tool."""
+    """Return whether a line of AutoGen's log is the call of a tool."""
     return kind_of(value) == "ToolCall" and "tool_name" in fields_of(value)
 
 

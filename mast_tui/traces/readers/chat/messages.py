@@ -32,7 +32,7 @@ _NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_r
 """Names of nodes that LangGraph's own agents have, which name no agent."""
 
 _RAN: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<went>success|error)")
-"""Under which names code is logged that a node ran."""
+"""The names under which the code is logged that a node ran."""
 
 
 class StreamUpdates:
@@ -95,7 +95,7 @@ class StreamUpdates:
         return pieces, tokens, model
 
     def _new(self, message: Fields, turn: Turn, agent: str, location: str) -> Iterator[Piece]:
-        """The pieces of a message that was not passed on before, by whoever wrote it."""
+        """Yield the pieces of a message that no update had before."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
         if message_id is not None and self._is_known(f"message {message_id}"):
@@ -150,7 +150,7 @@ class OpenCalls(Generic[AnyCall]):
         self._named[call.name].pop(call.key, None)
 
     def oldest(self, name: str | None) -> AnyCall | None:
-        """The call of this tool, or of any, that has waited longest."""
+        """Return the call of this tool, or of any, that has waited longest."""
         calls = self._all if name is None else self._named[name]
         return next(iter(calls.values()), None)
 
@@ -224,7 +224,7 @@ class MessageMapper:
             turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
                 the message before.
             key: The key of the message.
-            location: Where the message is in its source; None where the key says so.
+            location: The location of the message in its source; None where that is the key.
         """
         if turn.pieces:
             self._last = None

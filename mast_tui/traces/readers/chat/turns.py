@@ -59,7 +59,7 @@ _CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "t
 
 
 def is_message(value: object) -> bool:
-    """Tell whether a JSON value has the shape of a chat message or a response item."""
+    """Return whether a JSON value has the shape of a chat message or a response item."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("role"), str):
@@ -119,7 +119,7 @@ def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
 
 
 def _is_session_line(value: Fields) -> bool:
-    """Tell whether an object is a line of a coding agent's own log rather than a message."""
+    """Return whether an object is a line of a coding agent's own log rather than a message."""
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
@@ -134,7 +134,7 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
 
     Args:
         message: The object that holds the fields of the message.
-        speaker: Who speaks.
+        speaker: The speaker.
         inner: The pointer from the message to that object.
 
     Returns:
@@ -244,7 +244,7 @@ _NO_ARGUMENTS: Final = frozenset(
 
 
 def _is_item(message: Fields) -> bool:
-    """Tell whether a JSON object is a response item other than a message."""
+    """Return whether a JSON object is a response item other than a message."""
     kind = kind_of(message)
     if kind == "reasoning":
         return "summary" in message or "encrypted_content" in message
@@ -327,7 +327,7 @@ _EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "t
 
 
 def _is_parts_message(message: Fields) -> bool:
-    """Tell whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
+    """Return whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
 
     Beside typed parts, as Vercel's AI SDK writes them, ``content`` only repeats their texts.
     """
@@ -347,7 +347,7 @@ def _is_parts_message(message: Fields) -> bool:
 
 
 def _is_adk_event(message: Fields) -> bool:
-    """Tell whether a JSON object is an event of Google's ADK."""
+    """Return whether a JSON object is an event of Google's ADK."""
     if name_in(message, "author") is None or "role" in message:
         return False
     content = message.get("content")
@@ -509,7 +509,7 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 
 
 def _is_autogen(message: Fields) -> bool:
-    """Tell whether a JSON object is a message or an event of AutoGen's."""
+    """Return whether a JSON object is a message or an event of AutoGen's."""
     kind = kind_of(message)
     if kind in _MODEL_MESSAGES or kind in _WITHOUT_SOURCE:
         return "content" in message

@@ -49,7 +49,7 @@ class CodexExecReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether a line of the head is an event that only ``codex exec`` writes."""
+        """Return whether a line of the head is an event that only ``codex exec`` writes."""
         return any(map(_is_distinctive, _events_in(source.head_lines)))
 
     def read(self, source: Source) -> FileReport:
@@ -91,7 +91,7 @@ def _is_event(event: Fields) -> bool:
 
 
 def _is_distinctive(event: Fields) -> bool:
-    """Tell whether an event is of a kind that no other program writes."""
+    """Return whether an event is of a kind that no other program writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)

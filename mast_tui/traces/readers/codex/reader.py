@@ -79,7 +79,7 @@ class CodexReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether one of the first records is typed and wrapped as Codex does or did it."""
+        """Return whether one of the first records is typed and wrapped as Codex does or did it."""
         records = source.head_records
         if not source.head_lines:
             return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
@@ -108,7 +108,7 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
 
 
 Digest = tuple[Any, ...]
-"""What follows from a record alone: the name of a row in ``_TAKE`` and the arguments of its
+"""The content of one record by itself: the name of a row in ``_TAKE`` and the arguments of its
 method; empty for a record that shows nothing."""
 
 

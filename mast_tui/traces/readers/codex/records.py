@@ -62,8 +62,8 @@ class RewordedLines(SpanTable):
         shared = {index for pair in pairs for index in (pair, pair + 1) if first <= index < end}
         return sorted({*super().rows_to_check(prefilter, first, end), *shared})
 
-    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
-        return shape[0] in self.reworded or super()._tells(shape, prefilter)
+    def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -74,7 +74,7 @@ EXEC_EVENTS: Final = ("thread.", "turn.", "item.")
 
 
 def is_wrapped(record: Fields) -> bool:
-    """Tell whether a record is typed and wrapped as in rollouts."""
+    """Return whether a record is typed and wrapped as in rollouts."""
     kind = record.get("type")
     is_typed = isinstance(kind, str) and kind in RECORD_TYPES
     return is_typed and isinstance(record.get("payload"), dict)
@@ -575,7 +575,7 @@ def _message(payload: Fields, key: str | None) -> RolloutStep | None:
 
 
 def is_from_harness(message: Fields) -> bool:
-    """Tell whether the harness wrote a message in the user's name.
+    """Return whether the harness wrote a message in the user's name.
 
     Newer builds note the kind of each part of a message, such as ``user.text``.
     """
@@ -659,7 +659,7 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Tell whether an output may be a short JSON object, such as one that names a new thread."""
+    """Return whether an output may be a short JSON object, such as one that names a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:

@@ -52,7 +52,7 @@ def read_sample(
 
     Args:
         sample: The sample as JSON.
-        log: What all samples of the log share.
+        log: The facts that all samples of the log share.
         record: The number of the sample in the log.
         prefix: The place of the sample, before the JSON pointers within it.
         most: The largest number of spans.

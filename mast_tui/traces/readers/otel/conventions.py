@@ -52,14 +52,14 @@ class Convention:
 
     Attributes:
         marks: The beginnings of names by which the convention is known.
-        kind: What was called; ``kinds`` has what the values stand for.
-        agent: Who acted.
+        kind: The kind of the call; ``kinds`` has the meanings of its values.
+        agent: The acting agent.
         model: The model; ``tokens_in`` and ``tokens_out`` are the tokens of its call.
         tool: The tool; ``call_id`` is the id of its call.
         entity: A name for anything.
         asked: The messages that went into a model; ``answered`` those that came out.
         arguments: The arguments of a tool; ``result`` what it gave back.
-        input: What went into anything; ``output`` what came out.
+        input: The input of any call; ``output`` its output.
     """
 
     marks: Names

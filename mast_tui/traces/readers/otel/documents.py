@@ -77,7 +77,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 
     Args:
         source: The file.
-        problems: Where what is left out is added.
+        problems: The list to which left out values are added.
     """
     for prefix, value in _values(source, problems):
         yield from _in_value(value, prefix, problems)
@@ -97,7 +97,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
 
 
 def _is_concatenated(source: Source) -> bool:
-    """Tell whether indented objects follow each other with nothing between them."""
+    """Return whether indented objects follow each other with nothing between them."""
     return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
 
 

@@ -30,7 +30,7 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
     Args:
         span: The span.
         name: The attribute that holds the messages.
-        role: Who speaks where that is a text.
+        role: The role of a message that is a text.
     """
     value = grouped(span.attributes, name)
     if isinstance(value, str):

@@ -53,7 +53,7 @@ _SYSTEMS: Final = (
 _OWN_NAMES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = ("eval.", "annotations")
-"""How Phoenix's columns begin that hold what was said of a span afterwards."""
+"""The prefix of Phoenix's columns with annotations of spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class OtelReader:
     key_scheme: ClassVar[int] = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the file, or its first lines, hold spans or log records."""
+        """Return whether the file, or its first lines, hold spans or log records."""
         return layout_of(source) is not None
 
     def read(self, source: Source) -> FileReport:

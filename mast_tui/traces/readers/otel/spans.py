@@ -85,7 +85,7 @@ class OtelSpan:
 
         Args:
             row_id: The id of the row.
-            kind: What was called.
+            kind: The kind of the call.
         """
         outcome = (self.start, self.end, self.status, self.error)
         return SpanRow(row_id, self.parent, kind, self.name, self.location, *outcome)
@@ -107,7 +107,7 @@ class OtelSpan:
 
 
 def looks_like_span(value: object) -> bool:
-    """Tell whether a JSON value is a span of an SDK or of Phoenix."""
+    """Return whether a JSON value is a span of an SDK or of Phoenix."""
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
@@ -124,7 +124,7 @@ def _has(value: Fields, names: tuple[str, ...]) -> bool:
 
 
 def is_of_phoenix(value: object) -> bool:
-    """Tell whether a span has Phoenix's own fields beside those that every SDK writes."""
+    """Return whether a span has Phoenix's own fields beside those that every SDK writes."""
     if not isinstance(value, Mapping):
         return False
     kind = value.get("span_kind")
@@ -140,7 +140,7 @@ def span_of(
 
     Args:
         value: The object.
-        location: Where it is in the file.
+        location: Its location in the file.
         resource: The attributes of its resource where those are around it.
         scope: The name of its scope, likewise.
     """
@@ -270,7 +270,7 @@ def any_value(value: object, depth: int = 0) -> object:
 
     Args:
         value: The value.
-        depth: How many values are around it.
+        depth: The number of values around it.
     """
     if not isinstance(value, Mapping) or len(value) != 1:
         return None if value == {} else value
@@ -297,7 +297,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
 
     Args:
         value: The list or object, or the JSON text of one.
-        depth: How many values are around it.
+        depth: The number of values around it.
     """
     value = json_in(value)
     if isinstance(value, Mapping):

@@ -29,7 +29,7 @@ class ShownCall(Call):
     """A tool call that was shown."""
 
     bare: bool = False
-    """Whether it was told without arguments."""
+    """True if the arguments were not recorded."""
     result: str | None = None
     """The key of its result, where that was shown too."""
 
@@ -81,7 +81,7 @@ class Calls:
         Args:
             call: The call with the key of its span.
             call_id: The id that the model gave it.
-            arguments: What it asked for.
+            arguments: The arguments of the call.
         """
         if call_id is not None:
             self.by_id[call_id] = call
@@ -359,7 +359,7 @@ class ShownHistory:
 
 
 def _is_turn(part: MessagePart) -> bool:
-    """Tell whether a part is a turn of the conversation, which reasoning and prompts are not."""
+    """Return whether a part is a turn of the conversation, which reasoning and prompts are not."""
     if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())

@@ -78,8 +78,8 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
     """Return a request and an answer, with None where a tracer lost the message.
 
     Args:
-        request: What the model was given.
-        answer: What it gave back.
+        request: The input of the model.
+        answer: The output of the model.
     """
     is_plain = isinstance(request, str) and json_in(request) is None
     lost_answer = value_in(answer) == _LOST_MESSAGE or (is_plain and answer == _NONE)
@@ -88,13 +88,13 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
 
 
 def is_system(message: Message) -> bool:
-    """Tell whether a message is a system prompt."""
+    """Return whether a message is a system prompt."""
     role = message.get("role")
     return isinstance(role, str) and role_of(role) is Role.SYSTEM
 
 
 def has_answer(value: object) -> bool:
-    """Tell whether a value has the shape of what a model's client returns."""
+    """Return whether a value has the shape of what a model's client returns."""
     if not isinstance(value, Mapping):
         return False
     if any(isinstance(value.get(name), list) for name in _CHOICES[:2]):

@@ -93,7 +93,7 @@ class RowTree:
         return None if position is None else self.rows[position]
 
     def fails_by_itself(self, number: int) -> bool:
-        """Tell whether a row failed without a row under it that tells so."""
+        """Return whether a row failed without a row under it that tells so."""
         row = self.rows[number]
         if row.error is not None:
             return self._first_under(number, self._errors[row.error]) is None

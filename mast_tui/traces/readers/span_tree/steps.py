@@ -64,11 +64,11 @@ def observed_steps(
 
     Args:
         rows: The rows of the run.
-        service: Who acts where neither a row nor an agent's row above it tells.
+        service: The agent where neither a row nor an agent's row above it names one.
         every_row: Whether each row has a span under its bare id, for labels that name rows: call
             ids are not used in keys, the last span of a model's answer has the bare id, and a row
             that would be left out is a ``log`` span with its name.
-        problems: Where the problems of messages are added.
+        problems: The list to which problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
     steps = timeline.read()
@@ -462,7 +462,7 @@ class _Timeline:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
     def _was_shown(self, text: str) -> bool:
-        """Tell whether a message with this text was shown."""
+        """Return whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
     def _mark(self, frame: _Frame) -> None:
@@ -504,7 +504,7 @@ def _status(row: SpanRow) -> SpanStatus:
 
 
 def _same_call(outer: SpanRow, row: SpanRow) -> bool:
-    """Tell whether a tool's row within another is the same execution, traced by another library."""
+    """Return whether a tool's row within another is the same execution, traced twice."""
     if outer.name != row.name:
         return False
     return row.input is None or canonical(outer.input) == canonical(row.input)
@@ -580,7 +580,7 @@ def output_text(value: object) -> str:
 
 
 def occurs_in(text: str, texts: Iterable[str]) -> bool:
-    """Tell whether one of the texts is ``text``, or has it near its beginning.
+    """Return whether one of the texts is ``text``, or has it near its beginning.
 
     Args:
         text: The text that is searched for.
@@ -592,7 +592,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
 
 def _is_part(value: object) -> bool:
-    """Tell whether a value is a text part, or a part of a result as Bedrock writes it."""
+    """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
     if not isinstance(value, Mapping):
         return False
     if value.get("type") == "text" or value.keys() == {"text"}:

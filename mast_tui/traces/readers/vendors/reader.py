@@ -39,7 +39,7 @@ class VendorExportReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the first records of the file are those of one of the vendors."""
+        """Return whether the first records of the file are those of one of the vendors."""
         return vendor_of(source) is not None
 
     def read(self, source: Source) -> FileReport:

@@ -125,7 +125,7 @@ def vendor_of(source: Source) -> Vendor | None:
 
 
 def _fits(vendor: Vendor, value: object) -> bool:
-    """Tell whether one of the first entries in ``value`` is of this vendor."""
+    """Return whether one of the first entries in ``value`` is of this vendor."""
     looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
     return any(
         _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in looked_at

@@ -51,7 +51,7 @@ class Vendor:
         marks: Groups of bytes; each document of the vendor holds one of each.
         needs: Groups of paths; of each group one leads to a value in a record.
         fields: The paths to the facts of one record.
-        kinds: What a record's type, in capitals, stands for.
+        kinds: The kind of row of each record type, in capitals.
         containers: The fields that hold lists of records or traces.
         children: The field that holds records nested in a record.
         bare: Whether a record may be without a trace around it.
