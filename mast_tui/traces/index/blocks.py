@@ -157,7 +157,7 @@ def _read(file: int, position: int, column: Column, checksum: int) -> int:
     return checksum
 
 
-def joined(column: array[Any], more: array[Any]) -> array[Any]:
+def extended_column(column: array[Any], more: array[Any]) -> array[Any]:
     """Return a column with ``more`` at its end.
 
     Args:

@@ -94,7 +94,7 @@ def lazy_span(
     return span
 
 
-def moved(span: Span, index: int, location: str, parent: str | None) -> Span:
+def relocated_span(span: Span, index: int, location: str, parent: str | None) -> Span:
     """Return a span as a part of another trace, without making its preview.
 
     Args:

@@ -9,7 +9,7 @@ from itertools import accumulate, count
 from operator import add
 from typing import Final, Protocol
 
-from mast_tui.traces.index.blocks import joined
+from mast_tui.traces.index.blocks import extended_column
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
@@ -132,7 +132,7 @@ class LineIndex:
                 self.size = self._read_to
                 break
             self._read_to += len(piece)
-            self._take(piece)
+            self._add_lines(piece)
         if not self._piece_lines and self._carry:
             self.ends_open = True
             self._piece_lines = [b"".join(self._carry)]
@@ -141,7 +141,7 @@ class LineIndex:
         elif not self._piece_lines:
             self.done = self.size
 
-    def _take(self, piece: bytes) -> None:
+    def _add_lines(self, piece: bytes) -> None:
         lines = piece.split(b"\n")
         remainder = lines.pop()
         if lines and self._carry:
@@ -165,7 +165,7 @@ class LineIndex:
         self.done = self._starts[end]
         return lines
 
-    def since(self, lines: int) -> array[int]:
+    def ends_since(self, lines: int) -> array[int]:
         """Return the ends of the lines after the first ``lines`` that were returned."""
         return self._starts[lines + 1 : self._returned + 1]
 
@@ -181,7 +181,7 @@ class LineIndex:
             begins = begins[: lines_before + 1]
         self._piece_lines = []
         self._carry = []
-        self._starts = joined(begins, ends)
+        self._starts = extended_column(begins, ends)
         self._returned = len(self._starts) - 1
         self.done = self._read_to = self._starts[-1]
         self.size = max(self.size, self.done)

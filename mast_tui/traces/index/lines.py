@@ -485,7 +485,7 @@ class LineSpans(IndexedSpans):
     def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
         facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
         state = bytearray(state_of(self._parser))
-        ends = self._index.since(sizes_before[0])
+        ends = self._index.ends_since(sizes_before[0])
         return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
 
     @property

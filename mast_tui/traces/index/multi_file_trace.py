@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.lazy_span import relocated_span
 from mast_tui.traces.index.span_columns import ColumnsOfParts
 from mast_tui.traces.model import (
     Candidates,
@@ -83,7 +83,9 @@ class RunSpans(Spans):
     def problems(self) -> Sequence[Problem]:
         """The problems of all files."""
         return tuple(
-            problem if progress is self._files[0] else _named(problem, progress.member.name)
+            problem
+            if progress is self._files[0]
+            else _problem_in_file(problem, progress.member.name)
             for progress in self._files
             for problem in progress.member.trace.problems
         )
@@ -106,8 +108,8 @@ class RunSpans(Spans):
         progress, inner = self._member_at(index)
         span = progress.member.trace.span(inner)
         if progress is self._files[0]:
-            return span if inner == index else moved(span, index, span.place, span.parent)
-        return moved(
+            return span if inner == index else relocated_span(span, index, span.place, span.parent)
+        return relocated_span(
             span, index, f"{progress.member.name} {span.place}", span.parent or progress.parent
         )
 
@@ -264,5 +266,5 @@ def join_members(main: Member, members: Sequence[Member]) -> Trace:
     return run
 
 
-def _named(problem: Problem, name: str) -> Problem:
+def _problem_in_file(problem: Problem, name: str) -> Problem:
     return Problem(f"{name} {problem.place}", problem.message)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.index.blocks import Block, Column, joined
+from mast_tui.traces.index.blocks import Block, Column, extended_column
 from mast_tui.traces.index.lazy_span import lazy_span
 from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.model import (
@@ -141,7 +141,7 @@ class KeyTable:
         try:
             self._ends.append(end)  # From here on the span is known; its key is found last.
         except OverflowError:
-            self._ends = wider(self._ends, end)
+            self._ends = widened_column(self._ends, end)
         self._indices[key] = index
 
     def _on_line(self, key: str) -> int | None:
@@ -187,7 +187,7 @@ class KeyTable:
         """The number of spans with keys made of line numbers, which grow from span to span."""
         return len(self._by_line)
 
-    def since(self, spans: int, by_line: int) -> Block:
+    def block_since(self, spans: int, by_line: int) -> Block:
         """Return the keys of later spans as a block.
 
         Args:
@@ -222,7 +222,7 @@ class KeyTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
-        """Append the keys of a block that ``since`` of another table returned.
+        """Append the keys of a block that ``block_since`` of another table returned.
 
         The other table was like this one before.
 
@@ -240,13 +240,15 @@ class KeyTable:
             self._key_bytes += columns["own"]
         else:
             self._key_bytes = columns["own"]
-        self._by_line = joined(self._by_line, columns["by_line"])
+        self._by_line = extended_column(self._by_line, columns["by_line"])
         if columns["hashes"]:
             self._block_hashes.append(columns["hashes"])
-        self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
+        self._ends = extended_column(
+            self._ends, columns["ends"]
+        )  # from here on the spans are known
 
 
-def wider(column: array[int], number: int) -> array[int]:
+def widened_column(column: array[int], number: int) -> array[int]:
     """Return a copy of a column with a number at its end that does not fit the column's type.
 
     Others may go on reading the old column.
@@ -264,7 +266,7 @@ def wider(column: array[int], number: int) -> array[int]:
     return room
 
 
-def _narrow(numbers: Sequence[int]) -> array[int]:
+def _narrow_column(numbers: Sequence[int]) -> array[int]:
     """Return the numbers as a column of as few bytes as most tables need."""
     try:
         return array("H", numbers)
@@ -382,12 +384,12 @@ class SpanTable:
         try:
             self._shape.append(shape_number)
         except OverflowError:
-            self._shape = wider(self._shape, shape_number)
+            self._shape = widened_column(self._shape, shape_number)
         back = 0 if parent is None else number - parent
         try:
             self._parent.append(back)
         except OverflowError:
-            self._parent = wider(self._parent, back)
+            self._parent = widened_column(self._parent, back)
         self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
         self._start.append(nan if start is None else start)
         self._end.append(nan)
@@ -416,9 +418,9 @@ class SpanTable:
                     odd_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
-        self._parent = _narrow(backs)
+        self._parent = _narrow_column(backs)
         numbers = self._shapes
-        self._shape = _narrow(
+        self._shape = _narrow_column(
             [numbers[span.kind, span.role, span.agent, span.name] for span in spans]
         )
         self._status = bytearray([STATUSES.index(span.status) for span in spans])
@@ -508,7 +510,7 @@ class SpanTable:
         first = block_start.spans
         late = array("I", sorted(index for index in self._late if index < first))
         tokens, huge = self._tokens.unsent_columns()
-        keys = self._keys.since(first, block_start.by_line)
+        keys = self._keys.block_since(first, block_start.by_line)
         facts = {
             "amended": self.amended,
             "prefix": self.prefix,
@@ -546,15 +548,15 @@ class SpanTable:
             self._shapes[SpanKind(kind), Role(role), agent, name]
         shared = self._last is self._first
         if "last" in columns:
-            self._last = joined(self._first[:] if shared else self._last, columns["last"])
-        self._first = joined(self._first, columns["first"])
+            self._last = extended_column(self._first[:] if shared else self._last, columns["last"])
+        self._first = extended_column(self._first, columns["first"])
         if shared and "last" not in columns:
             self._last = self._first
-        self._shape = joined(self._shape, columns["shape"])
-        self._parent = joined(self._parent, columns["parent"])
+        self._shape = extended_column(self._shape, columns["shape"])
+        self._parent = extended_column(self._parent, columns["parent"])
         self._status += columns["status"]
-        self._start = joined(self._start, columns["start"])
-        self._end = joined(self._end, columns["end"])
+        self._start = extended_column(self._start, columns["start"])
+        self._end = extended_column(self._end, columns["end"])
         for index, status, end in zip(
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
@@ -782,4 +784,4 @@ class _TokenColumn:
 
 def _replaced_from(column: array[int], position: int, more: array[int]) -> array[int]:
     """Return a column with ``more`` from a position on; the old column stays as it was."""
-    return joined(column, more) if position == len(column) else column[:position] + more
+    return extended_column(column, more) if position == len(column) else column[:position] + more

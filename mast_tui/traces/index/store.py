@@ -29,7 +29,7 @@ from mast_tui.traces.index.blocks import (
     write_block,
 )
 from mast_tui.traces.index.document import Step, StepSpans
-from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.lazy_span import relocated_span
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import IndexedSpans
 from mast_tui.traces.index.span_table import SpanTable
@@ -91,9 +91,9 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
             if done % _REPORT_EVERY == 0:
                 tell(done, total)
         rows = write_block(file, _columns(spans, texts[1:]))
-        heads.append(_head(trace, begin, texts[-1], rows))
+        heads.append(_trace_head(trace, begin, texts[-1], rows))
         begin += texts[-1] + rows
-    write_end(file, begin, {"report": _about(report), "traces": heads})
+    write_end(file, begin, {"report": _report_facts(report), "traces": heads})
 
 
 def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
@@ -179,7 +179,7 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     )
 
 
-def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
+def _trace_head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
     return {
         "identity": trace.identity._asdict(),
         "record": trace.record,
@@ -193,7 +193,7 @@ def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
     }
 
 
-def _about(report: FileReport | None) -> dict[str, object] | None:
+def _report_facts(report: FileReport | None) -> dict[str, object] | None:
     if report is None:
         return None
     thread = report.thread
@@ -358,7 +358,7 @@ class CachedSpans(IndexedSpans):
         encoded_location = self._places[
             self._place_ends[index - 1] if index else 0 : self._place_ends[index]
         ]
-        return moved(
+        return relocated_span(
             span, index, encoded_location.decode("utf-8", "surrogatepass") or span.key, parent
         )
 

@@ -160,7 +160,7 @@ class Archive:
         too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
         if member.bytes is not None and member.bytes > self._most_member_bytes:
             raise too_big
-        local = self._local(member.offset)
+        local = self._member_at(member.offset)
         if local is None:
             raise UnreadableMember("its header is damaged")
         begin = local[1]
@@ -169,7 +169,7 @@ class Archive:
             raise UnreadableMember("it is cut off")
         pieces: list[bytes] = []
         size = 0
-        for piece, _end in self._unpacked(member.method, begin, end):
+        for piece, _end in self._unpack(member.method, begin, end):
             size += len(piece)
             self._left -= len(piece)
             if size > self._most_member_bytes:
@@ -231,7 +231,7 @@ class Archive:
     def _members_by_headers(self) -> Iterator[_Member]:
         """Yield the members by their own headers, up to the first that is not intact."""
         offset = 0
-        while (local := self._local(offset)) is not None:
+        while (local := self._member_at(offset)) is not None:
             member, begin = local
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
@@ -248,7 +248,7 @@ class Archive:
                 return
             yield member
 
-    def _local(self, offset: int) -> tuple[_Member, int] | None:
+    def _member_at(self, offset: int) -> tuple[_Member, int] | None:
         """Return the member whose own header is at ``offset``, and where its data begins."""
         head = self._bytes_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
@@ -275,7 +275,7 @@ class Archive:
             return None
         end = begin
         try:
-            for piece, packed_end in self._unpacked(member.method, begin, self._size):
+            for piece, packed_end in self._unpack(member.method, begin, self._size):
                 end = packed_end
                 self._left_for_rescue -= len(piece)
                 if self._left_for_rescue < 0:
@@ -294,7 +294,7 @@ class Archive:
                 return min(offset + length, self._size)
         return self._size
 
-    def _unpacked(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
+    def _unpack(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
         """Unpack the data between two offsets.
 
         Yields:

@@ -118,7 +118,7 @@ class _Reads(Protocol):
 def _pieces(file: FileIO) -> Iterator[bytes]:
     head = file.read(_MARK_BYTES)
     file.seek(0)
-    stream, broken = _opened(packing_of(head), file)
+    stream, broken = _unpacker(packing_of(head), file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
@@ -130,7 +130,7 @@ def _pieces(file: FileIO) -> Iterator[bytes]:
         raise _Broken(str(error)) from error
 
 
-def _opened(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
+def _unpacker(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
     """Return the unpacker of a file, and the error that it raises where the data is broken."""
     match packing:
         case "zstd":

@@ -30,12 +30,12 @@ def python_literal(text: str) -> object | None:
     if _BEGINS.match(text) is None:
         return None
     try:
-        return _as_json(literal(text, MOST_CHARS), 0)
+        return _as_json(read_literal(text, MOST_CHARS), 0)
     except (ValueError, RecursionError):
         return None
 
 
-def literal(text: str, most_chars: int = 1 << 20) -> object:
+def read_literal(text: str, most_chars: int = 1 << 20) -> object:
     """Read a text of Python's literals as what it is there; nothing in it is ever run.
 
     Args:

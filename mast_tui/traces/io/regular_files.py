@@ -104,10 +104,10 @@ def _all_of(path: Path, file: FileIO, most: int) -> bytes:
             left -= len(piece)
         if left > 0:
             return b"".join(pieces)
-    raise UnreadableFile(path, f"holds more than {_size(most)}", EFBIG)
+    raise UnreadableFile(path, f"holds more than {_size_text(most)}", EFBIG)
 
 
-def _size(most: int) -> str:
+def _size_text(most: int) -> str:
     return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
 
 

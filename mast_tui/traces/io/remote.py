@@ -198,18 +198,18 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         Raises:
             OSError: The folder cannot be listed.
         """
-        with _reached(self):
-            files, root = _opened(self)
+        with _plain_errors(self):
+            files, root = _file_system_of(self)
             if fresh:
                 files.invalidate_cache()
             paths = files.find(root) if deep else files.ls(root, detail=False)
         if self.parts[0] in _WEB:
-            return self._linked(paths, ADDRESSES.query(str(self)))
+            return self._link_names(paths, ADDRESSES.query(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
         names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
 
-    def _linked(self, links: Iterable[str], query: str) -> list[str]:
+    def _link_names(self, links: Iterable[str], query: str) -> list[str]:
         """Return the names of a page's links below this folder.
 
         Args:
@@ -238,14 +238,16 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """
         plain = next(index for index, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:plain])
-        with _reached(self):
+        with _plain_errors(self):
             if self.parts[0] in _WEB:
                 pattern = str(self).removeprefix(f"{base}/")
-                paths = _opened(self)[0].glob(f"{base.address}/{pattern}")
-                names = base._linked(paths, ADDRESSES.query(str(self)))
+                paths = _file_system_of(self)[0].glob(f"{base.address}/{pattern}")
+                names = base._link_names(paths, ADDRESSES.query(str(self)))
                 return [base / name for name in names]
-            paths = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
-            begin = f"{_opened(base)[1].strip('/')}/".lstrip("/")
+            paths = [
+                name.strip("/") for name in _file_system_of(self)[0].glob(_file_system_of(self)[1])
+            ]
+            begin = f"{_file_system_of(base)[1].strip('/')}/".lstrip("/")
         return [base / name.removeprefix(begin) for name in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
@@ -254,8 +256,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         Raises:
             OSError: They cannot be read.
         """
-        with _reached(self):
-            files, name = _opened(self)
+        with _plain_errors(self):
+            files, name = _file_system_of(self)
             data: bytes = files.cat_file(name, start=0, end=length)
         return data[:length]  # some web servers give the whole all the same
 
@@ -269,18 +271,18 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         try:
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
-            with _reached(self):
-                _fetch(*_opened(self), copy, self._limit())
+            with _plain_errors(self):
+                _fetch(*_file_system_of(self), copy, self._download_limit())
         return copy
 
     @property
     def many_at_a_time(self) -> bool:
         """True if fetching several files together is faster than one after the other."""
-        with suppress(OSError), _reached(self):
-            return bool(_opened(self)[0].async_impl)
+        with suppress(OSError), _plain_errors(self):
+            return bool(_file_system_of(self)[0].async_impl)
         return False
 
-    def _limit(self) -> Any:
+    def _download_limit(self) -> Any:
         """Return what ends a download that is over the limit of an archive or of the cache."""
         archive_files = import_module(f"{__package__}.archive_files")
         is_member = not self.parts[0].endswith(":") and not is_row(self)
@@ -313,8 +315,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         cached: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
         if cached is not None and time.monotonic() - cached[0] < _LOOKED:
             return cached[1]
-        with _reached(self):
-            files, name = _opened(self)
+        with _plain_errors(self):
+            files, name = _file_system_of(self)
             info: Mapping[str, Any] = files.info(name)
         self.__dict__["looked"] = (time.monotonic(), info)
         return info
@@ -342,7 +344,7 @@ def table_of(path: Path) -> RemotePath | None:
             return None
         columns_of = import_module(f"{__package__}.table_rows").columns_of
         table_path = str(path.absolute())
-        with _reached(path):
+        with _plain_errors(path):
             columns = columns_of(ADDRESSES.whole(table_path))
     except (ImportError, OSError):  # reading the file will report the reason
         return None
@@ -360,7 +362,7 @@ def list_folders(paths: Iterable[Path]) -> None:
                 folder.below(deep=False)
 
 
-def bring(paths: Iterable[Path]) -> None:
+def fetch_all(paths: Iterable[Path]) -> None:
     """Fetch those of some files that lie elsewhere, many at a time.
 
     What cannot be fetched is told when it is read.
@@ -448,11 +450,11 @@ def _folder() -> Path:
     return user_cache_path("mast-tui", appauthor=False) / "fetched"
 
 
-def _opened(path: RemotePath) -> tuple[Any, str]:
+def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     """Return the file system of a path, and the name of the path in it."""
     scheme, _, outer = path.parts[0].partition(":")
     if outer:
-        inside = _inside(scheme, ADDRESSES.whole(unquote(outer)))
+        inside = _container_files(scheme, ADDRESSES.whole(unquote(outer)))
         if isinstance(inside, OSError):
             raise OSError(*inside.args)
         return inside, "/".join(path.parts[1:])
@@ -468,7 +470,7 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
 
 
 @lru_cache(maxsize=8)
-def _inside(scheme: str, container: str) -> Any:
+def _container_files(scheme: str, container: str) -> Any:
     """Return the files in an archive or a table, which is opened once; or why it is over a limit.
 
     Raises:
@@ -498,7 +500,7 @@ def _state(info: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _reached(path: Path) -> Iterator[None]:
+def _plain_errors(path: Path) -> Iterator[None]:
     """Turn the errors of fsspec's libraries into those of files, without secrets of a URL.
 
     The library's own error quotes the whole URL, so it is not chained.
@@ -510,7 +512,7 @@ def _reached(path: Path) -> Iterator[None]:
         gone = getattr(cause, "status", None) in _GONE
         if gone or cause is None or isinstance(cause, FileNotFoundError):
             raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from None
-        raise _unreachable(path, cause) from None  # what fsspec makes of any failure of HTTP
+        raise _unreachable_error(path, cause) from None  # what fsspec makes of any failure of HTTP
     except ImportError as error:
         message = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
         message = ADDRESSES.without_secrets(message)
@@ -520,12 +522,12 @@ def _reached(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno == EFBIG:
             raise OSError(EFBIG, error.strerror, str(path)) from None
-        raise _unreachable(path, error) from None
+        raise _unreachable_error(path, error) from None
     except Exception as error:  # noqa: BLE001 # its message is in the error that is raised
-        raise _unreachable(path, error) from None
+        raise _unreachable_error(path, error) from None
 
 
-def _unreachable(path: Path, error: BaseException) -> OSError:
+def _unreachable_error(path: Path, error: BaseException) -> OSError:
     cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = ADDRESSES.without_secrets(" ".join(str(cause).split()))
     message = f"cannot be read ({reason})"

@@ -187,7 +187,7 @@ def _seconds(span: object, when: str) -> float | None:
 def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
     """Return the expected result, the end of the run, and the planted faults."""
     draft = AnswerKeyDraft()
-    draft.fields(fields_of(document.get("task_metadata")), _TASK_KEY)
+    draft.add_fields(fields_of(document.get("task_metadata")), _TASK_KEY)
     draft.add("scores", "status", document.get("status"))
     for span in map(fields_of, spans):
         for event in map(fields_of, items_of(span.get("events"))):

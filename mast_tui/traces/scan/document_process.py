@@ -114,7 +114,7 @@ class DocumentProcess:
             env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
             process_group=0,  # what a terminal sends to the app is not meant for this one
         )
-        self._end = finalize(self, _end, self._process, cache_path)
+        self._end_process = finalize(self, _end_process, self._process, cache_path)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._out = self._process.stdout.fileno()
@@ -157,7 +157,7 @@ class DocumentProcess:
 
     def listen(self, seconds: float | None = None) -> bool:
         """Read messages of the process for ``seconds`` at the most; return whether it has ended."""
-        if not self._end.alive:
+        if not self._end_process.alive:
             return True
         left = None if seconds is None else round(seconds * 1000)
         ready = [pipe for pipe, _event in self._pipes.poll(left)]
@@ -166,23 +166,23 @@ class DocumentProcess:
         if self._out in ready:
             heard = os.read(self._out, _ASKED_AT_ONCE)
             if heard:
-                self._hear(heard)
+                self._receive(heard)
             else:
                 self._finish()
-        return not self._end.alive
+        return not self._end_process.alive
 
     def stop(self) -> None:
         """End the process, from any thread; whoever waits is told that it is over."""
         self.failed = STOPPED
         self._process.kill()
 
-    def _hear(self, received: bytes) -> None:
+    def _receive(self, received: bytes) -> None:
         *lines, self._heard = (self._heard + received).split(b"\n")
         for line in lines:
             event, *numbers = json.loads(line)
-            self._take(event, *numbers)
+            self._handle_message(event, *numbers)
 
-    def _take(self, event: str, done: int | str = 0, total: int = 0) -> None:
+    def _handle_message(self, event: str, done: int | str = 0, total: int = 0) -> None:
         size = self._progress.total
         of_size = f"{size / 1e6:,.0f} MB"
         if event == FAILED:
@@ -220,7 +220,7 @@ class DocumentProcess:
             code = self._process.wait()
         self._hear_complaints()  # no more than a pipe holds is left
         stderr = self._complained.decode("utf-8", "replace").strip()
-        self._end()
+        self._end_process()
         if self.failed is None and not (self._done and code == 0):
             self.failed = _failure_reason(code, stderr)
 
@@ -236,7 +236,7 @@ def _failure_reason(code: int, stderr: str) -> str:
     return f"the process that was reading it has failed: {last or f'exit code {code}'}"
 
 
-def _end(process: Popen[bytes], cache_path: Path) -> None:
+def _end_process(process: Popen[bytes], cache_path: Path) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):

@@ -106,7 +106,7 @@ class _Teller:
             self.say(WRITING, done * 100 // total, 100)
 
 
-def keep(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
+def cache_document(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
     """Read a document and keep its spans; errors are reported by the teller.
 
     Args:
@@ -232,7 +232,7 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
     documents.clear_away()
     teller = _Teller()
     try:
-        work = index_lines if lines else keep
+        work = index_lines if lines else cache_document
         work(trace_path(path), documents, Path(cache_path), teller)
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")

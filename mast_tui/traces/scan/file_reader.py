@@ -62,9 +62,9 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
         if document is None:
-            report = _guarded(source, lambda: _read(source, named))
+            report = _read_safely(source, lambda: _read(source, named))
         else:
-            report = document.report or _guarded(source, lambda: _read_text(source, named))
+            report = document.report or _read_safely(source, lambda: _read_text(source, named))
     assert report is not None
     if not report.traces or report.format == "text":
         report = _of_split_records(source) or report
@@ -95,10 +95,10 @@ def read_known(source: Source) -> FileReport | None:
 
     Nothing is raised: what cannot be read is ``failed`` with the reason.
     """
-    return _guarded(source, lambda: _read_known(source))
+    return _read_safely(source, lambda: _read_known(source))
 
 
-def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
+def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
     """Return the report with the file's damage; a file that cannot be read has ``failed``."""
     path = source.path
     try:
@@ -207,7 +207,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
     if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
-    report = _guarded(lines, lambda: _read_records(lines))
+    report = _read_safely(lines, lambda: _read_records(lines))
     if report is not None and report.traces and format_name in (None, report.format):
         return report
     traces: list[Trace] = []
@@ -217,7 +217,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
         if number == _RECORDS_TRIED and format_of_records is None:
             break
         document = RecordsSource(source, record)
-        document_report = _guarded(document, partial(_read_records, document))
+        document_report = _read_safely(document, partial(_read_records, document))
         if document_report is not None and document_report.traces:
             format_of_records = document_report.format
             traces += document_report.traces

@@ -134,7 +134,7 @@ class LibraryCache:
             for (data,) in self._database.execute(
                 "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_name_of(paths),)
             ):
-                entries = _unsealed(data)
+                entries = _checked_value(data)
                 if entries is None:
                     return
                 yield tuple(_looked_at(entries, read))
@@ -154,7 +154,10 @@ class LibraryCache:
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:
-            rows = [(name, number, _sealed(_look(part))) for number, part in enumerate(parts)]
+            rows = [
+                (name, number, _with_checksum(_serialized_traces(part)))
+                for number, part in enumerate(parts)
+            ]
             with self._database:
                 self._database.execute("DELETE FROM looks WHERE paths = ?", (name,))
                 self._database.executemany("INSERT INTO looks VALUES (?, ?, ?)", rows)
@@ -199,7 +202,7 @@ class LibraryCache:
     def _fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
         """Return a cached fact of a file that has not changed; None where there is none."""
         entry = self._cached.get((str(path.absolute()), fact))
-        return _unsealed(entry[1]) if entry is not None and entry[0] == stamp else None
+        return _checked_value(entry[1]) if entry is not None and entry[0] == stamp else None
 
     def _keep(
         self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
@@ -207,7 +210,7 @@ class LibraryCache:
         if stamp is None or self._database is None:
             return
         try:
-            self._new.append((str(path.absolute()), fact, stamp, _sealed(value())))
+            self._new.append((str(path.absolute()), fact, stamp, _with_checksum(value())))
         except TypeError:
             return  # A text that is no Unicode, or a number that is too big.
         if len(self._new) >= _TRANSACTION_FACTS:
@@ -265,7 +268,7 @@ def _open(path: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _sealed(value: object) -> bytes:
+def _with_checksum(value: object) -> bytes:
     """Return a value as bytes with a checksum.
 
     Raises:
@@ -275,7 +278,7 @@ def _sealed(value: object) -> bytes:
     return crc32(data).to_bytes(4) + data
 
 
-def _unsealed(sealed: object) -> Any:
+def _checked_value(sealed: object) -> Any:
     """Return the value that was sealed; None where the bytes have changed."""
     if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
         return None
@@ -305,7 +308,7 @@ def _report_of(path: Path, values: Sequence[Any], file: FileToRead) -> FileRepor
     )
 
 
-def _look(traces: Sequence[Looked]) -> object:
+def _serialized_traces(traces: Sequence[Looked]) -> object:
     return [
         (trace.file, trace.record, members, trace.is_amended, tuple(trace.summary))
         for trace, members in traces

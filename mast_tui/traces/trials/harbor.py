@@ -82,9 +82,9 @@ def _answer_key(result: Fields, printed: str) -> AnswerKey:
         for name, value in verified.items():
             if name == "rewards" and isinstance(value, Mapping):
                 for part, reward in value.items():
-                    draft.scored(part, reward)
+                    draft.add_score(part, reward)
             else:
-                draft.take(name, value)
+                draft.add_value(name, value)
     else:
         draft.add("scores", "verifier_result", verified)
     draft.add("tests", "test-stdout.txt", printed)

@@ -125,7 +125,7 @@ def _answer_key(scores: Fields) -> AnswerKey:
     """Return the verdicts of the benchmark's judge on each metric, and the reasons."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():
-        draft.scored(metric, value)
+        draft.add_score(metric, value)
     return draft.key()
 
 

@@ -112,7 +112,7 @@ def conversation_in(value: object) -> Conversation | None:
         return None
     holders: list[tuple[str, Fields]] = [("", value)]
     for field in _NESTS:
-        inner = _object(value.get(field))
+        inner = _json_object(value.get(field))
         if inner is not None and not _is_foreign(inner):
             holders.append((f"/{field}", inner))
     for pointer, record in holders:
@@ -136,7 +136,7 @@ def _bedrock_log(record: Fields) -> Conversation | None:
     """Return the request and the answer in a record of Bedrock's log of invocations."""
     asked_at = "/input/inputBodyJson"
     asked = fields_at(record, "input", "inputBodyJson")
-    container, messages = _asked(asked, asked_at)
+    container, messages = _request_messages(asked, asked_at)
     if container is None:
         return None
     answer_at = "/output/outputBodyJson"
@@ -147,13 +147,13 @@ def _bedrock_log(record: Fields) -> Conversation | None:
 
 def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return the messages listed in ``record``, at ``pointer`` in ``whole``, with the response."""
-    container, asked = _asked(record, pointer)
+    container, asked = _request_messages(record, pointer)
     if container is None:
         return None
     answer = None
     if container in _ANSWERED:
         answer = (
-            _answer(record, pointer, whole)
+            _response_in(record, pointer, whole)
             or _text_answer(record, pointer, asked)
             or _text_answer(whole, "", asked)
         )
@@ -162,7 +162,7 @@ def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversa
 
 def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return a response in ``record`` without messages before it, or with a list of outputs."""
-    answer = _answer(record, pointer, whole)
+    answer = _response_in(record, pointer, whole)
     if answer is not None:
         return _conversation(record, pointer, whole, _prompt(record, pointer), answer)
     output = _message_list(record.get("output"))
@@ -194,7 +194,7 @@ def _response_error(record: Fields) -> str | None:
     for name in _RESPONSES:
         if name not in record:
             continue
-        response = _object(record[name]) or {}
+        response = _json_object(record[name]) or {}
         error = first_in(response, "error") or (None if response else record.get("error"))
         if text := as_text(error) or text_in(fields_of(error), "message", "code", "type"):
             return text
@@ -217,7 +217,7 @@ def _are_equal(left: object, right: object) -> bool:
     return canonical_bytes(left) == canonical_bytes(right)
 
 
-def _asked(record: Fields, pointer: str) -> tuple[str | None, Messages]:
+def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
     for container in _CONTAINERS:
         listed = record.get(container)
         if container == "contents" and isinstance(listed, list):
@@ -290,7 +290,7 @@ def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Mess
     return (*messages, *prompts.values())
 
 
-def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
+def _response_in(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return the response in a record that is one, or that has one beside the request."""
     answer = _own_answer(record, pointer) or _answer_in_field(record, pointer)
     if answer is None and record is not whole:
@@ -300,7 +300,7 @@ def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
 
 def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
     for field in _RESPONSES:
-        inner = _object(record.get(field))
+        inner = _json_object(record.get(field))
         if inner is None or _is_foreign(inner):
             continue
         answer = _own_answer(inner, f"{pointer}/{field}")
@@ -316,7 +316,7 @@ def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation 
     """Return the response that is a bare text beside the messages, unless they end with it."""
     for field in _RESPONSES:
         text = as_text(record.get(field))
-        if text is not None and _object(text) is None:
+        if text is not None and _json_object(text) is None:
             if message_text(fields_of(asked[-1][1]).get("content")) == text:
                 return None
             message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
@@ -364,19 +364,19 @@ def _message_list(value: object) -> Sequence[object] | None:
     if not isinstance(value, list) or not value:
         return None
     if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
-        if not mostly_messages(map(_unpacked, value[:_LOOKED_AT])):
+        if not mostly_messages(map(_parsed_message, value[:_LOOKED_AT])):
             return None
-        return [_unpacked(element) for element in value]
+        return [_parsed_message(element) for element in value]
     return value if mostly_messages(value) else None
 
 
-def _unpacked(element: object) -> object:
+def _parsed_message(element: object) -> object:
     """Return a message that is a JSON text; any other element as it is."""
-    message = _object(element)
+    message = _json_object(element)
     return element if message is None else message
 
 
-def _object(value: object) -> Fields | None:
+def _json_object(value: object) -> Fields | None:
     """Return the JSON object that ``value`` is, or that it holds as a text."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)

@@ -154,7 +154,7 @@ class OpenCalls(Generic[AnyCall]):
         calls = self._all if name is None else self._named[name]
         return next(iter(calls.values()), None)
 
-    def answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
+    def pop_answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
         """Return the call that a result answers, and close it.
 
         It is the call of the same id, else the oldest open one of the same name. Some programs give
@@ -270,7 +270,7 @@ class MessageMapper:
                 return
             self._standing = piece.text
         start = start if piece.start is None else piece.start
-        call = self.answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
+        call = self.pop_answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
@@ -336,9 +336,9 @@ class MessageMapper:
             self._early_results[piece.call_id] = self._last
         return self._last
 
-    def answered(self, result: Piece) -> Call | None:
+    def pop_answered(self, result: Piece) -> Call | None:
         """Return the call that a result answers, and close it."""
-        return self._open.answered(result, self.calls)
+        return self._open.pop_answered(result, self.calls)
 
     @property
     def waits(self) -> bool:

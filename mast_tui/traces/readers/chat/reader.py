@@ -208,12 +208,12 @@ def _tau_bench_key(info: Fields) -> AnswerKey:
     task = fields_of(info.get("task"))
     reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
-    draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
+    draft.add_actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
         if name.startswith("r_") or isinstance(value, bool | Mapping):
-            draft.scored(name, value)
+            draft.add_score(name, value)
         else:
             draft.add("other", name, value)
     for name, value in task.items():

@@ -188,7 +188,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
     for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
         if has_calls:
             return  # what follows repeats the calls as the vendor spelt them
-        calls = _listed(holder.get("tool_calls"))
+        calls = _parsed_calls(holder.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):
@@ -207,7 +207,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
             yield replace(piece, status=SpanStatus.ERROR)
 
 
-def _listed(calls: object) -> object:
+def _parsed_calls(calls: object) -> object:
     """Return the calls in a JSON text, as tables keep them; anything else as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
         return [calls] if (pieces := json_in(calls)) is None else pieces

@@ -81,7 +81,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            yield pointer, _timed(step, {"role": "assistant", "content": dump_text(output)})
+            yield pointer, _with_time(step, {"role": "assistant", "content": dump_text(output)})
         return
     answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
@@ -89,7 +89,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
     yield (
         pointer,
-        _timed(
+        _with_time(
             step,
             {
                 "role": "assistant",
@@ -124,7 +124,7 @@ def _image_notes(images: object) -> list[str]:
     return ["[image]" for _image in items_of(images)]
 
 
-def _timed(step: Fields, message: Fields) -> Fields:
+def _with_time(step: Fields, message: Fields) -> Fields:
     """Return a message with the start and the tokens of its step."""
     timing = fields_of(step.get("timing"))
     start = first_in(timing, "start_time") or step.get("start_time")
@@ -175,7 +175,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
     if page := texts_in(fields_of(step.get("state")), "title", "url"):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
     output = step.get("model_output")
-    actions = _listed(fields_of(output).get("action"))
+    actions = _as_list(fields_of(output).get("action"))
     if output:
         yield (
             f"{pointer}/model_output",
@@ -191,7 +191,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
                 "usage": {"input_tokens": metadata.get("input_tokens")},
             },
         )
-    for number, value in enumerate(_listed(step.get("result"))):
+    for number, value in enumerate(_as_list(step.get("result"))):
         result = fields_of(value)
         error = as_text(result.get("error"))
         message: dict[str, object] = {"role": "tool", "content": _browser_use_result(value)}
@@ -224,7 +224,7 @@ def _browser_action(action: object) -> Fields:
     return {"name": "action", "arguments": action}
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     """Return a list as it is, and any other value but null as the only one of a list."""
     if isinstance(value, list):
         return value

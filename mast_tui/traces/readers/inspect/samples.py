@@ -287,7 +287,7 @@ def _add_score(draft: AnswerKeyDraft, name: str, score: object, attachments: Att
         draft.add("scores", name, score)
         return
     value = score.get("value")
-    draft.scored(name, value if isinstance(value, Mapping) else attachments.dumped(value))
+    draft.add_score(name, value if isinstance(value, Mapping) else attachments.dumped(value))
     for field in ("answer", "explanation", "metadata"):
         if score.get(field) not in (None, "", {}):
             section: Section = "other" if field == "metadata" else "explanations"

@@ -244,10 +244,10 @@ def _meta(record: Fields, mapper: EventMapper) -> TraceMeta:
     flags = (flag_in(holder, "resolved") for holder in holders)
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
-    answers.take("git_patch", result.get("git_patch"), "patch")
+    answers.add_value("git_patch", result.get("git_patch"), "patch")
     other_results = {name: value for name, value in result.items() if name != "git_patch"}
-    answers.fields({**record, "test_result": other_results}, {"report": "tests"})
-    answers.fields(
+    answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
+    answers.add_fields(
         instance,
         {
             "patch": "patch",

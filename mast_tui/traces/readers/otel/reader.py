@@ -135,7 +135,7 @@ def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
     read = [row_of(span, span.id or span.location) for span in spans]
     if any(row is not None for row in read):
         return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
-    return [replace(_unknown(span), output=_described(span)) for span in spans]
+    return [replace(_unknown(span), output=_description(span)) for span in spans]
 
 
 def _unknown(span: OtelSpan) -> SpanRow:
@@ -168,11 +168,11 @@ def _answer_key(run: _Run) -> AnswerKey:
     for content in run.contents:
         for name, value in content.items():
             if name.startswith(_VERDICTS):
-                draft.scored(name, value)
+                draft.add_score(name, value)
     return draft.key()
 
 
-def _described(span: OtelSpan) -> str:
+def _description(span: OtelSpan) -> str:
     """Return a span's attributes and its events, one a line."""
     events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
     lines = [_lines(span.attributes), *events]

@@ -177,7 +177,7 @@ def span_of(
 
 def event_of(value: Fields) -> SpanEvent:
     """Return the event that a JSON object of a span's events is, or a log record."""
-    attributes = dotted(attributes_of(value.get("attributes")))
+    attributes = dotted_attributes(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
     body = any_value(value.get("body"))
     if body is None:
@@ -201,7 +201,7 @@ def _attributes(value: Fields) -> dict[str, object]:
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
             attributes[name.removeprefix(_COLUMN)] = column
-    return dotted(attributes)
+    return dotted_attributes(attributes)
 
 
 def _context(value: Fields) -> Fields:
@@ -309,7 +309,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     }
 
 
-def dotted(attributes: Attributes) -> dict[str, object]:
+def dotted_attributes(attributes: Attributes) -> dict[str, object]:
     """Return nested attributes under dotted names; lists, and objects in ``_WHOLE``, stay whole."""
     return dict(_dotted(attributes, "", 0))
 
@@ -323,7 +323,7 @@ def _dotted(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, 
             yield path, value
 
 
-def grouped(attributes: Attributes, name: str) -> object:
+def value_under(attributes: Attributes, name: str) -> object:
     """Return the value under a dotted name, or the object or list that the names below it make.
 
     ``a.0.b`` and ``a.1.b`` make a list of objects; a JSON text becomes its value.
@@ -338,10 +338,10 @@ def grouped(attributes: Attributes, name: str) -> object:
     prefix = f"{name}."
     start = len(prefix)
     below = {path[start:]: inner for path, inner in attributes.items() if path.startswith(prefix)}
-    return unflattened(below) if below else None
+    return nested_object(below) if below else None
 
 
-def unflattened(values: Attributes) -> object:
+def nested_object(values: Attributes) -> object:
     """Return dotted names as nested objects, and as a list where all names are numbers."""
     root: dict[str, object] = {}
     for path, value in values.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
@@ -61,7 +61,7 @@ def request_text(value: object) -> tuple[Message, ...]:
 def answer_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of an answer; a text, or JSON of another shape, is one message."""
     structured, plain = _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")
-    return structured or plain or repaired(_whole(value, "assistant"))
+    return structured or plain or repaired_messages(_whole(value, "assistant"))
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
@@ -149,10 +149,10 @@ def _messages(
             read = [_message(item, role) for item in value]
             messages = [message for message in read if message is not None]
             if messages and 2 * len(messages) >= len(read):
-                return (*system, *repaired(messages)), ()
+                return (*system, *repaired_messages(messages)), ()
             return (), ()
         if (message := _message(value, role)) is not None:
-            return (*system, *repaired([message])), ()
+            return (*system, *repaired_messages([message])), ()
         if not isinstance(value, Mapping):
             return (), ()
         if role == "user" and not system and (instructions := instructions_in(value)) is not None:
@@ -219,7 +219,7 @@ _WRITTEN_CALLS: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|
 _DEFINITION_FIELDS: Final = frozenset({"parameters", "description"})
 
 
-def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
+def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages with calls and results made such that a tracer wrote otherwise.
 
     - Koog and Vercel's AI SDK write calls as JSON text of an answer.
@@ -334,7 +334,7 @@ def tool_output(value: object) -> ToolOutput:
     inner = fields["output"] if fields.keys() == {"output"} else value
     written = _WRITTEN_MESSAGE.match(inner) if isinstance(inner, str) else None
     if written is not None:
-        content = literal(written["content"])
+        content = read_literal(written["content"])
         text = content if isinstance(content, str) else written["content"]
         return ToolOutput(text, written["id"])
     held = fields_of(inner)

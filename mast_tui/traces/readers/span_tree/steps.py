@@ -19,7 +19,7 @@ from mast_tui.traces.readers.span_tree.history import (
     Parts,
     ShownCall,
     ShownHistory,
-    canonical,
+    canonical_arguments,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
@@ -222,7 +222,7 @@ class _Timeline:
         if model is not None and any(
             part.content == content
             for message in input_messages(model)
-            for part in self._parts.of(message)
+            for part in self._parts.parts_of(message)
         ):
             return
         if self._history.show_instructions(frame.agent, content):
@@ -241,7 +241,9 @@ class _Timeline:
             return text or as_text(dump_text(row.input))
         if text is None or self._was_shown(text):
             return None
-        parts = [part for message in input_messages(model) for part in self._parts.of(message)]
+        parts = [
+            part for message in input_messages(model) for part in self._parts.parts_of(message)
+        ]
         return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
@@ -267,7 +269,7 @@ class _Timeline:
         if self._frames:
             return None
         if messages := last_answer(output):
-            parts = [part for message in messages for part in self._parts.of(message)]
+            parts = [part for message in messages for part in self._parts.parts_of(message)]
             texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
             return as_text("\n".join(texts))
         inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
@@ -297,7 +299,7 @@ class _Timeline:
         contents = [
             part.content
             for message in output_messages(frame.row)
-            for part in self._parts.of(message)
+            for part in self._parts.parts_of(message)
         ]
         if contents and not any(content in self._history.shown for content in contents):
             self._show_answer(frame)
@@ -334,7 +336,7 @@ class _Timeline:
         """Return the parts of messages, each with its key."""
         keyed = []
         for number, message in enumerate(messages):
-            for part in self._parts.of(message):
+            for part in self._parts.parts_of(message):
                 key = f"{row.id}/{side}/{number}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._every_row:
                     key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
@@ -385,9 +387,9 @@ class _Timeline:
                 agent,
                 piece.name,
                 has_id=piece.call_id is not None,
-                bare=not canonical(piece.text),
+                bare=not canonical_arguments(piece.text),
             )
-            self._calls.asked(shown_call, piece.call_id, piece.text)
+            self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.show_call(node, shown_call)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
@@ -422,11 +424,11 @@ class _Timeline:
                 frame.agent,
                 row.name,
                 has_id=row.call_id is not None,
-                bare=not canonical(text),
+                bare=not canonical_arguments(text),
             )
-            self._calls.performed(call, row.call_id, text)
+            self._calls.add_tool_call(call, row.call_id, text)
             self._history.shown.add(content)
-        elif call.bare and canonical(text):
+        elif call.bare and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
             call.bare = False
@@ -507,7 +509,7 @@ def _same_call(outer: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, traced twice."""
     if outer.name != row.name:
         return False
-    return row.input is None or canonical(outer.input) == canonical(row.input)
+    return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)
 
 
 def input_messages(row: SpanRow) -> tuple[Message, ...]:

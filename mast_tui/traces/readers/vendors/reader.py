@@ -58,7 +58,7 @@ class VendorExportReader:
     def _trace(
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
-        judged = _judged(vendor, records)
+        judged = _scoring_calls(vendor, records)
         ran = [record for record in records.by_id.values() if record.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
         problems: list[Problem] = []
@@ -100,7 +100,7 @@ def _trace_row(records: TraceRecords) -> SpanRow:
     )
 
 
-def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
+def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
     """Return the calls that scored the run, and those within them, by their ids."""
     if not vendor.judged:
         return {}
@@ -126,11 +126,11 @@ def _answer_key(
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
         for holder in (records.head, *(record.value for record in records.by_id.values())):
-            draft.take(name, value_at(holder, (path,)))
+            draft.add_value(name, value_at(holder, (path,)))
     for record in judged.values():
         if is_judgement(vendor, record):
             name = text_at(record.value, vendor.fields.name) or "score"
-            draft.scored(name, value_at(record.value, vendor.fields.output))
+            draft.add_score(name, value_at(record.value, vendor.fields.output))
     return draft.key()
 
 
