@@ -264,10 +264,8 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
         return report
-    from mast_tui.traces.index.multi_file_trace import (
-        Member,
-        join_members,
-    )  # most runs are one file
+    # Start-up: most runs are one file.
+    from mast_tui.traces.index.multi_file_trace import Member, join_members
 
     sub_agents = []
     problems = list(report.problems)

@@ -24,7 +24,7 @@ from mast_tui.traces.readers.span_tree.history import (
 from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
 
-_NOBODY: Final = "agent"
+_DEFAULT_AGENT: Final = "agent"
 _LAST_STEPS: Final = 6
 _MOST_STEPS: Final = 200
 _MOST_TEXTS: Final = 20
@@ -140,9 +140,9 @@ class _Timeline:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
-            agent = as_text(row.agent) or as_text(row.name) or acting or _NOBODY
+            agent = as_text(row.agent) or as_text(row.name) or acting or _DEFAULT_AGENT
         else:
-            agent = as_text(row.agent) or acting or self._service or _NOBODY
+            agent = as_text(row.agent) or acting or self._service or _DEFAULT_AGENT
         frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
