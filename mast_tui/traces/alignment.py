@@ -23,7 +23,7 @@ ALIKE: Final = 60.0
 """From which per cent of likeness on two steps of one kind are the same step, done otherwise."""
 
 SAME_WORDS: Final = 90.0
-"""From which per cent on what an agent says is the same in other words."""
+"""The likeness in per cent from which on two messages count as the same."""
 
 LATE_MATCH_WEIGHT: Final = 1.2
 """The weight of a likeness after the fork; a difference before it has 1. Between 1.2 and 2 planted

@@ -27,13 +27,13 @@ _ESCAPE_BYTES: Final = 6
 _LAST_CASED: Final = 0x1E943
 
 _STAND_INS: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
-"""The Kelvin sign and the dotted I, which would become ASCII letters, with their stand-ins."""
+"""The Kelvin sign and the dotted I, which would become ASCII letters, with replacements."""
 
 
 def folded(text: str) -> str:
     """Return ``text`` with capitals made small, each code point in its place.
 
-    No ASCII letter comes of any other letter, and both small sigmas are one.
+    No other letter becomes an ASCII letter, and both small sigmas are one.
     """
     if text.isascii():
         return text.lower()
@@ -46,7 +46,7 @@ def folded(text: str) -> str:
 
 
 class Prefilter:
-    """Lets through whatever may become a text that holds one of some needles, and little else.
+    """A filter that passes bytes which may become a text with one of some needles, and little else.
 
     It looks for the longest word of each, which a JSON file can only write as it is or letter by
     letter as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within

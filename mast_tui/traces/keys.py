@@ -59,7 +59,7 @@ class UniqueKeys:
         """Give a key another number, because what it names was moved.
 
         Args:
-            key: A key that was handed out.
+            key: A key that was taken.
             number: Its new number.
         """
         self._used[key] = number

@@ -132,7 +132,7 @@ def scan(
 
     Args:
         paths: Files and folders.
-        without: Files of which nothing is said.
+        without: Files that are left out of the reports.
         library: The cache of files that have not changed.
         keep_spans: Whether spans are kept; else they are read when they are asked for.
         wait: Called while another process reads a big document, until that is over.

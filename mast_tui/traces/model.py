@@ -203,7 +203,7 @@ _NO_META: Final = TraceMeta()
 
 
 class TraceIdentity(NamedTuple):
-    """By which a trace is known again, wherever its file lies.
+    """The identity of a trace, which does not depend on the path of its file.
 
     ``trace_id`` is the native id where the format makes it unique, else
     ``<stem>[:<record>]-<8 hex of the content hash>``. ``content_hash`` is the SHA-256 (hex) of
@@ -438,11 +438,11 @@ class Spans(ABC):
     def read_in_background(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it.
 
-        Called by the thread that advances: ``advance`` then takes in what that process has found.
-        Whoever goes away before everything is known calls ``stop_background_read``.
+        Called by the thread that advances: ``advance`` then adds the spans that the process has
+        read. A caller that stops before everything is read calls ``stop_background_read``.
         """
 
-    def stop_background_read(self) -> None:  # noqa: B027 - most wait for nobody
+    def stop_background_read(self) -> None:  # noqa: B027 - most wait for no process
         """Stop another process that reads the file; called by the thread that advances."""
 
 
@@ -526,7 +526,7 @@ class Trace:
     Attributes:
         file: The path of the file it is read from, or of the folder that holds it.
         record: The place of the trace among those of its file; None for a file that is one trace.
-        opened: The file as it was when it was read, for ``changed``; None where nobody knows.
+        opened: The file as it was when it was read, for ``changed``; None where it is unknown.
     """
 
     __slots__ = (
@@ -773,7 +773,7 @@ class Trace:
         Called by the thread that advances, once ``loaded`` is complete.
 
         Raises:
-            OSError: It is not the file that was read, or it cannot be told.
+            OSError: It is not the file that was read, or cannot be read.
         """
         opened = self.opened
         if opened is None:

@@ -162,11 +162,11 @@ def status_of_message(agent: str, text: str) -> SpanStatus:
 
     Args:
         agent: The speaker.
-        text: All that was said.
+        text: The whole text.
 
     Returns:
         As ``status_of_result`` where a terminal speaks, or where the text begins as AutoGen and
-        mini-swe-agent begin what code gave back; ``UNKNOWN`` for what anybody else says.
+        mini-swe-agent begin what code gave back; ``UNKNOWN`` for any other speaker.
     """
     if _RAN.match(text) or agent.lower().replace("_", "") in _TERMINALS:
         return status_of_result(text)

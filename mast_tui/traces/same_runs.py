@@ -34,7 +34,7 @@ def same_runs(
     read in a moment.
 
     Args:
-        traces: All traces; each is read anew, and gone from memory afterwards.
+        traces: All traces; each is read again, and dropped from memory afterwards.
         wait: Called before each is read.
 
     Returns:

@@ -1,6 +1,6 @@
 """The parts of an index file: blocks of columns, each whole or not there.
 
-A block has a few facts as JSON, and behind them columns of numbers and bytes as they lie in
+A block has a few facts as JSON, followed by columns of numbers and bytes as they are in
 memory. A file is read while another process writes it: a block counts once all of it is there and
 its checksums are right.
 """

@@ -28,7 +28,7 @@ _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class Content(Protocol):
-    """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
+    """Bytes that can be read in pieces; bytes after the end are missing from the result."""
 
     def read(self, offset: int, length: int, /) -> bytes:
         """Read a part of the content.
@@ -95,7 +95,7 @@ class LineIndex:
 
     @property
     def typecode(self) -> str:
-        """By which numbers places are told."""
+        """The type of the array of offsets."""
         return self._starts.typecode
 
     @property
@@ -117,7 +117,7 @@ class LineIndex:
                 self._read_lines()
             except OSError:
                 if lines:
-                    break  # It is told when no line is left to be given out.
+                    break  # It is reported when no line is left to return.
                 raise
             lines += self._next_lines(end - self.done)
         return lines

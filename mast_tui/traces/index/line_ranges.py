@@ -41,7 +41,7 @@ class DigestingParser(LineParser, Protocol):
 
     @property
     def digest(self) -> Callable[[bytes], Any]:
-        """A function of a module, which tells what a line comes down to, or gives the line back."""
+        """A function of a module that returns the digest of a line, or the line itself."""
 
     def take(self, number: int, digest: Any, /) -> bool:
         """Read the digest of a line.

@@ -1,4 +1,4 @@
-"""Spans that lie on lines of a file: indexed slice by slice, shown on demand."""
+"""Spans on lines of a file: indexed slice by slice, read on demand."""
 
 from __future__ import annotations
 
@@ -188,10 +188,10 @@ class BackgroundReader(Protocol):
 
 
 class IndexedSpans(Spans):
-    """Spans that lie on lines of a file, known up to some line; a text is read when asked for.
+    """Spans on lines of a file, known up to some line; a text is read on demand.
 
     A preview is made when its span is first looked at. Where the file has gone or changed, ``text``
-    raises ``OSError``, and a note in brackets stands for the preview.
+    raises ``OSError``, and the preview is a note in brackets.
     """
 
     def __init__(self, index: LineIndex, table: SpanTable) -> None:
@@ -328,7 +328,7 @@ class IndexedSpans(Spans):
 
 
 class LineSpans(IndexedSpans):
-    """Spans that lie on lines of the file that was opened, of which a parser makes them.
+    """Spans that a parser makes of the lines of an opened file.
 
     Line feeds end lines; nothing else does.
     """
@@ -362,7 +362,7 @@ class LineSpans(IndexedSpans):
     def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; False when nothing is left.
 
-        An error of the file system ends the trace where it stands and becomes a problem.
+        An error of the file system ends the trace there and becomes a problem.
         """
         if self._finished:
             return False

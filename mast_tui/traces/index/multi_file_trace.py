@@ -1,4 +1,4 @@
-"""A run whose sub-agents lie in files of their own, as one trace."""
+"""A run whose sub-agents have files of their own, as one trace."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Progress:
 class RunSpans(Spans):
     """The spans of a run's main thread with those of its sub-agents where they were at work.
 
-    A sub-agent's spans stand before the span that its spawner names, which is the result of the
+    A sub-agent's spans come before the span that its spawner names, which is the result of the
     call that began it; one that is named nowhere comes at the end. Places of sub-agents' spans
     begin with the file's name.
     """

@@ -40,7 +40,7 @@ _REMEMBERED: Final = 8
 
 
 class KeyTable:
-    """Hands out keys like ``UniqueKeys``, and says which span has which.
+    """Assigns keys like ``UniqueKeys``, and finds the span of each.
 
     A span without an id of its own goes by its first line, which ``lines`` knows already; other
     keys are kept as UTF-8 in one piece. One thread adds; others may ask meanwhile.
@@ -342,7 +342,7 @@ class SpanTable:
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
         self._block_start: BlockStart | None = None
-        self._late: set[int] = set()  # spans told by now of which something became known since
+        self._late: set[int] = set()  # spans of earlier blocks that have changed since
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -481,7 +481,7 @@ class SpanTable:
         self.amended += 1
 
     def begin_block(self) -> None:
-        """Have the first block that is told begin behind what there is now."""
+        """Begin the first block after the spans that there are now."""
         self._block_start = self._now()
         self._late.clear()
         self._tokens.first_unsent = len(self._tokens)
@@ -699,11 +699,11 @@ class _TokenColumn:
 
     def __init__(self) -> None:
         self._index = array("I")
-        self._input = array("I")  # counted from 1; 0 where the source does not tell
+        self._input = array("I")  # counted from 1; 0 where the source has none
         self._output = array("I")
         self._huge: dict[int, Tokens] = {}
         self.first_unsent = 0
-        """From which place on they are not what was told last."""
+        """The position from which on they differ from the last block."""
 
     def __len__(self) -> int:
         return len(self._index)

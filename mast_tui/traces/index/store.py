@@ -1,8 +1,8 @@
 """A document that was read once, as a file of spans that can be read again by offset.
 
 The file holds for each trace its texts, one line a span, and after them a block of columns.
-Behind them all stands what is known of the document and of each trace, and at the very end where
-that begins, and its checksum: so is a file told that was not written to its end.
+After them all come the facts of the document and of each trace, and at the very end the offset
+of the facts and their checksum, so that a file that was not written to its end is recognised.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FORMAT: Final = 4
 """Changes with everything that changes in such files."""
 
 BEFORE_TEXT: Final = b',"text":'
-"""Parts a line of text: quotes within a JSON string are escaped, so it stands nowhere else."""
+"""The separator in a line; quotes within a JSON string are escaped, so it occurs only once."""
 
 _END: Final = b"%020d %08x end of mast-tui spans\n"
 END_BYTES: Final = len(_END % (0, 0))
@@ -280,7 +280,7 @@ class _SpanFile:
         finalize(self, file.close)
 
     def drop(self) -> None:
-        """Remove it from its folder: it is damaged, and its document is to be read anew."""
+        """Remove it from its folder: it is damaged, and its document must be read again."""
         with suppress(OSError):
             os.unlink(self.file.name)  # noqa: PTH108
 
@@ -326,9 +326,9 @@ def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
 
 
 class CachedSpans(IndexedSpans):
-    """Spans whose columns are taken in at once and whose texts are read when asked for.
+    """Spans whose columns are read at once and whose texts are read on demand.
 
-    They tell the same as those that were read from the document itself.
+    They are equal to those that were read from the document itself.
     """
 
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Zip archives, read member by member in memory, whatever state they are in.
+"""Zip archives, read member by member in memory, also from damaged archives.
 
 ``zipfile`` reads the directory. The members are unpacked here: before Python 3.14 it knows no zstd,
 and of a file whose end is missing it reads nothing.
@@ -51,7 +51,7 @@ _NO_DIRECTORY: Final = (
 
 
 class UnreadableMember(ValueError):
-    """A member cannot be unpacked; the message says why."""
+    """An error for a member that cannot be unpacked; the message has the reason."""
 
 
 class _Member(NamedTuple):
@@ -75,7 +75,7 @@ class _Unpacks(Protocol):
 
 
 class _Bounded:
-    """A file of which nobody can read very much at once."""
+    """A file that limits the size of a read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -89,7 +89,7 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         Args:
             error: The error that is raised over the limit.
             most: The most bytes that the file may have.
-            written: Is told of each piece that is written.
+            written: Called with each piece that is written.
         """
         super().__init__()
         self._error = error

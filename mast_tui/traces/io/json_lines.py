@@ -1,4 +1,4 @@
-"""JSON lines: told from one JSON document, and cut out of files that hold records otherwise."""
+"""JSON lines: recognised, and cut out of files that separate records in other ways."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def glued_records(line: str) -> list[object]:
 
 
 def split_records(data: bytes) -> list[bytes]:
-    """Cut the JSON objects and lists out of a file, in whatever way it separates them.
+    """Return the JSON objects and lists of a file, whatever is between them.
 
     Read are records on lines or one after the other, over several lines or glued together, JSON
     text sequences (RFC 7464), the ``data:`` lines of server-sent events, UTF-16 and UTF-32, and

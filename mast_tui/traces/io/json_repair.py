@@ -290,7 +290,7 @@ class _Repair:
             frame.add_member(value)
         elif value is not _MISSING and _VALUE_ENDS.match(self._text, self._pos):
             if isinstance(value, str) or self._pos < len(self._text):
-                frame.add_member(value)  # of a number at the very end nobody knows how it went on
+                frame.add_member(value)  # a number at the very end may have been cut off
         elif value is not _MISSING and char != '"' and self._text[self._pos].isspace():
             frame.add_member(value)  # what is wrong is behind it
         elif char in "{[":
@@ -303,7 +303,7 @@ class _Repair:
                 self._damaged_word(frame)
 
     def _read_container(self, frame: _Frame, char: str) -> None:
-        """Enter a container that the scanner refuses, unless it lies too deep."""
+        """Enter a container that the scanner refuses, unless it is too deep."""
         if len(self._frames) < _MOST_DEPTH:
             self._enter_container(_Frame({} if char == "{" else []))
             return
@@ -312,7 +312,7 @@ class _Repair:
         frame.after = True
 
     def _damaged_text(self, frame: _Frame) -> None:
-        """Keep what there is of a string behind whose opening quote something is wrong."""
+        """Keep the readable part of a string that is damaged after its opening quote."""
         if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
             self._add_problem("an opening brace is missing")
             self._enter_container(_Frame({}), opened=False)
@@ -359,7 +359,7 @@ class _Repair:
             self._read_value(frame)
 
     def _skip_misplaced(self, frame: _Frame, char: str) -> None:
-        """Go on behind something that cannot stand in this container."""
+        """Skip something that cannot be in this container."""
         if char in "{[" and not frame.is_list:
             last = frame.last()
             if self._belongs_outside(frame):
@@ -439,7 +439,7 @@ class _Repair:
         return position
 
     def _enter_container(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
-        """Go into a container, behind its bracket where it has one."""
+        """Enter a container, after its bracket where it has one."""
         if self._frames and not attached:
             self._frames[-1].add_member(frame.value)
         self._frames.append(frame)

@@ -18,7 +18,7 @@ _EXACT: Final = 1 << 53
 
 
 class InvalidJSON(ValueError):
-    """The text is not JSON; the message says why and where, in words fit for a person."""
+    """An error for a text that is not JSON; the message has the reason and the location."""
 
 
 def load_json(data: bytes | str) -> object:

@@ -28,7 +28,7 @@ _DEEPEST_LIST: Final = 20
 
 
 class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
-    """The path of a file of which one trace is meant.
+    """The path of one trace of a file.
 
     Attributes:
         record: The number of the trace in the file, from 0; None of a path that is derived from

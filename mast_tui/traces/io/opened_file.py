@@ -54,9 +54,9 @@ class OpenedFile:
         self._ends: bytes | None = None
 
     def let_grow(self) -> None:
-        """Take it for the same where it has become longer, as the log of a run does that goes on.
+        """Accept that the file becomes longer, as the log of a run does that continues.
 
-        Its first and last known bytes tell then that nothing else was written. ``OSError`` comes
+        Its first and last known bytes then show that nothing else was written. ``OSError`` comes
         through.
         """
         with self.open() as file:
@@ -66,7 +66,7 @@ class OpenedFile:
         """Open the file again.
 
         Raises:
-            SourceChanged: it is not what it was; the message says so in words.
+            SourceChanged: it has changed; the message has the reason.
             OSError: from the file system.
         """
         try:

@@ -33,7 +33,7 @@ class TooBig(UnreadableFile):
 
 
 class Unpacked(NamedTuple):
-    """The content of a compressed file; ``broken`` says why it ends before its time."""
+    """The content of a compressed file; ``broken`` is the reason why it ends early."""
 
     data: bytes
     broken: str | None

@@ -1,4 +1,4 @@
-"""Traces that lie elsewhere: paths that fsspec opens, brought here file by file when they are read.
+"""Remote traces: paths that fsspec opens, fetched file by file when they are read.
 
 ``s3://bucket/runs/a.json``, ``https://host/a.jsonl``, ``zip://runs/a.json::s3://bucket/a.zip``. A
 ``RemotePath`` answers as any path does. Its name is its URL without user and query, which
@@ -97,7 +97,7 @@ def trace_path(text: str) -> Path:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
-    """A path whose first part holds scheme and chain, so that what lies beside it can be named."""
+    """A path whose first part holds scheme and chain, so that files beside it can be named."""
 
     def __str__(self) -> str:
         scheme, _, outer = self.parts[0].partition(":")
@@ -306,7 +306,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         info = self._info()
         address = str(self)
         if not any(info.get(name) for name in _CHECKSUMS):
-            # The query may say which file it is, and then only it tells two of one size apart.
+            # The query may name the file, and then only it distinguishes two of one size.
             address += ADDRESSES.query(address)
         name = sha256(f"{address}\0{_state(info)}".encode()).hexdigest()[:40]
         return _folder() / name[:2] / name
@@ -354,7 +354,7 @@ def table_of(path: Path) -> RemotePath | None:
 
 
 def list_folders(paths: Iterable[Path]) -> None:
-    """List the folders in which several of some files lie, so that none is asked about alone."""
+    """List the folders that hold several of some files, so that no file needs a request."""
     far = (path for path in paths if isinstance(path, RemotePath))
     for folder, files in Counter(path.parent for path in far).items():
         if files >= _WORTH_LISTING and folder.parts[0] not in _WEB:
@@ -363,9 +363,9 @@ def list_folders(paths: Iterable[Path]) -> None:
 
 
 def fetch_all(paths: Iterable[Path]) -> None:
-    """Fetch those of some files that lie elsewhere, many at a time.
+    """Fetch the remote files among some files, many at a time.
 
-    What cannot be fetched is told when it is read.
+    A file that cannot be fetched is reported when it is read.
     """
     far = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
     if len(far) > 1:
@@ -495,7 +495,7 @@ def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
 
 def _state(info: Mapping[str, Any]) -> str:
     states = [str(info[name]) for name in _STATES if info.get(name)]
-    # Where nothing tells that a file has changed it is fetched by each process anew.
+    # Without a mark of its state each process fetches the file again.
     return f"{info.get('size')} {states[0] if states else os.getpid()}"
 
 

@@ -121,7 +121,7 @@ class Source:
 
         Python's literals are read too, as what they would be in JSON.
 
-        Of a document that is broken it is what is intact; ``damage`` tells what is missing.
+        Of a document that is broken it is what is intact; ``damage`` lists what is missing.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # told from the head, so that no big log is read for this

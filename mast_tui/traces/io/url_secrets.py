@@ -100,7 +100,7 @@ def split_url(url: str) -> SplitUrl | None:
 
 
 def object_in_query(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query that may say which object is meant, without signatures."""
+    """Return the parameters of a query that may name the object, without signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
     return tuple((name, value) for name, value in parameters if not _SIGNING.fullmatch(name))
 

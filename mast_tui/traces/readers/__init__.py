@@ -32,12 +32,12 @@ _BY_LINE: Final = ("codex.reader", "codex.exec")
 """Readers that never need the whole of a file."""
 
 _FALLBACK: Final = "chat.reader"
-"""The reader of what many formats share, asked where none of the others knows the file."""
+"""The reader of lists of chat messages, which is asked where no other reader knows the file."""
 
 _SPANS_LOOKED_AT: Final = 100
 
 _TEXT: Final = "logs"
-"""The reader of plain text, asked last and only for what is meant to be read."""
+"""The reader of plain text, which is asked last, for named files and for logs."""
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
@@ -84,7 +84,7 @@ def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that understands a file; None if no reader claims it.
 
     A reader that recognises a file and understands none of its records gives way to the next one.
-    Where no reader understands it, the report of the first stands.
+    Where no reader understands it, the report of the first counts.
     """
     first: FileReport | None = None
     asked: list[Reader] = []

@@ -42,7 +42,7 @@ _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
 _LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
 _FIELDS: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
 _A_TOOL: Final = "dependency"
-"""The role of whoever is no agent but was called by one."""
+"""The role of a tool, which an agent has called."""
 
 _STATUSES: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
 _OUTCOMES: Final = {"FAILED": Outcome.FAILED, "SUCCESS": Outcome.SUCCEEDED, "OK": Outcome.SUCCEEDED}

@@ -78,7 +78,7 @@ class AnswerKeyDraft:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
     def add_fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
-        """Add what stands in the fields of a record that are known by their names.
+        """Add the fields of a record that are known by their names.
 
         Args:
             record: The record.

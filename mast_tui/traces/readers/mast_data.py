@@ -1,6 +1,6 @@
 """MAST-Data: records of a run's whole log as one text, with labels beside it.
 
-The log goes to the reader of the framework that wrote it. Which one that is, the text tells: the
+The log goes to the reader of the framework that wrote it. The text decides which one that is: the
 record's own fields are swapped in places.
 """
 
@@ -23,7 +23,7 @@ from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
 _WRAPPER: Final = frozenset({"key", "index"})
-"""Fields beside a log's text, of which at least one stands in the object around it."""
+"""Fields beside a log's text, of which at least one is in the object around it."""
 
 _LOOKED_AT: Final = 20
 

@@ -37,7 +37,7 @@ Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 Table = Any
-"""A table as pyarrow reads it, which tells no types."""
+"""A table as pyarrow reads it, which has no type stubs."""
 
 
 class ParquetReader:

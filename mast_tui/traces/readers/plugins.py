@@ -37,7 +37,7 @@ _ERROR_CHARS: Final = 300
 
 
 class PluginReader:
-    """A reader of another package, behind which nothing is raised.
+    """A reader of another package, whose errors are caught.
 
     ``name`` is that of the entry point. A reader that cannot be imported, or that takes for its own
     what is nobody's, recognises nothing.
@@ -107,7 +107,7 @@ def plugins() -> tuple[PluginReader, ...]:
     """Return the readers of all installed packages, sorted by package; found once a process."""
     if not any(entry_files()):
         return ()
-    # Costs more than all else that recognising a file takes, and hardly anybody has plugins.
+    # Costs more than all else that recognising a file takes, and few users have plugins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:

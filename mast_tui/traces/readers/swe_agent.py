@@ -42,7 +42,7 @@ _LOGGED_FIELDS: Final = (
     "execution_time",
     "extra_info",
 )
-"""The fields that are shown of a step in which the agent neither says nor does anything."""
+"""The fields that are shown of a step without a message or an action of the agent."""
 
 _PATCHES: Final[Mapping[str, Section]] = {
     "submission": "patch",

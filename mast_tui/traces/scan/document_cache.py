@@ -45,7 +45,7 @@ _FORSAKEN_SECONDS: Final = 600
 
 
 class CachedLines(NamedTuple):
-    """An index file of lines, up to which byte of it there are blocks, and of what they tell."""
+    """An index file of lines, the end of its blocks, and the byte up to which they index."""
 
     file: FileIO
     end: int
@@ -110,7 +110,7 @@ class DocumentCache:
                 if opened.matches_stamp(stamp):
                     return CachedLines(file, facts[1], stamp.read_to)
         except (OSError, *BROKEN):
-            pass  # it is made anew, which says more where that fails
+            pass  # it is made again, which reports an error
         file.close()
         return None
 

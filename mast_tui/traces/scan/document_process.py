@@ -53,7 +53,7 @@ _INDEX_PATIENCE: Final = 0.1
 """Seconds for which the process that writes an index is waited for at a time."""
 
 _INDEX_ENDING: Final = 1.0
-"""Seconds for which it is waited for once it has told everything."""
+"""The seconds of waiting for the process once it has sent everything."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
 """The largest document that is read here where nothing can be kept."""
@@ -133,7 +133,7 @@ class DocumentProcess:
         since = self._parsing_since
         if since is None:
             return self._progress
-        # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
+        # Parsing is one call without progress, so its duration is shown.
         size = self._progress.total
         seconds = monotonic() - since
         return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
@@ -172,7 +172,7 @@ class DocumentProcess:
         return not self._end_process.alive
 
     def stop(self) -> None:
-        """End the process, from any thread; whoever waits is told that it is over."""
+        """End the process, from any thread; a waiting thread then continues."""
         self.failed = STOPPED
         self._process.kill()
 
@@ -204,7 +204,7 @@ class DocumentProcess:
             self._done = True
 
     def _hear_complaints(self) -> bool:
-        """Take what stands on its standard error, and keep the last of it; False for nothing."""
+        """Read its standard error, and keep the end of it; return whether there was any."""
         heard = b""
         with suppress(BlockingIOError):
             heard = os.read(self._err, _ASKED_AT_ONCE)
@@ -215,7 +215,7 @@ class DocumentProcess:
         """Record why the process has ended."""
         try:
             code = self._process.wait(_ENDING_SECONDS)
-        except TimeoutExpired:  # it tells nothing any more, and does not end
+        except TimeoutExpired:  # it has closed its output, but does not end
             self._process.kill()
             code = self._process.wait()
         self._hear_complaints()  # no more than a pipe holds is left

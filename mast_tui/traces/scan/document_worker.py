@@ -49,7 +49,7 @@ steps on lines are waited for by who has the first of them on screen."""
 
 
 class _ReadInPieces(Source):
-    """A source that tells how much of the file has been read."""
+    """A source that reports how much of the file has been read."""
 
     def __init__(self, path: Path, tell: Callable[[int, int], None]) -> None:
         super().__init__(path)
@@ -72,7 +72,7 @@ class _ReadInPieces(Source):
 
 
 class _Teller:
-    """Tells whoever has begun this process how far it is."""
+    """Reports progress to the parent process."""
 
     def __init__(self) -> None:
         self._last: list[object] = []
@@ -237,6 +237,6 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:
-        os._exit(1)  # nobody is there any more
+        os._exit(1)  # the parent process has ended
     sys.stdout.flush()
     os._exit(0)  # what was read goes with the process, which need not put it away piece by piece

@@ -75,8 +75,8 @@ def each_trace(
             picklable, as must what it returns.
         workers: The workers; without any it is done here, trace by trace as the results
             are drawn.
-        without: Files of which nothing is said.
-        tell: Told how many of how many things under the paths are done, as far as is known.
+        without: Files that are left out of the reports.
+        tell: Called with the number of done steps and of all steps, as far as is known.
 
     Returns:
         Each report of the walk, and what came of each of its traces. With workers these are traces

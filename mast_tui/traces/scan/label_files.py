@@ -1,4 +1,4 @@
-"""Files that hold labels of traces, told from traces by their content."""
+"""Files with labels of traces, recognised by their content."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def library_cache_path() -> Path:
 class LibraryCache:
     """Reports on files by path, each good only while size and time of change are the same.
 
-    It belongs to the thread that made it. Whatever goes wrong with the file behind it costs time,
-    never a trace: then everything is read anew.
+    It belongs to the thread that made it. An error of its file costs time,
+    never a trace: then everything is read again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -229,7 +229,7 @@ class LibraryCache:
         self._new = []
 
     def close(self) -> None:
-        """Write what is new and let go of the file."""
+        """Write what is new and close the file."""
         self.flush()
         if self._database is not None:
             self._database.close()

@@ -1,4 +1,4 @@
-"""``outcomes.csv``: how the runs beside it ended, for traces whose own file cannot tell.
+"""``outcomes.csv``: the outcomes of the runs beside it, for traces whose own file has none.
 
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
@@ -32,7 +32,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 class Outcomes(NamedTuple):
     """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
 
-    ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
+    ``lines`` are the locations of the rows, by trace. ``unread`` says why there are none, where the
     whole file cannot be read.
     """
 

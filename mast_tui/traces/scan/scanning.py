@@ -104,7 +104,7 @@ def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
 
 @dataclass(frozen=True, slots=True)
 class OutcomesFile:
-    """An ``outcomes.csv``; ``whole`` says that all traces beside it were met before."""
+    """An ``outcomes.csv``; ``whole`` says that all traces beside it came before."""
 
     path: Path
     whole: bool
@@ -225,7 +225,7 @@ class Scan:
             yield OutcomesFile(path, whole=self._sees_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
-        """Read the traces of a unit, and what other files of it tell of them."""
+        """Read the traces of a unit, with the facts from its other files."""
         if unit.trial is not None:
             yield from self._trial(unit.trial)
             return

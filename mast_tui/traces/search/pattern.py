@@ -31,7 +31,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class InvalidPattern(MastError):
-    """The text is no regular expression; the message says why."""
+    """An error for a text that is no regular expression; the message has the reason."""
 
 
 class Pattern:
@@ -93,7 +93,7 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
         exact: Whether case counts.
 
     Returns:
-        Texts of which every match holds one, in whatever case where that does not count; None
+        Texts of which every match holds one, in any case where case does not count; None
         where none are known.
     """
     simplified = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))

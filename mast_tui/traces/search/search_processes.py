@@ -73,7 +73,7 @@ class ManyFilesSearch:
         Raises:
             InvalidPattern: The text of the query is no regular expression.
         """
-        query.matcher()  # what is wrong with it is said before anything begins
+        query.matcher()  # an error in it is raised before the search begins
         self.looked_at = 0
         self.total = 0
         self._query = query

@@ -107,7 +107,7 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
 
 @dataclass(slots=True)
 class StreamedTask:
-    """The messages of a task under their places, and how it ended as far as updates tell."""
+    """The messages of a task under their locations, and its outcome as far as updates state it."""
 
     messages: list[tuple[str, object]] = field(default_factory=list)
     outcome: str | None = None

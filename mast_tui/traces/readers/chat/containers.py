@@ -33,7 +33,7 @@ _CONTAINERS: Final = names("""
     chat_history message_history all_messages intermediate_steps
 """)
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
-"""The containers that hold what a model was asked: beside them its response may stand."""
+"""The containers of a request to a model, beside which there may be its response."""
 
 _NESTS: Final = names("""
     data request request_body body inputs input values state result session conversation
@@ -71,7 +71,7 @@ _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
         ),
     )
 )
-"""Fields by which records of other formats are told, that hold messages too."""
+"""Fields of records of other formats that hold messages too."""
 
 _LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
 """The names of them that may also be counts or texts beside messages, and count only as lists."""
@@ -103,7 +103,7 @@ def mostly_messages(values: Iterable[object]) -> bool:
 def conversation_in(value: object) -> Conversation | None:
     """Return the messages in a JSON value: a bare list of them, or a record that holds them.
 
-    They may stand one object deep, and be JSON texts; a request and its response are read as one.
+    They may be one object deep, and be JSON texts; a request and its response are read as one.
     """
     if isinstance(value, list):
         listed = _message_list(value)

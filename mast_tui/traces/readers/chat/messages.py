@@ -1,6 +1,6 @@
 """The messages of a chat transcript to spans, one after the other, calls tied to their results.
 
-What shapes a message comes in is told in ``pieces``.
+``turns`` has the shapes of messages.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class MessageMapper:
 
     ``add`` takes a message of any shape that ``pieces`` knows. A format that knows more of its
     messages takes them apart itself and gives the pieces to ``put``. ``prefix`` goes before the key
-    of a message to make its place in the file. With ``by_name`` a message's ``name`` says who
+    of a message to make its location in the file. With ``by_name`` a message's ``name`` says who
     speaks (see ``speaks_by_name``). ``calls`` are the tool calls by id; ``model`` is the first
     model that a message names.
     """

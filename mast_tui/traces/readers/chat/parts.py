@@ -2,7 +2,7 @@
 
 A content is a text or a list of parts. Texts, pictures and files next to each other make one piece;
 a call, a result or a thought is a piece by itself. ``_TYPED`` has the parts that name their
-``type``, ``_KEYED`` those that are told by a field, as Gemini and Bedrock write them.
+``type``, ``_KEYED`` those that are recognised by a field, as Gemini and Bedrock write them.
 """
 
 from __future__ import annotations

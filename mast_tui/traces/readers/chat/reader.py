@@ -1,4 +1,4 @@
-"""Transcripts kept as lists of chat messages, by whatever wrote them.
+"""Transcripts that are lists of chat messages, of any program.
 
 Known by name are tau-bench, Who&When and Magentic-One's logs; messages of any other shape that
 ``pieces`` knows are read the same way. A file holds one conversation, a list of them, one a line,

@@ -80,7 +80,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
     Args:
         message: A JSON object.
-        by_name: Whether ``name`` says who speaks; see ``speaks_by_name``.
+        by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
     start = None
     tokens = None
@@ -138,7 +138,7 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
         inner: The pointer from the message to that object.
 
     Returns:
-        The pieces; one empty piece for a message that says nothing.
+        The pieces; one empty piece for a message without content.
     """
     content = (
         message.get("value") if isinstance(message.get("from"), str) else message.get("content")

@@ -44,7 +44,7 @@ def start_of(message: Fields) -> float | None:
 
 
 def model_of(message: Fields) -> str | None:
-    """Return the model that wrote a message or answered a request, where it says so."""
+    """Return the model that wrote a message or answered a request, where it is named."""
     holders = (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS))
     return next((name for holder in holders if (name := name_in(holder, *_MODEL_FIELDS))), None)
 

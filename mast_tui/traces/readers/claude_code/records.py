@@ -424,5 +424,5 @@ def model_of(message: Fields) -> str | None:
 
 
 def tokens_of_message(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call behind a message, with those that the cache held."""
+    """Return the tokens of the model call of a message, with those from the cache."""
     return usage_tokens(message.get("usage"), _INPUT_COUNTS, "output_tokens")

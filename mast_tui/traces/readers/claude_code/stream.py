@@ -231,7 +231,7 @@ class _Stream(TraceBuilder):
                 return
 
     def _repeats_last(self, result: Piece) -> bool:
-        """Return whether a result says no more than the last message, which may be its error."""
+        """Return whether a result repeats the last message, which may be its error."""
         last = self._last_message
         self._last_message = None
         failed = result.status is SpanStatus.ERROR

@@ -1,6 +1,6 @@
 """Codex rollouts: one JSON record a line, response items with events that repeat them.
 
-Spans are the response items; an event becomes one only where no item says the same, which is
+Spans are the response items; an event becomes one only where no item has the same text, which is
 how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
 the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
 
@@ -182,7 +182,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the counts of a model call, with the sums that tell it from the call before."""
+    """Return the counts of a model call, with the sums that distinguish it from others."""
     info = fields_of(payload.get("info"))
     usage = info.get("last_token_usage")
     if not isinstance(usage, dict):

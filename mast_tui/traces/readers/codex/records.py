@@ -320,7 +320,7 @@ SILENT: Final = name_set("""
 """)
 """The types of records, events, turn items and response items that show nothing.
 
-Either nothing in them can be read, or a response item or a ``compacted`` record says the same.
+They have no text, or a response item or a ``compacted`` record has the same text.
 """
 
 SPOKEN: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {

@@ -45,9 +45,9 @@ def marks_of(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Marks:
     return tuple({_mark(is_message, part): None for part in (text, *parts)})
 
 
-@lru_cache(maxsize=4)  # An item mostly comes right behind the event that says the same.
+@lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.
 def _mark(is_message: bool, text: str) -> bytes:
-    """Return a hash that is the same in every process, as one may go on where another stopped."""
+    """Return a hash that is equal in every process, as another may continue the file."""
     prefix = b"m" if is_message else b"t"
     data = prefix + text.strip().encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=8).digest()
@@ -199,7 +199,7 @@ class ForkedHistory:
         return time - self._since <= _BURST_SECONDS or gap <= _GAP_SECONDS
 
     def _is_own(self, record: Fields) -> bool:
-        """Return whether the number says so, or another agent writes to this thread."""
+        """Return whether the number is of this thread, or another agent writes to this thread."""
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own is not None and ordinal >= self._first_own:
             return True

@@ -102,7 +102,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
 
 
 def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> Messages:
-    """Yield what came of a step: observations, output and error, as the result of its last call."""
+    """Yield the observations, output and error of a step as the result of its last call."""
     error = fields_of(step.get("error"))
     message = text_in(error, "message") or as_text(step.get("error"))
     output = as_text(step.get("action_output"))
@@ -137,7 +137,7 @@ SMOLAGENTS: Final = ExportFormat(
 
 
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in histories of browser-use; success is what the agent itself says."""
+    """Return the runs in histories of browser-use; success is the agent's own verdict."""
     return (
         ExportedRun(
             run_steps.run,
@@ -202,7 +202,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return all texts in which the model says what it thinks, remembers and plans."""
+    """Return all texts of the model's thoughts, memories and plans."""
     holders = (output, fields_of(output.get("current_state")))
     texts = [texts_in(holder, *holder) for holder in holders]
     return "\n".join(text for text in texts if text)
@@ -256,7 +256,7 @@ def _is_crewai_entry(entry: object) -> bool:
 
 
 def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages:
-    """Yield the task of an entry, unless it has started before, and what came of it."""
+    """Yield the task of an entry, unless it has started before, and its result."""
     if not isinstance(entry, Mapping):
         yield pointer, entry
         return

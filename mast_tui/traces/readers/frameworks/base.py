@@ -135,7 +135,7 @@ class LogBlock:
 class Framework:
     """Reads the log of one framework: as a file of its own, or as a text inside a record.
 
-    ``sniff`` tells the framework from a transcript, whole or only its head; ``split`` adds the
+    ``sniff`` recognises the framework by a transcript, whole or only its head; ``split`` adds the
     spans of a whole one. Keys of spans are ``line N`` within the log, or JSON pointers.
     """
 

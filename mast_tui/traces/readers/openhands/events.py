@@ -88,7 +88,7 @@ class Event:
 
     @cached_property
     def response_id(self) -> str | None:
-        """The name of the model's response; None for an event that came of none."""
+        """The name of the model's response; None for an event without a response."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))

@@ -1,4 +1,4 @@
-"""The conventions by which spans of OpenTelemetry tell what models, tools and agents did.
+"""The conventions of OpenTelemetry spans for the work of models, tools and agents.
 
 Each is a table of the attributes that it uses. Spans often follow several: a fact is taken from the
 first table whose attribute is there. Of the ``gen_ai`` conventions there are three generations:
@@ -406,7 +406,7 @@ def _events(span: OtelSpan) -> Iterable[SpanEvent]:
 
 
 def _event_requests(span: OtelSpan) -> list[Message]:
-    """Return the messages that the events of a span tell of what went in."""
+    """Return the input messages in the events of a span."""
     messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
@@ -421,7 +421,7 @@ def _event_requests(span: OtelSpan) -> list[Message]:
 
 
 def _event_answers(span: OtelSpan) -> list[Message]:
-    """Return the messages that the events of a span tell of what came out."""
+    """Return the output messages in the events of a span."""
     messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:

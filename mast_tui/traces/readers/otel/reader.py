@@ -77,7 +77,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class OtelReader:
-    """Reads spans; span keys are span ids with the part of the span behind them.
+    """Reads spans; span keys are span ids followed by the part of the span.
 
     Tool calls and results go by their call ids, log records by their place.
     """
@@ -130,7 +130,7 @@ READER: Final = OtelReader()
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
     """Return the rows of the spans of one trace.
 
-    Where none of them is of a known convention, each says what its attributes say.
+    Where none of them is of a known convention, each shows its attributes.
     """
     read = [row_of(span, span.id or span.location) for span in spans]
     if any(row is not None for row in read):
@@ -143,7 +143,7 @@ def _unknown(span: OtelSpan) -> SpanRow:
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework that the names of the instrumentation tell, else the service's name."""
+    """Return the framework by the names of the instrumentation, else the service's name."""
     for span in spans:
         attributes = (name for name in span.attributes if name.startswith(_OWN_NAMES))
         for label in (span.scope, span.service, *attributes):

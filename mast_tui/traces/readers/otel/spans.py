@@ -81,7 +81,7 @@ class OtelSpan:
         return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> SpanRow:
-        """Return a row with what every span tells.
+        """Return a row with the fields that every span has.
 
         Args:
             row_id: The id of the row.

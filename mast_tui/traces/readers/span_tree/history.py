@@ -16,7 +16,7 @@ from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
-"""From this length on the same text is taken for the same message, wherever it stands."""
+"""The length from which on an equal text counts as the same message anywhere."""
 
 _NO_CONTENT: Final = -1
 
@@ -39,7 +39,7 @@ class MessagePart(NamedTuple):
 
     Attributes:
         piece: The piece.
-        start: When it was said, in Unix seconds, where the message tells.
+        start: The time in Unix seconds, where the message has one.
         content: The number of its content: equal for texts that differ in white space only, and
             for calls of the same tool with the same arguments.
     """
@@ -210,7 +210,7 @@ class NewPart(NamedTuple):
 
 
 class ShownHistory:
-    """All conversations of a run as one tree, which tells what a call repeats.
+    """All conversations of a run as one tree, which shows what a call repeats.
 
     The history of a call is followed down the tree as far as it is known; what comes after the end
     of an earlier call is new. Where a history leaves a known one in its middle (it was shortened,

@@ -65,7 +65,7 @@ def answer_messages(value: object) -> tuple[Message, ...]:
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer that tells its roles; none where it is plain text."""
+    """Return the messages of an answer with roles; none where it is plain text."""
     return _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")[0]
 
 
@@ -169,7 +169,7 @@ def _messages(
 
 
 def _whole(value: object, role: str) -> tuple[Message, ...]:
-    """Return one message that says all of a value."""
+    """Return one message with all of a value as its text."""
     text = dump_text(value)
     return ({"role": role, "content": text},) if text.strip() else ()
 
@@ -304,7 +304,7 @@ def tool_message(value: object) -> Message | None:
 
 
 class ToolOutput(NamedTuple):
-    """The output of a tool, with the id of its call and its status where the source tells them."""
+    """The output of a tool, with the id of its call and its status where the source has them."""
 
     output: object
     call_id: str | None = None

@@ -52,9 +52,9 @@ def observed_steps(
     - An agent's row is a ``log`` span ``agent NAME begins``; what is under it has it for parent.
     - Any other row is a ``log`` span where it ``speaks`` or failed by itself, or where there are
       no other kinds of rows at all. Of a root the input and the output are shown as messages
-      where nothing under it tells them.
+      where nothing under it has them.
     - The system prompt beside the messages of an agent's row or a root is a message where the
-      first model under it does not tell it.
+      first model under it does not have it.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
@@ -79,7 +79,7 @@ def observed_steps(
 
 @dataclass(slots=True)
 class _Frame:
-    """A row under which the reading stands.
+    """An open row, under which rows are being read.
 
     ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
     the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
@@ -102,7 +102,7 @@ class _Frame:
 
 
 class _Timeline:
-    """The spans of a run so far, and the rows under which the reading stands."""
+    """The spans of a run so far, and the rows that are open."""
 
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
         self.problems: list[Problem] = []

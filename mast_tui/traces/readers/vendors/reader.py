@@ -1,6 +1,6 @@
 """Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust and OpenAI's Agents SDK.
 
-All keep timed calls in a tree; ``tables`` says where each keeps what.
+All keep timed calls in a tree; ``tables`` has the paths to the fields of each.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _answer_key(
 
 
 def _version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the version of the system that the trace or the first record that knows it tells."""
+    """Return the version of the system from the trace or the first record that has it."""
     holders = (records.head, *(record.value for record in records.by_id.values()))
     return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 

@@ -17,12 +17,12 @@ from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
 NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
-"""Values that tell no more than an absent field."""
+"""Values that mean the same as a missing field."""
 
 
 @dataclass(frozen=True, slots=True)
 class VendorRecord:
-    """A record, its id (or its place, where it has none), that of its parent, and its place."""
+    """A record, its id (or its location, where it has none), its parent's id, and its location."""
 
     id: str
     parent: str | None
@@ -32,7 +32,7 @@ class VendorRecord:
 
 @dataclass(slots=True)
 class TraceRecords:
-    """The records of one trace by their ids, and what the file tells of the trace itself.
+    """The records of one trace by their ids, and the file's facts of the trace itself.
 
     ``id`` is the vendor's own, or None where nothing names the trace.
     """
@@ -43,7 +43,7 @@ class TraceRecords:
     location: str = ""
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record; of two with one id the second adds what the first does not tell."""
+        """Add a record; of two with one id the second adds the fields that the first lacks."""
         first = self.by_id.get(record.id)
         if first is None:
             self.by_id[record.id] = record
@@ -272,7 +272,7 @@ class _Gathering:
 
 
 def _nested_location_of(location: str, pointer: str) -> str:
-    """Return the place of the value at ``pointer`` in the value at ``location``."""
+    """Return the location of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
         return location
     if location.startswith("line ") and "/" not in location:
@@ -298,6 +298,6 @@ def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str,
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids from the root down to a run, as its ``dotted_order`` tells them."""
+    """Return the ids from the root down to a run, by its ``dotted_order``."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]

@@ -133,7 +133,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
 
 
 def _facts(value: object) -> str:
-    """Return the fields of what a record tells by itself, one a line."""
+    """Return the fields of a record's own facts, one a line."""
     facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
     return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
 
@@ -310,7 +310,7 @@ def _parsed_arguments(text: str) -> object:
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with models' calls recognised by their answers, where nothing else tells.
+    """Return the rows with models' calls recognised by their answers.
 
     Of calls within each other, as a client that calls another has them, the innermost counts.
     """
@@ -336,9 +336,9 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows without what a client's row tells as text of the model's row around it.
+    """Return the rows without a client's row that repeats as text the model's row around it.
 
-    An integration of a framework tells messages apart where that of its client writes one text.
+    An integration of a framework separates messages where that of its client writes one text.
     """
     apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
     copies = {
