@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
@@ -189,13 +190,15 @@ def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]
 
 
 def _concessions(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
-    """Yield columns by rank, each with the cells that it keeps; None where it is left out."""
-    steps: list[tuple[float, float, int, int | None]] = []
-    for index, column in enumerate(columns):
-        width = column.width
-        steps += [(rank, width.keeps, -index, least) for rank, least in width.cuts]
-        steps.append((width.keeps, width.keeps, -index, None))
-    steps.sort(key=lambda step: step[:3])
-    for rank, _, index, least in steps:
+    """Yield columns by rank, each with the cells that it keeps; None where it is left out.
+
+    Of equal ranks the column that is left out first comes first, then the one further right.
+    """
+    steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
+    for index in reversed(range(len(columns))):
+        width = columns[index].width
+        for rank, least in (*width.cuts, (width.keeps, None)):
+            steps.append(((rank, width.keeps), (index, least)))
+    for (rank, _), step in sorted(steps, key=itemgetter(0)):
         if rank < inf:
-            yield -index, least
+            yield step

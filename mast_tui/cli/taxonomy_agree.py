@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -157,7 +157,9 @@ def _print(document: Mapping[str, Any]) -> None:
         *(_figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
         key_column("look_again", "look again", right=True),
         TableColumn(
-            "same traces", lambda version: _on_same_traces(version, "traces", str), right=True
+            "same traces",
+            lambda version: str(version["same_traces"]["traces"]) if version["same_traces"] else "",
+            right=True,
         ),
         *(
             _same_traces_column(name, key, f"{title} {column}")
@@ -174,16 +176,12 @@ def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
     return TableColumn(title, lambda version: _shown(version[name]), right=True)
 
 
-def _same_traces_column(name: str, key: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    def shown(figures: Mapping[str, Any]) -> str:
-        return _shown(figures[name])
+def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    def cell(version: Mapping[str, Any]) -> str:
+        same = version["same_traces"]
+        return "" if same is None else _shown(same[side][name])
 
-    return TableColumn(title, lambda version: _on_same_traces(version, key, shown), right=True)
-
-
-def _on_same_traces(version: Mapping[str, Any], key: str, shown: Callable[[Any], str]) -> str:
-    same = version["same_traces"]
-    return "" if same is None else shown(same[key])
+    return TableColumn(title, cell, right=True)
 
 
 def _shown(figure: Mapping[str, Any]) -> str:
