@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
@@ -218,6 +218,13 @@ class Suggested:
         return self._pending
 
 
+class OthersWork(NamedTuple):
+    """The labels on a trace by anybody, and the judges that have looked at it."""
+
+    labels: tuple[Label, ...]
+    judges: tuple[str, ...]
+
+
 class ReadModel:
     """What a session shows: a pass, and what others say of the trace, in reading order.
 
@@ -257,9 +264,26 @@ class ReadModel:
         said = {} if current is None else current.verdicts
         self.verdicts = MappingProxyType(said | present)
 
-    def read(self) -> None:
-        """Read what judges say, where that is not known."""
-        self._judged()
+    def lacks(self, *, others: bool) -> bool:
+        """Check if what is shown has to be read first: from judges, and with ``others`` people."""
+        return self._suggested is None or (others and self._others is None)
+
+    def read_others(self) -> OthersWork:
+        """Read what judges and others say, and change nothing here; may run in any thread."""
+        return OthersWork(self._read_labels(), self._read_judges())
+
+    def take_others(self, work: OthersWork, *, others: bool) -> None:
+        """Show what was read.
+
+        Args:
+            work: The result of ``read_others``.
+            others: Whether it holds the labels of people too, as they may be shown.
+        """
+        self._said = work.labels
+        self._judges = work.judges
+        self._asked_for_judges = True
+        self._suggested = self._suggestions_in(work.labels)
+        self._others = self._people_in(work.labels) if others else None
 
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
@@ -271,12 +295,7 @@ class ReadModel:
         """The judges that have looked at the trace."""
         if not self._asked_for_judges:
             self._asked_for_judges = True
-            with suppress(ServerAway):
-                judged = self._workspace.judgements(
-                    trace_id=self._trace_id, taxonomy=self._taxonomy
-                )
-                if not self._workspace.away:
-                    self._judges = tuple(dict.fromkeys(one.judge for one in judged))
+            self._judges = self._read_judges()
         return self._judges
 
     @property
@@ -308,32 +327,45 @@ class ReadModel:
     def others(self) -> tuple[Label, ...]:
         """The labels of other people."""
         if self._others is None:
-            found = [
-                label
-                for label in self._labels()
-                if label.annotator != self._annotator
-                and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
-            ]
-            self._others = tuple(sorted(found, key=self._place_of_label))
+            self._said = self._read_labels()
+            self._others = self._people_in(self._said)
         return self._others
+
+    def _people_in(self, labels: Iterable[Label]) -> tuple[Label, ...]:
+        """Return the labels of other people, in reading order."""
+        by_people = (
+            label
+            for label in labels
+            if label.annotator != self._annotator
+            and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
+        )
+        return tuple(sorted(by_people, key=self._place_of_label))
 
     def _judged(self) -> Suggested:
         if self._suggested is None:
-            judged = (
-                label
-                for label in self._labels()
-                if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-            )
-            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+            self._said = self._read_labels()
+            self._suggested = self._suggestions_in(self._said)
         return self._suggested
 
-    def _labels(self) -> tuple[Label, ...]:
-        """All labels on the trace, by anybody."""
+    def _suggestions_in(self, labels: Iterable[Label]) -> Suggested:
+        judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
+        return Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+
+    def _read_labels(self) -> tuple[Label, ...]:
+        """Read all labels on the trace; while the server is away they are those read before."""
         with suppress(ServerAway):
-            said = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            labels = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
             if not self._workspace.away:
-                self._said = said
+                return labels
         return self._said
+
+    def _read_judges(self) -> tuple[str, ...]:
+        """Read which judges have looked at the trace, as ``_read_labels`` does."""
+        with suppress(ServerAway):
+            judged = self._workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            if not self._workspace.away:
+                return tuple(dict.fromkeys(one.judge for one in judged))
+        return self._judges
 
     def _index(self, key: str) -> int:
         index = self._trace.index_of(key)

@@ -163,14 +163,14 @@ class LibraryScreen(ListScreen):
         """Ask the workspace anew how far everybody is; the screen waits for no server."""
         self.mast.writes.do(self._count_anew, HeldKeys.NOTHING)
 
-    def _count_anew(self) -> None:
+    async def _count_anew(self) -> None:
         app = self.mast
         opened = app.opened
         if opened is not None and self.is_mounted:
-            view = app.workspace.guarded(opened.library_view)
-            if view is not None:
+            view = await app.workspace.carry_out(opened.library_view)
+            await app.trace_queue.count_finished()
+            if view is not None and self.is_mounted:
                 self._take(view, hidden_visible=not opened.blind)
-            app.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
 

@@ -101,7 +101,7 @@ class JudgeRuns:
                 return
             key, plan = chosen
             remember = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._workspace.guarded, remember), HeldKeys.NOTHING)
+            self._app.writes.do(partial(self._workspace.carry_out, remember), HeldKeys.NOTHING)
             if plan is not None:
                 self._confirm(traces, opened, plan)
             elif key == TWINS_KEY:
@@ -125,8 +125,8 @@ class JudgeRuns:
             return
 
         def go(tokens: int) -> None:
-            def note() -> None:
-                self._workspace.guarded(lambda: note_told(opened.workspace, plan.setup))
+            async def note() -> None:
+                await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.allowing(tokens))
 
             app.writes.do(note)

@@ -164,6 +164,7 @@ class WorkspaceService:
         self._options = options
         self._configuration = configuration
         self._writes = writes
+        writes.when_gone = self._go_on_elsewhere
         self._workspace: Workspace | None = None
         self._watch: WorkspaceWatcher | None = None
         self._waiting: list[Callable[[OpenWorkspace], object]] = []
@@ -249,13 +250,12 @@ class WorkspaceService:
         else:
             named(opening.known)
 
-    def _work_as(self, opening: Opening, name: str) -> None:
-        opened = self.guarded(lambda: opening.attach(self._app.taxonomy, name))
+    async def _work_as(self, opening: Opening, name: str) -> None:
+        opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is None:
             return
         self.opened = opened
-        opened.workspace.when_gone(self._goes_on_elsewhere)
-        self._app.workspace_ready()
+        await self._app.workspace_ready()
         waiting, self._waiting = self._waiting, []
         for step in waiting:
             step(opened)
@@ -323,19 +323,37 @@ class WorkspaceService:
             self._app.show_error(str(error))
             return None
 
+    async def carry_out(self, step: Callable[[], Result]) -> Result | None:
+        """Carry out a step in the writer thread, as a part of a piece of work.
+
+        Args:
+            step: Reads or writes the workspace.
+
+        Returns:
+            What it returns, or None where the workspace refuses it, which is shown.
+        """
+        try:
+            return await self._writes.run(step)
+        except MastError as error:
+            self._app.show_error(str(error))
+            return None
+
     # The file, while it is open
 
     def check_there(self) -> None:
         """Ask where to go on, where the workspace's file is not at its place any more."""
         opened = self.opened
         if opened is not None:
-            check = partial(self.guarded, opened.workspace.check_there)
+            check = partial(self.carry_out, opened.workspace.check_there)
             self._writes.do(check, HeldKeys.NOTHING)
 
-    def _goes_on_elsewhere(self) -> bool:
-        """Ask whether to write everything that is open to a new file, and do it; whether it is.
+    async def _go_on_elsewhere(self) -> bool:
+        """Ask whether to write everything that is open to a new file, and write it.
 
-        Once that was refused, only what somebody says of a trace asks again.
+        Once that was refused, only what a key asks for asks again.
+
+        Returns:
+            Whether it was written, so that what was refused there can be done here.
         """
         assert self.opened is not None
         if self._stays and not self._writes.asked_for:
@@ -352,11 +370,11 @@ class WorkspaceService:
             (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
             default="w",
         )
-        self._stays = self._writes.ask(question) != "w"
+        self._stays = await self._writes.ask(question) != "w"
         if self._stays:
             return False
         try:
-            workspace.move_to(place)
+            await self._writes.run(partial(workspace.move_to, place))
         except WorkspaceError as error:
             self._app.show_error(str(error))
             return False
