@@ -98,7 +98,6 @@ class _Piece:
     work: Callable[[], Coroutine[Any, Any, object]]
     holds: HeldKeys
     context: Context
-    status: WriteStatus = field(default_factory=WriteStatus)
 
 
 class Writes:
@@ -123,6 +122,7 @@ class Writes:
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._queue: deque[_Piece] = deque()
         self._running: _Piece | None = None
+        self._status = WriteStatus()
         self._loop_task: asyncio.Task[None] | None = None
         self._slow = False
         self._asking = False
@@ -149,7 +149,7 @@ class Writes:
         """A text for the last line that says what is waited for, where that takes long."""
         if not self._slow or self._running is None or self._asking:
             return ""
-        status = self._running.status
+        status = self._status
         reason = "another program that writes" if status.waits_for_others else "the disk"
         if status.on_server:
             reason = "the server"
@@ -187,9 +187,8 @@ class Writes:
             What the step returns; what it raises is raised.
         """
         assert self._running is not None, "only a piece of work uses the writer thread"
-        status = self._running.status
         while True:
-            future = self._thread.submit(copy_context().run, _with_status, status, step)
+            future = self._thread.submit(copy_context().run, _with_status, self._status, step)
             # Most steps end at once; their outcome is then drawn in one frame with the key's.
             done, _ = wait([future], UNNOTICED)
             try:
@@ -219,6 +218,7 @@ class Writes:
     async def _carry_out_all(self) -> None:
         while self._queue:
             piece = self._running = self._queue.popleft()
+            self._status = WriteStatus()
             task = create_task(piece.work(), context=piece.context)
             while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:
                 self._slow = True

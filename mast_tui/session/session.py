@@ -723,10 +723,6 @@ class Session:
         """Read everything anew: this annotator has changed the trace elsewhere."""
         self.take_anew(ReadAnew(self._load(), None))
 
-    def catch_up(self) -> None:
-        """Take in what has been written elsewhere, by anybody."""
-        self.take_anew(ReadAnew(self._load() if self._changed_elsewhere() else None, None))
-
     def read_anew(self, *, passes: bool | None = None) -> ReadAnew:
         """Read what the workspace has now, and change nothing here; may run in any thread.
 
@@ -734,7 +730,8 @@ class Session:
             passes: Whether to read one's own work; by default where it was changed elsewhere.
         """
         if passes is None:
-            passes = self._changed_elsewhere()
+            key = (self.annotator, self.trace_id, self.taxonomy.ref)
+            passes = self.workspace.last_seq(*key) != self._passes.last_seq
         visible = self.suggestions_visible or self.others_shown
         others = self._read_model.read_others() if visible else None
         return ReadAnew(self._load() if passes else None, others)
@@ -751,10 +748,6 @@ class Session:
         if anew.passes is not None:
             news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
             self._news = ", ".join(filter(None, (self._news, news)))
-
-    def _changed_elsewhere(self) -> bool:
-        known = self._passes.last_seq
-        return self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known
 
     @property
     def has_news(self) -> bool:

@@ -315,14 +315,6 @@ class WorkspaceService:
             seconds=12,
         )
 
-    def guarded(self, step: Callable[[], Result]) -> Result | None:
-        """Do ``step``; what the workspace refuses is said in words, and None given back."""
-        try:
-            return step()
-        except MastError as error:
-            self._app.show_error(str(error))
-            return None
-
     async def carry_out(self, step: Callable[[], Result]) -> Result | None:
         """Carry out a step in the writer thread, as a part of a piece of work.
 
