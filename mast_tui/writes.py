@@ -48,9 +48,9 @@ class WriteStatus:
 
     deadline: float = field(default_factory=lambda: monotonic() + PATIENCE)
     waits_for_others: bool = False
-    """Whether it waits for another program that writes, and not for the disk."""
+    """True while it waits for another program that writes, and not for the disk."""
     on_server: bool = False
-    """Whether it waits for a server, whatever for."""
+    """True if everything that it waits for is the server's."""
 
 
 _STATUS: Final = ContextVar[WriteStatus | None]("write_status", default=None)
@@ -129,7 +129,7 @@ class Writes:
 
     @property
     def idle(self) -> bool:
-        """Whether everything that was asked for is done."""
+        """True once everything that was asked for is done."""
         return self._running is None and not self._queue
 
     @property
@@ -141,7 +141,7 @@ class Writes:
 
     @property
     def asked_for(self) -> bool:
-        """Whether a key has asked for the piece of work that is carried out now."""
+        """True if a key has asked for the piece of work that is carried out now."""
         return self._running is not None and self._running.holds > HeldKeys.NOTHING
 
     @property

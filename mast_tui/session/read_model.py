@@ -133,13 +133,13 @@ class OwnLabels:
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
         """The labels that cover a span, in order; those on the whole trace cover none."""
-        found = set(self._ending_on.get(key, ()))
+        covering = set(self._ending_on.get(key, ()))
         if index is not None:
             for label_id in self._ranges:
                 first, _, last, *_ = self._places[label_id]
                 if first < index < last < NOWHERE:
-                    found.add(label_id)
-        places = sorted(self._places[label_id] for label_id in found)
+                    covering.add(label_id)
+        places = sorted(self._places[label_id] for label_id in covering)
         return tuple(self._labels[place[-1]] for place in places)
 
     def _add(self, label: Label) -> None:
@@ -209,11 +209,11 @@ class Suggested:
 
     def pending(self, spans: int, answered: Set[str]) -> tuple[Suggestion, ...]:
         """Those that are not among the ``answered``."""
-        found = self.in_order(spans)
+        suggestions = self.in_order(spans)
         if answered is not self._answered:
             if answered != self._answered:
-                self._pending = tuple(one for one in found if one.id not in answered)
-                self.pending_by_id = {one.id: one for one in self._pending}
+                self._pending = tuple(s for s in suggestions if s.id not in answered)
+                self.pending_by_id = {s.id: s for s in self._pending}
             self._answered = answered
         return self._pending
 
@@ -247,7 +247,7 @@ class ReadModel:
         self._annotator = annotator
         self._trace_id = trace_id
         self._taxonomy = taxonomy
-        self._said: tuple[Label, ...] = ()
+        self._labels_read: tuple[Label, ...] = ()
         self._judges: tuple[str, ...] = ()
         self._asked_for_judges = False
         self._own = OwnLabels(self._place_of_label)
@@ -261,29 +261,29 @@ class ReadModel:
         self._own.follow({} if current is None else current.labels, len(self._trace))
         self._answered = frozenset(answered)
         present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
-        said = {} if current is None else current.verdicts
-        self.verdicts = MappingProxyType(said | present)
+        absent_or_unsure = {} if current is None else current.verdicts
+        self.verdicts = MappingProxyType(absent_or_unsure | present)
 
-    def lacks(self, *, others: bool) -> bool:
-        """Check if what is shown has to be read first: from judges, and with ``others`` people."""
-        return self._suggested is None or (others and self._others is None)
+    def lacks(self, *, people: bool) -> bool:
+        """Check if something has to be read before it is shown: of judges, or of ``people`` too."""
+        return self._suggested is None or (people and self._others is None)
 
     def read_others(self) -> OthersWork:
         """Read what judges and others say, and change nothing here; may run in any thread."""
         return OthersWork(self._read_labels(), self._read_judges())
 
-    def take_others(self, work: OthersWork, *, others: bool) -> None:
+    def take_others(self, work: OthersWork, *, people: bool) -> None:
         """Show what was read.
 
         Args:
             work: The result of ``read_others``.
-            others: Whether it holds the labels of people too, as they may be shown.
+            people: Whether the labels of people may be shown too.
         """
-        self._said = work.labels
+        self._labels_read = work.labels
         self._judges = work.judges
         self._asked_for_judges = True
         self._suggested = self._suggestions_in(work.labels)
-        self._others = self._people_in(work.labels) if others else None
+        self._others = self._people_in(work.labels) if people else None
 
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
@@ -327,8 +327,8 @@ class ReadModel:
     def others(self) -> tuple[Label, ...]:
         """The labels of other people."""
         if self._others is None:
-            self._said = self._read_labels()
-            self._others = self._people_in(self._said)
+            self._labels_read = self._read_labels()
+            self._others = self._people_in(self._labels_read)
         return self._others
 
     def _people_in(self, labels: Iterable[Label]) -> tuple[Label, ...]:
@@ -343,8 +343,8 @@ class ReadModel:
 
     def _judged(self) -> Suggested:
         if self._suggested is None:
-            self._said = self._read_labels()
-            self._suggested = self._suggestions_in(self._said)
+            self._labels_read = self._read_labels()
+            self._suggested = self._suggestions_in(self._labels_read)
         return self._suggested
 
     def _suggestions_in(self, labels: Iterable[Label]) -> Suggested:
@@ -357,7 +357,7 @@ class ReadModel:
             labels = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
             if not self._workspace.away:
                 return labels
-        return self._said
+        return self._labels_read
 
     def _read_judges(self) -> tuple[str, ...]:
         """Read which judges have looked at the trace, as ``_read_labels`` does."""

@@ -1,4 +1,4 @@
-"""What an annotator can do on an open trace; screens and commands both go through here."""
+"""The work of an annotator on an open trace; screens and commands both go through here."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Session:
     # What is seen
 
     def _shown(self) -> ReadModel:
-        """What is shown, as of the last change."""
+        """Return what is shown, as of the last change."""
         if self._shown_version != self.version:
             self._read_model.follow(self._passes.current, self._passes.reviews)
             self._shown_version = self.version
@@ -185,7 +185,7 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        """Whether the current pass is finished: then an edit opens the next one."""
+        """True if the current pass is finished: then an edit opens the next one."""
         current = self._passes.current
         return current is not None and current.finished_at is not None
 
@@ -202,7 +202,7 @@ class Session:
 
     @property
     def labels_of_modes(self) -> Mapping[str, int]:
-        """How many labels of one's own each mode has that has any."""
+        """The number of one's own labels by mode."""
         return MappingProxyType(self._shown().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
@@ -513,19 +513,19 @@ class Session:
 
         Only what is new is written, and nothing once finished.
         """
-        wanted = list(keys)
-        long = []
+        single = list(keys)
+        long_runs = []
         for run in runs:
             if len(run) > SHORT_RUN:
-                long.append(run)
+                long_runs.append(run)
             else:
-                wanted += [self.trace.span(index).key for index in run]
-        wanted = list(dict.fromkeys(wanted))
+                single += [self.trace.span(index).key for index in run]
+        single = list(dict.fromkeys(single))
         try:
-            self._mark_read(wanted, long)
+            self._mark_read(single, long_runs)
         except ChangedElsewhere:
             self.reload()
-            self._mark_read(wanted, long)
+            self._mark_read(single, long_runs)
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
         read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
@@ -709,10 +709,9 @@ class Session:
 
     @property
     def lacks_others(self) -> bool:
-        """Whether something of others may be shown that was not read yet."""
-        return (self.suggestions_visible or self.others_shown) and self._read_model.lacks(
-            others=self.others_shown
-        )
+        """True if something of others may be shown that was not read yet."""
+        visible = self.suggestions_visible or self.others_shown
+        return visible and self._read_model.lacks(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Look again at what judges and others say: a judge has run, or a file was imported."""
@@ -744,14 +743,14 @@ class Session:
             self._take_passes(anew.passes)
         self.refresh_suggestions()
         if anew.others is not None:
-            self._read_model.take_others(anew.others, others=self.others_shown)
+            self._read_model.take_others(anew.others, people=self.others_shown)
         if anew.passes is not None:
             news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
             self._news = ", ".join(filter(None, (self._news, news)))
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_news`` has something to say."""
+        """True if ``take_news`` has something to say."""
         return bool(self._news)
 
     def take_news(self) -> str:
@@ -857,10 +856,10 @@ class Session:
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
         """Return the indices of the spans that the facts refer to, but for those that are kept."""
-        wanted: dict[str, bool] = {}
+        keys: dict[str, bool] = {}
         for fact in facts:
-            wanted |= span_keys(fact)
-        return indices_in(self.trace, missing_indices(wanted, self._kept_indices)) if wanted else {}
+            keys |= span_keys(fact)
+        return indices_in(self.trace, missing_indices(keys, self._kept_indices)) if keys else {}
 
     def _changed(self) -> None:
         self.version += 1
@@ -908,13 +907,13 @@ class Session:
 
     def _visible(self, suggestion_id: str) -> Suggestion:
         """The suggestion, where this annotator may see it; looks again for one that is new."""
-        found = self._suggestion(suggestion_id)
-        if found is None and self.suggestions_visible:
+        suggestion = self._suggestion(suggestion_id)
+        if suggestion is None and self.suggestions_visible:
             self.refresh_suggestions()
-            found = self._suggestion(suggestion_id)
-        if found is None:
+            suggestion = self._suggestion(suggestion_id)
+        if suggestion is None:
             raise SessionError("this suggestion is not on this trace, or hidden until you finish")
-        return found
+        return suggestion
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:

@@ -1,5 +1,4 @@
-"""The workspace of the app: opening it, asking whose it is, watching it, and saying what it
-refuses."""
+"""The workspace of the app: opening it, asking whose it is, watching it, showing refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ class WorkspaceWatcher:
         self._whole_at = 0.0
         self._ahead_at = 0.0
         self._news = False
-        """Whether something was written since all was read ahead."""
+        """True if something was written since all was read ahead."""
         self._company: tuple[str, ...] = ()
         self._why_not_sent = ""
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
@@ -169,7 +168,7 @@ class WorkspaceService:
         self._watch: WorkspaceWatcher | None = None
         self._waiting: list[Callable[[OpenWorkspace], object]] = []
         self._stays = False
-        """Whether somebody has refused to go on in another file than the one that is gone."""
+        """True if the annotator has refused another file in place of the one that is gone."""
 
     # Opening
 
