@@ -748,11 +748,6 @@ class Session:
             news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
             self._news = ", ".join(filter(None, (self._news, news)))
 
-    @property
-    def has_news(self) -> bool:
-        """True if ``take_news`` has something to say."""
-        return bool(self._news)
-
     def take_news(self) -> str:
         """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
         news, self._news = self._news, ""

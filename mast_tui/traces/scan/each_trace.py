@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.parallel import LostItem, Workers
 from mast_tui.traces.io.remote import bring
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
@@ -48,8 +47,7 @@ class ReadAndDo(Generic[Result]):
         """What came of each unit."""
         walk = Scan(())
         bring(path for unit in units for path in unit.files)
-        with seldom_collecting():
-            return [[self._done(walk.with_outcomes(one)) for one in walk.read(u)] for u in units]
+        return [[self._done(walk.with_outcomes(one)) for one in walk.read(u)] for u in units]
 
     def _done(self, report: FileReport) -> Read[Result]:
         known = tuple((trace.record, trace.summary) for trace in report.traces)

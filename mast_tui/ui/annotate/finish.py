@@ -112,8 +112,6 @@ class Reading:
             return
         if session is self._state.session:
             self._timeline.show_read(session.read)
-            if session.has_news:
-                self._screen.show_news(session)
 
 
 ANSWERS: Final = (

@@ -322,6 +322,8 @@ class SessionCommands:
         try:
             await self._carry_out(command, session)
         except ChangedElsewhere:
+            if session is self._state.session:
+                self._screen.show_news(session)
             await self._carry_out(command, session)
 
     async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
@@ -592,6 +594,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._in_view = -1
         self._followed = (-1, -1)
         if self._ready:
+            self.hints.clear()
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
@@ -652,7 +655,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
-        self.hints.clear()
+        if self.commands.waiting:
+            self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.answer_as_asked()
         if not self.commands.session_ready(session) and self.context.opened is not None:
