@@ -14,7 +14,6 @@ from zlib import crc32
 
 from mast_tui import __version__
 from mast_tui.errors import WorkspaceError
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import TraceJudging
 from mast_tui.labels import Finding
@@ -128,8 +127,7 @@ class JudgeUnits:
         """What came of each unit."""
         walk = Scan(())
         fetch_all(path for unit in units for path in unit.files)
-        with seldom_collecting():
-            return [self._of_unit(walk, unit) for unit in units]
+        return [self._of_unit(walk, unit) for unit in units]
 
     def _of_unit(self, walk: Scan, unit: Unit) -> UnitJudged:
         judged: list[Judged] = []

@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.parallel import LostItem, Workers
 from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
@@ -48,10 +47,7 @@ class ReadAndDo(Generic[Result]):
         """Read each unit and do the work with its traces."""
         walk = Scan(())
         fetch_all(path for unit in units for path in unit.files)
-        with seldom_collecting():
-            return [
-                [self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units
-            ]
+        return [[self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units]
 
     def _done(self, report: FileReport) -> Read[Result]:
         summaries = tuple((trace.record, trace.summary) for trace in report.traces)

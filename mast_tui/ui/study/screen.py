@@ -37,6 +37,7 @@ from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
+from mast_tui.writes import piece_of_work
 
 BAR_CELLS: Final = 24
 
@@ -429,9 +430,10 @@ class StudyScreen(TableScreen[Progress]):
             return
         self.mast.workspace.when_ready(self._ask)
 
-    def _ask(self, opened: OpenWorkspace) -> None:
-        before = opened.study()
-        lots = self._lots(opened, before)
+    @piece_of_work
+    async def _ask(self, opened: OpenWorkspace) -> None:
+        before = await self.mast.workspace.carry_out(opened.study)
+        lots = await self._lots(opened, before)
         if not lots:
             return
 
@@ -441,34 +443,37 @@ class StudyScreen(TableScreen[Progress]):
 
         self.app.push_screen(StudySetup(opened, before, lots, answered))
 
-    def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
+    async def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
         """The traces that a study can be about; none, which is said, where they are not known."""
         catalog = self.mast.catalog
         if not catalog.complete:
             self.hints.say("Traces are still being looked for; try again when that is done")
             return ()
-        known = [record.trace_id for record in opened.workspace.traces()]
+        records = await self.mast.workspace.carry_out(opened.workspace.traces)
+        known = [record.trace_id for record in records or ()]
         lots = lots_here(list(catalog.traces.values()), self.mast.trace_queue.ids, known, before)
         if not lots:
             self.hints.say("No trace is known here: start mast-tui with a folder of them")
         return lots
 
-    def action_add(self) -> None:
-        """Take traces in that are not in the study yet, as a further lot."""
-        self._with_study(self._add)
-
-    def _with_study(self, do: Callable[[OpenWorkspace, Study], None]) -> None:
-        """Do something with the study, also where the screen has not counted it yet."""
+    async def _study(self) -> tuple[OpenWorkspace, Study] | None:
+        """Read the study, also where the screen has not counted it yet; say so if there is none."""
         opened = self.mast.opened
-        study = None if opened is None else self.mast.workspace.guarded(opened.study)
-        if opened is None or study is None:
-            key = self.mast.key_of("study.set_up")
-            self.hints.say(f"There is no study yet: {key} sets one up")
-        else:
-            do(opened, study)
+        study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
+        if opened is not None and study is not None:
+            return opened, study
+        key = self.mast.key_of("study.set_up")
+        self.hints.say(f"There is no study yet: {key} sets one up")
+        return None
 
-    def _add(self, opened: OpenWorkspace, study: Study) -> None:
-        lots = self._lots(opened, study)
+    @piece_of_work
+    async def action_add(self) -> None:
+        """Take traces in that are not in the study yet, as a further lot."""
+        read = await self._study()
+        if read is None:
+            return
+        opened, study = read
+        lots = await self._lots(opened, study)
         there = frozenset(study.traces)
         new = [lot for lot in lots[1:] if not there.issuperset(lot.ids)]
         offered = dict(zip("ylk", new, strict=False))
@@ -500,15 +505,15 @@ class StudyScreen(TableScreen[Progress]):
 
     # Who is there
 
-    def action_join(self) -> None:
+    @piece_of_work
+    async def action_join(self) -> None:
         """Ask who joins as an annotator, from the next lot on."""
-        self._with_study(self._join)
+        if await self._study() is None:
+            return
 
-    def _join(self, opened: OpenWorkspace, _: Study) -> None:
         def answered(name: str | None) -> None:
             if name:
                 self._offer(
-                    opened,
                     lambda study: with_annotator(study, name),
                     f"Let {name} join?",
                     "They are dealt traces of the lots to come, and what others give back.",
@@ -533,32 +538,29 @@ class StudyScreen(TableScreen[Progress]):
             "lots.",
         )
 
-    def _of_person(
+    @piece_of_work
+    async def _of_person(
         self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
     ) -> None:
-        def offer(opened: OpenWorkspace, _: Study) -> None:
-            row = self.main_list.row
-            name = "" if row is None else row.name
-            if not name:
-                self.hints.say("Put the cursor on an annotator")
-                return
-            self._offer(
-                opened,
-                lambda study: change(opened.workspace, study, name),
-                title.format(name),
-                words,
-            )
-
-        self._with_study(offer)
-
-    def _offer(
-        self, opened: OpenWorkspace, change: Callable[[Study], Study], title: str, words: str
-    ) -> None:
-        """Say what a change of who is there comes to, and make it if that is agreed."""
-        before = self.mast.workspace.guarded(opened.study)
-        if before is None:
+        read = await self._study()
+        if read is None:
             return
-        after = self.mast.workspace.guarded(lambda: change(before))
+        workspace = read[0].workspace
+        row = self.main_list.row
+        name = "" if row is None else row.name
+        if not name:
+            self.hints.say("Put the cursor on an annotator")
+            return
+        self._offer(lambda study: change(workspace, study, name), title.format(name), words)
+
+    @piece_of_work
+    async def _offer(self, change: Callable[[Study], Study], title: str, words: str) -> None:
+        """Say what a change of who is there comes to, and make it if that is agreed."""
+        read = await self._study()
+        if read is None:
+            return
+        opened, before = read
+        after = await self.mast.workspace.carry_out(lambda: change(before))
         if after is None:
             return
         if after == before:
