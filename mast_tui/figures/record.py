@@ -41,6 +41,10 @@ class Form(StrEnum):
     """The number alone, or null."""
     NUMBER_OR_REASON = "number_or_reason"
     """The number, or null with ``undefined`` beside it."""
+    NUMBER_OR_REASONS = "number_or_reasons"
+    """The number, or null with its reason under its name in the object ``undefined`` beside it."""
+    RATE = "rate"
+    """``count``, ``n``, ``rate`` and ``ci`` in the object of the scope, without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Statistic:
         interval: How the interval is computed; empty where there is none.
         withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
+        interval_key: The key of its interval beside a number in JSON documents: ``risk_ratio_ci``.
+        bounds_key: The key of its bounds beside a number.
         lowest: The least possible value.
         basis: The answers that a statistic of agreement rests on.
         over_chance: Whether it compares agreement with chance, which takes two traces and both
@@ -76,6 +82,8 @@ class Statistic:
     interval: str = ""
     withheld: str = ""
     form: Form = Form.NUMBER
+    interval_key: str = ""
+    bounds_key: str = ""
     lowest: float = 0.0
     basis: Basis = Basis.ALL
     over_chance: bool = False
@@ -119,6 +127,7 @@ class Figure:
         high: The upper end of the interval.
         bound_low: The least value once all unresolved disagreements are decided.
         bound_high: The greatest value of the same.
+        count: The units that a share counts, of ``n``.
         n: The units that the figure rests on.
         reason: Why the value is undefined, or why the interval is withheld.
         needs: How many units an interval takes, where it is withheld.
@@ -137,6 +146,7 @@ class Figure:
     high: float | None = None
     bound_low: float | None = None
     bound_high: float | None = None
+    count: int | None = None
     n: int | None = None
     reason: str = ""
     needs: int | None = None
@@ -410,14 +420,54 @@ def nested_json(
         parent = document
         for name in parents:
             parent = parent.setdefault(name, {})
-        form = figure.definition.form
-        if form is Form.ESTIMATE:
-            parent[key] = _estimate_json(figure, shows_n=path.shows_n)
-            continue
-        parent[key] = figure.value
-        if form is Form.NUMBER_OR_REASON and figure.value is None:
-            parent["undefined"] = figure.reason
+        definition = figure.definition
+        match definition.form:
+            case Form.ESTIMATE:
+                parent[key] = _estimate_json(figure, shows_n=path.shows_n)
+            case Form.RATE:
+                parent |= _rate_json(figure)
+            case _:
+                _add_number(figure, definition, parent, key)
     return document
+
+
+def _add_number(figure: Figure, definition: Statistic, parent: dict[str, Any], key: str) -> None:
+    """Insert a number into its object, with the interval, bounds and reason beside it."""
+    parent[key] = figure.value
+    if definition.interval_key:
+        parent[definition.interval_key] = _list_of(figure.interval)
+    if definition.bounds_key and figure.bounds is not None:
+        parent[definition.bounds_key] = _list_of(figure.bounds)
+    if figure.value is not None or not figure.reason:
+        return
+    if definition.form is Form.NUMBER_OR_REASON:
+        parent["undefined"] = figure.reason
+    elif definition.form is Form.NUMBER_OR_REASONS:
+        parent.setdefault("undefined", {})[key] = figure.reason
+
+
+def _list_of(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else list(ends)
+
+
+def _rate_json(figure: Figure) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "count": figure.count,
+        "n": figure.n,
+        "rate": figure.value,
+        "ci": _list_of(figure.interval),
+    }
+    if figure.value is None:
+        values["undefined"] = figure.undefined
+    if figure.bounds is not None:
+        values["bounds"] = _list_of(figure.bounds)
+    return values | _withheld_json(figure)
+
+
+def _withheld_json(figure: Figure) -> dict[str, Any]:
+    if figure.withheld is None:
+        return {}
+    return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
 
 
 def _estimate_json(figure: Figure, *, shows_n: bool) -> dict[str, Any]:
@@ -425,12 +475,10 @@ def _estimate_json(figure: Figure, *, shows_n: bool) -> dict[str, Any]:
     if figure.value is None:
         values["undefined"] = figure.undefined
     else:
-        values["ci"] = None if figure.interval is None else list(figure.interval)
-        if figure.withheld is not None:
-            values["ci_withheld"] = figure.withheld
-            values["ci_needs"] = figure.needs
+        values["ci"] = _list_of(figure.interval)
+    values |= _withheld_json(figure)
     if figure.bounds is not None:
-        values["bounds"] = list(figure.bounds)
+        values["bounds"] = _list_of(figure.bounds)
     if shows_n and figure.n is not None:
         values["n"] = figure.n
     return values

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from mast_tui.figures import record
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.record import (
     STATISTICS,
     Figure,
     FigureIndex,
+    Form,
     Scope,
     Sources,
+    Statistic,
     nested_json,
     record_json,
     renamed,
@@ -64,6 +68,36 @@ def test_a_document_is_made_from_records_by_the_paths_of_their_scopes() -> None:
         },
         "macro": {"cohen_kappa": {"value": None, "undefined": "no_variance"}},
         "halving": {"1.1": {"more_traces": None, "undefined": "no_interval"}},
+    }
+
+
+def test_rates_and_numbers_with_reasons_take_their_own_forms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    definitions = {
+        "rate": Statistic("rate", "rate", "rate", "count / n", form=Form.RATE),
+        "ratio": Statistic(
+            "ratio", "RR", "risk ratio", "p / q",
+            form=Form.NUMBER_OR_REASONS, interval_key="ratio_ci", bounds_key="ratio_bounds",
+        ),
+    }  # fmt: skip
+    monkeypatch.setattr(record, "STATISTICS", definitions)
+    rate = Figure(statistic="rate", scope="mode", group="gpt", mode="1.1")
+    figures = [
+        replace(rate, condition="failed", count=2, n=8, value=0.25, low=0.1, high=0.6),
+        replace(rate, condition="all", count=0, n=0, reason="no_traces"),
+        replace(rate, scope="sides", statistic="ratio", reason="no_failed"),
+    ]
+    paths = scope_paths("""
+        mode  | groups.{group}.{mode}.{condition}
+        sides | groups.{group}.{mode}
+    """)
+    assert nested_json(figures, paths, {})["groups"]["gpt"]["1.1"] == {
+        "failed": {"count": 2, "n": 8, "rate": 0.25, "ci": [0.1, 0.6]},
+        "all": {"count": 0, "n": 0, "rate": None, "ci": None, "undefined": "no_traces"},
+        "ratio": None,
+        "ratio_ci": None,
+        "undefined": {"ratio": "no_failed"},
     }
 
 
