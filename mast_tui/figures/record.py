@@ -195,6 +195,11 @@ class Scope:
     subject: tuple[str, ...] = ()
     sources: Sources | None = None
 
+    def of_pair(self, pair: tuple[str, str]) -> Scope:
+        """Return the scope of the same figures of two annotators."""
+        sources = self.sources and replace(self.sources, subject=pair)
+        return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
+
     def estimate(
         self, statistic: str, coefficient: Coefficient, *, condition: str = "", n: int | None = None
     ) -> Figure:
@@ -419,7 +424,9 @@ def nested_json(
         *parents, key = path.of(figure)
         parent = document
         for name in parents:
-            parent = parent.setdefault(name, {})
+            if parent.get(name) is None:
+                parent[name] = {}
+            parent = parent[name]
         definition = figure.definition
         match definition.form:
             case Form.ESTIMATE:
@@ -492,8 +499,8 @@ def record_json(figure: Figure) -> dict[str, Any]:
     return asdict(figure)
 
 
-def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> Iterator[Figure]:
-    """Yield figures with other names for annotators; a pair is sorted by the new names.
+def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
+    """Return figures with other names for annotators, sorted by the new names, as pairs are.
 
     Args:
         figures: The figures.
@@ -503,15 +510,20 @@ def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> Iterator[Fig
     def subject_of(subject: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(names.get(name, name) for name in subject))
 
+    order: dict[tuple[str, str, str, str], int] = {}
+    changed = []
     for figure in figures:
         sources = figure.sources
-        yield replace(
+        new = replace(
             figure,
             subject=subject_of(figure.subject),
             condition=names.get(figure.condition, figure.condition),
             group=names.get(figure.group, figure.group),
             sources=sources and replace(sources, subject=subject_of(sources.subject)),
         )
+        row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
+        changed.append((row, new.subject, new.condition, new))
+    return [figure for _, _, _, figure in sorted(changed, key=lambda one: one[:3])]
 
 
 # The registry
