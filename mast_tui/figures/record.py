@@ -299,26 +299,39 @@ class FigureIndex:
         figures = self._tables.get((scope, group, mode), [])
         if subject:
             figures = [one for one in figures if one.subject == tuple(subject)]
-        return FigureTable(tuple(figures), one_subject=bool(subject))
+        return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
+
+    def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
+        """Return the tables of every two annotators that belong to a table of all of them."""
+        scope = f"{table.scope}_pair"
+        figures = self._tables.get((scope, table.group, table.mode), [])
+        by_pair: dict[tuple[str, ...], list[Figure]] = {}
+        for figure in figures:
+            by_pair.setdefault(figure.subject, []).append(figure)
+        return {
+            pair: FigureTable(tuple(own), scope, table.group, table.mode, pair)
+            for pair, own in by_pair.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """The figures of one scope: one row of a table, or a little more.
+    """The figures of one scope, such as those of a mode: one row of a table, or a little more.
 
-    ``one_subject`` tells that all figures are about the same annotators.
+    With a ``subject`` all figures are about it; else single figures are about one annotator each.
     """
 
     figures: tuple[Figure, ...]
-    one_subject: bool = False
-    _by_key: dict[tuple[str, tuple[str, ...], str], Figure] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    scope: str = ""
+    group: str = ""
+    mode: str = ""
+    subject: tuple[str, ...] = ()
+    _by_key: dict[tuple[str, str], Figure] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for figure in self.figures:
-            subject = () if self.one_subject else figure.subject
-            self._by_key[figure.statistic, subject, figure.condition] = figure
+            if self.subject or not figure.subject:
+                self._by_key[figure.statistic, figure.condition] = figure
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
         """Return the figure of all annotators, None where there is none.
@@ -327,13 +340,13 @@ class FigureTable:
             statistic: The name of the statistic.
             condition: What narrows it.
         """
-        return self._by_key.get((statistic, (), condition))
+        return self._by_key.get((statistic, condition))
 
     def __getitem__(self, statistic: str) -> Figure:
-        return self._by_key[statistic, (), ""]
+        return self._by_key[statistic, ""]
 
     def __contains__(self, statistic: object) -> bool:
-        return (statistic, (), "") in self._by_key
+        return (statistic, "") in self._by_key
 
     def value(self, statistic: str) -> float | None:
         """Return the value of a figure; None where it is undefined or missing."""
@@ -345,13 +358,11 @@ class FigureTable:
         return int(self.value(statistic) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
-        """Return the figures of a statistic by annotator or pair, or else by condition."""
+        """Return the figures of a statistic by condition, or else by annotator or pair."""
         figures = [one for one in self.figures if one.statistic == statistic]
-        if self.one_subject:
+        if any(one.condition for one in figures):
             return {one.condition: one for one in figures if one.condition}
-        return {PAIR.join(one.subject): one for one in figures if one.subject} or {
-            one.condition: one for one in figures if one.condition
-        }
+        return {PAIR.join(one.subject): one for one in figures if one.subject}
 
     def values(self, statistic: str) -> dict[str, float | None]:
         """Return the values of ``by_name``."""
@@ -430,7 +441,7 @@ def nested_json(
         definition = figure.definition
         match definition.form:
             case Form.ESTIMATE:
-                parent[key] = _estimate_json(figure, shows_n=path.shows_n)
+                parent[key] = estimate_json(figure, shows_n=path.shows_n)
             case Form.RATE:
                 parent |= _rate_json(figure)
             case _:
@@ -477,7 +488,13 @@ def _withheld_json(figure: Figure) -> dict[str, Any]:
     return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
 
 
-def _estimate_json(figure: Figure, *, shows_n: bool) -> dict[str, Any]:
+def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
+    """Return a figure as the object ``{"value", "ci"}`` of JSON documents.
+
+    Args:
+        figure: The figure.
+        shows_n: Whether the object has the ``n`` of the figure.
+    """
     values: dict[str, Any] = {"value": figure.value}
     if figure.value is None:
         values["undefined"] = figure.undefined
