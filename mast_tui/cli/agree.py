@@ -29,7 +29,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.report_files import print_text
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
-from mast_tui.figures.agreement.report import agreement_report as agreement_figures
+from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
@@ -49,7 +49,7 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.report import SpanReport
@@ -95,8 +95,8 @@ class Wanted:
 
 
 @uncollected()
-def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    """The report of ``agree --json``, with its parts on spans and on a judge.
+def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Agreement:
+    """Compute the figures of ``agree``, with its parts on spans and on a judge.
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
@@ -107,11 +107,12 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
-        report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
+        report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report["judge"] = _judge(judged, wanted)
+        report = replace(report, judge=_judge(judged, wanted))
     if judged is not None and other is not None:
-        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        report = replace(report, judges=both)
     return report
 
 
@@ -377,7 +378,7 @@ def agree_command(
     else:
         figures = whole_report(place, chosen, wanted)
         if sight:
-            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+            figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
     letters = pseudonyms_of(place) if pseudonyms else None
     people = (*(names or ()), wanted.against, wanted.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
@@ -389,13 +390,11 @@ def agree_command(
     if mode is not None:
         print_traces(traces | sight, as_json=as_json)
         return
-    document: Mapping[str, Any] = {**figures, "revisions": revisions, **sight}
+    figures = replace(figures, revisions=tuple(revisions))
     if letters is not None:
-        document = letters.in_document(document)
-    report = agreement_report(
-        {key: value for key, value in document.items() if key != "sight"},
-        sight=document.get("sight"),
-    )
+        figures = figures.renamed(letters.letters, letters.in_document)
+        sight = letters.in_document(sight)
+    report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
         outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
@@ -405,7 +404,7 @@ def agree_command(
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-        print_json(document)
+        print_json(agreement_json(figures) | sight)
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:

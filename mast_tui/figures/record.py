@@ -210,6 +210,11 @@ class Scope:
             return self.sources
         return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
 
+    def of_pair(self, pair: tuple[str, str]) -> Scope:
+        """Return the scope of the same figures of two annotators."""
+        sources = self.sources and replace(self.sources, subject=pair)
+        return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
+
     def estimate(
         self, statistic: str, coefficient: Coefficient, *, condition: str = "", n: int | None = None
     ) -> Figure:
@@ -354,7 +359,19 @@ class FigureIndex:
         figures = self._rows.get((scope, group), {}).get(mode, [])
         if subject:
             figures = [one for one in figures if one.subject == tuple(subject)]
-        return FigureTable(tuple(figures), one_subject=bool(subject))
+        return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
+
+    def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
+        """Return the tables of every two annotators that belong to a table of all of them."""
+        scope = f"{table.scope}_pair"
+        figures = self._rows.get((scope, table.group), {}).get(table.mode, [])
+        by_pair: dict[tuple[str, ...], list[Figure]] = {}
+        for figure in figures:
+            by_pair.setdefault(figure.subject, []).append(figure)
+        return {
+            pair: FigureTable(tuple(own), scope, table.group, table.mode, pair)
+            for pair, own in by_pair.items()
+        }
 
     def rows(
         self, scope: str, *, group: str = "", subject: Sequence[str] = ()
@@ -376,21 +393,22 @@ class FigureIndex:
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """The figures of one scope: one row of a table, or a little more.
+    """The figures of one scope, such as those of a mode: one row of a table, or a little more.
 
-    ``one_subject`` tells that all figures are about the same annotators.
+    With a ``subject`` all figures are about it; else single figures are about one annotator each.
     """
 
     figures: tuple[Figure, ...]
-    one_subject: bool = False
-    _by_key: dict[tuple[str, tuple[str, ...], str], Figure] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    scope: str = ""
+    group: str = ""
+    mode: str = ""
+    subject: tuple[str, ...] = ()
+    _by_key: dict[tuple[str, str], Figure] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for figure in self.figures:
-            subject = () if self.one_subject else figure.subject
-            self._by_key[figure.statistic, subject, figure.condition] = figure
+            if self.subject or not figure.subject:
+                self._by_key[figure.statistic, figure.condition] = figure
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
         """Return the figure of all annotators, None where there is none.
@@ -399,7 +417,7 @@ class FigureTable:
             statistic: The name of the statistic.
             condition: What narrows it.
         """
-        return self._by_key.get((statistic, (), condition))
+        return self._by_key.get((statistic, condition))
 
     def find(self, statistic: str, condition: str = "") -> Figure:
         """Return the figure of all annotators.
@@ -411,13 +429,13 @@ class FigureTable:
         Raises:
             KeyError: There is none.
         """
-        return self._by_key[statistic, (), condition]
+        return self._by_key[statistic, condition]
 
     def __getitem__(self, statistic: str) -> Figure:
-        return self._by_key[statistic, (), ""]
+        return self._by_key[statistic, ""]
 
     def __contains__(self, statistic: object) -> bool:
-        return (statistic, (), "") in self._by_key
+        return (statistic, "") in self._by_key
 
     def value(self, statistic: str, condition: str = "") -> float | None:
         """Return the value of a figure; None where it is undefined or missing.
@@ -439,13 +457,11 @@ class FigureTable:
         return int(self.value(statistic, condition) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
-        """Return the figures of a statistic by annotator or pair, or else by condition."""
+        """Return the figures of a statistic by condition, or else by annotator or pair."""
         figures = [one for one in self.figures if one.statistic == statistic]
-        if self.one_subject:
+        if any(one.condition for one in figures):
             return {one.condition: one for one in figures if one.condition}
-        return {PAIR.join(one.subject): one for one in figures if one.subject} or {
-            one.condition: one for one in figures if one.condition
-        }
+        return {PAIR.join(one.subject): one for one in figures if one.subject}
 
     def values(self, statistic: str) -> dict[str, float | None]:
         """Return the values of ``by_name``."""
@@ -518,11 +534,13 @@ def nested_json(
         *parents, key = path.of(figure)
         parent = document
         for name in parents:
-            parent = parent.setdefault(name, {})
+            if parent.get(name) is None:
+                parent[name] = {}
+            parent = parent[name]
         definition = figure.definition
         match definition.form:
             case Form.ESTIMATE:
-                parent[key] = _estimate_json(figure, shows_n=path.shows_n)
+                parent[key] = estimate_json(figure, shows_n=path.shows_n)
             case Form.RATE:
                 parent |= rate_json(figure)
             case _:
@@ -576,7 +594,13 @@ def _withheld_json(figure: Figure) -> dict[str, Any]:
     return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
 
 
-def _estimate_json(figure: Figure, *, shows_n: bool) -> dict[str, Any]:
+def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
+    """Return a figure as the object ``{"value", "ci"}`` of JSON documents.
+
+    Args:
+        figure: The figure.
+        shows_n: Whether the object has the ``n`` of the figure.
+    """
     values: dict[str, Any] = {"value": figure.value}
     if figure.value is None:
         values["undefined"] = figure.undefined
@@ -598,8 +622,8 @@ def record_json(figure: Figure) -> dict[str, Any]:
     return asdict(figure)
 
 
-def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> Iterator[Figure]:
-    """Yield figures with other names for annotators; a pair is sorted by the new names.
+def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
+    """Return figures with other names for annotators, sorted by the new names, as pairs are.
 
     Args:
         figures: The figures.
@@ -609,15 +633,20 @@ def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> Iterator[Fig
     def subject_of(subject: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(names.get(name, name) for name in subject))
 
+    order: dict[tuple[str, str, str, str], int] = {}
+    changed = []
     for figure in figures:
         sources = figure.sources
-        yield replace(
+        new = replace(
             figure,
             subject=subject_of(figure.subject),
             condition=names.get(figure.condition, figure.condition),
             group=names.get(figure.group, figure.group),
             sources=sources and replace(sources, subject=subject_of(sources.subject)),
         )
+        row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
+        changed.append((row, new.subject, new.condition, new))
+    return [figure for _, _, _, figure in sorted(changed, key=lambda one: one[:3])]
 
 
 # The registry

@@ -33,7 +33,7 @@ from mast_tui.exchange.selection import (
     selected_work,
 )
 from mast_tui.exchange.trace_files import texts_from_files
-from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -267,7 +267,7 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
     document = gold_document(
         request.workspace,
         request.taxonomy,
-        agreement,
+        agreement_json(agreement),
         entries,
         judges=judges,
         majority=request.majority,
@@ -277,9 +277,10 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
+        agreement = agreement.renamed(request.pseudonyms.letters, request.pseudonyms.in_document)
     document["datasheet"] = _datasheet_file(request)
     add = _add_gold_document if request.file_format == "gold" else _add_dataset
-    beside = add(request, document, outputs)
+    beside = add(request, document, datasheet(document, agreement), outputs)
     traces = document["traces"]
     return {
         "taxonomy": request.taxonomy.ref,
@@ -313,8 +314,8 @@ def _datasheet_file(request: Request) -> dict[str, Any] | None:
     return None if path is None else read_datasheet(path)
 
 
-def _agreement(request: Request) -> dict[str, Any]:
-    """The report of ``agree --json`` on the sides, places included."""
+def _agreement(request: Request) -> Agreement:
+    """Compute the agreement of the sides, places included."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -332,7 +333,7 @@ def _agreement(request: Request) -> dict[str, Any]:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    return {**agreement_report(study), "spans": span_report(marked)}
+    return replace(agreement_figures(study), spans=span_report(marked))
 
 
 def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping[str, Any]]:
@@ -366,9 +367,9 @@ def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping
 
 
 def _add_gold_document(
-    request: Request, document: Mapping[str, Any], outputs: Outputs
+    request: Request, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    beside = _add_beside(request, outputs, "datasheet.md", datasheet(document), *MARKS)
+    beside = _add_beside(request, outputs, "datasheet.md", sheet, *MARKS)
     outputs.add(request.output, _json(document))
     return beside
 
@@ -387,7 +388,9 @@ def _add_beside(request: Request, outputs: Outputs, end: str, text: str, *marks:
     return [str(beside)]
 
 
-def _add_dataset(request: Request, document: Mapping[str, Any], outputs: Outputs) -> list[str]:
+def _add_dataset(
+    request: Request, document: Mapping[str, Any], sheet: str, outputs: Outputs
+) -> list[str]:
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -399,7 +402,7 @@ def _add_dataset(request: Request, document: Mapping[str, Any], outputs: Outputs
         return _is_card if name == CARD else lambda _: name in earlier
 
     try:
-        files = dataset_files(document)
+        files = dataset_files(document, sheet)
     except ValueError as error:
         raise MastError(str(error)) from None
     # The README comes last: it names the files, so until then the old ones are the set.
