@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -28,6 +29,7 @@ from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.output_files import is_stdout
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
 from mast_tui.session import said_by, sight_values, within_sight
@@ -38,11 +40,12 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.figures.signatures.report import Report
+    from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _SHARDS: Final = "mast_tui.scale.report"
 """The module of the report on shards, which the core imports by name alone."""
@@ -239,8 +242,8 @@ def report_command(
             bill=bill,
         )
         if letters is not None:
-            report = letters.in_document(report)
-        if paired is not None and report["paired"] is None:
+            report = replace(report, given=_with_letters(report.given, letters))
+        if paired is not None and report.paired is None:
             raise click.ClickException(f"--paired {paired}: no task is known that both have run")
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
@@ -253,8 +256,7 @@ def report_command(
     told = sight_values(viewer, left_out)
     if told:
         told["sight"]["outcomes_hidden"] = veiled
-    document = {
-        **report,
+    more = {
         "revisions": revisions,
         "what_helps": what_helps(chosen),
         **(told if letters is None else letters.in_document(told)),
@@ -267,19 +269,24 @@ def report_command(
                 "works blind"
             )
     if as_json and not files:
-        print_json(document)
+        print_json(signature_document(report) | more)
         return
     asked = context.get_parameter_source("by") is ParameterSource.COMMANDLINE
     made = signatures_report(report, extras=extras, groups_asked=asked)
     if files:
         written = files.write(made, outputs)
         if as_json:
-            print_json(document)
+            print_json({**made.document, **more})
         on_stdout = any(map(is_stdout, whole.values()))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
         return
     print_text(made)
+
+
+def _with_letters(given: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+    """Return the input of a report with letters in place of people's names."""
+    return replace(given, labels=letters.name(given.labels), gold=letters.in_document(given.gold))
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -301,7 +308,7 @@ def report_of(
     seed: int = 0,
     traces: Container[str] | None = None,
     bill: bool = False,
-) -> Report:
+) -> SignatureReport:
     """The report on an input that was read from a workspace.
 
     ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces

@@ -993,9 +993,7 @@ _SIGNATURES: Final = (
     ),
 )  # fmt: skip
 
-STATISTICS: Final[Mapping[str, Statistic]] = {
-    one.name: one for one in (*_REGISTRY, *_SIGNATURES)
-}
+STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in (*_REGISTRY, *_SIGNATURES)}
 """Every statistic by its name."""
 
 COEFFICIENTS: Final = tuple(one.name for one in _COEFFICIENTS)

@@ -13,9 +13,9 @@ from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
-from mast_tui.figures.signatures.comparison import OUTCOME, SIDES
+from mast_tui.figures.signatures.comparison import SIDES
 from mast_tui.figures.signatures.groups import SHAPES
-from mast_tui.figures.signatures.model import ALL, OVERALL, Rules, SignatureInput
+from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.modes import severity
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
@@ -33,9 +33,8 @@ def signature_document(report: SignatureReport) -> Document:
     overall = report.group(OVERALL)
     every = _group(report, OVERALL, {})
     groups = {
-        name: _group(report, name, given.parts(number))
+        name: _group(report, name, given.parts(number)) if given.fields else every
         for number, name in enumerate(report.groups)
-        if given.fields
     }
     return {
         "by": given.by,
@@ -65,7 +64,7 @@ def signature_document(report: SignatureReport) -> Document:
             "labels_not_found": given.unplaced,
         },
         "overall": every,
-        "groups": groups if given.fields else {ALL: every},
+        "groups": groups,
         "comparison": _comparison(report),
         "paired": _paired(report),
         "trend": _trend(report),
@@ -166,7 +165,7 @@ def _difference(table: FigureTable) -> Document:
     for key in ("p_value", "p_adjusted"):
         if table.value(key) is None:
             undefined[key] = table[key].reason
-    document = {
+    document: Document = {
         "difference_pp": points(difference.value),
         "difference_ci_pp": _points_of(difference.interval),
         "risk_ratio": ratio.value,
@@ -174,10 +173,10 @@ def _difference(table: FigureTable) -> Document:
         "p_value": table.value("p_value"),
         "p_adjusted": table.value("p_adjusted"),
     }
-    if undefined:
-        document["undefined"] = undefined
     if difference.bounds is not None:
         document["difference_bounds_pp"] = _points_of(difference.bounds)
+    if undefined:
+        document["undefined"] = undefined
     return document
 
 
@@ -276,8 +275,8 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
         }
         if difference.withheld:
             found |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
-        if ratio.reason and ratio.reason != difference.withheld:
-            found["undefined"] = ratio.reason
+        if not ratio.value:
+            found["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
         modes[code] = found
     whole = report.figures.table("stratified", group=report.key(name))
     return {
@@ -451,7 +450,7 @@ def _paired(report: SignatureReport) -> Document | None:
             key: [whole.count(key, side) for side in SIDES]
             for key in ("no_task", "repeated", "unpaired")
         },
-        "failed": _paired_counts(rows[OUTCOME]),
+        "failed": _paired_counts(report.figures.table("paired_outcome", subject=report.compared)),
         "modes": {
             mode.code: {
                 "name": mode.name,

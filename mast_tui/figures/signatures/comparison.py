@@ -144,7 +144,7 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
             "unpaired": len(mine) - len(tasks),
         }
         figures += [scope.number(key, n, condition=condition) for key, n in counts.items()]
-    of_outcome = replace(scope, mode=OUTCOME)
+    of_outcome = replace(scope, name="paired_outcome")
     figures += _counts(of_outcome, outcomes[0] == FAILED, outcomes[1] == FAILED, both_known)
     by_mode = [
         _counts(
@@ -163,10 +163,6 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
         figures += of_mode
         figures.append(replace(missing, statistic="p_adjusted", value=p))
     return figures
-
-
-OUTCOME: Final = "outcome"
-"""The mode of paired figures on whether the run failed."""
 
 
 def _first_runs(given: SignatureInput, task: Whole, side: Flags) -> Whole:

@@ -147,7 +147,7 @@ def differences(
     ]
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
-    figures = []
+    figures: list[tuple[Figure, ...]] = []
     for i, scope in enumerate(scopes):
         row = rows[i]
         missing = _missing(row, sides)
@@ -188,13 +188,14 @@ def _compared(
     if (low, other_low) != (high, other_high):
         why = "unresolved"
         bounds = (low - other_high, high - other_low)
+    needs = LEAST_OF_DIFFERENCE if why and not bounds else None
     difference = scope.figure(
         "difference",
         count / n - other / of,
         interval=None if why else ends,
         bounds=bounds,
         reason=why or "",
-        needs=LEAST_OF_DIFFERENCE if why and not bounds else None,
+        needs=needs,
     )
     if missing is not None:
         return difference, scope.figure("risk_ratio", None, reason=missing)
@@ -204,6 +205,7 @@ def _compared(
         (count / n) / (other / of),
         interval=None if why else ratio_ends,
         reason=no_hits if ratio_ends is None else why or "",
+        needs=needs,
     )
     return difference, ratio
 

@@ -228,13 +228,13 @@ Chain = tuple[tuple[str, ...], ...]
 
 
 def chain_text(chain: Chain) -> str:
-    """Return a chain as the key of its figures: ``1.1+1.3>2.6``."""
-    return ">".join("+".join(step) for step in chain)
+    """Return a chain as the key of its figures: ``1.1|1.3 2.6``; no code has such separators."""
+    return " ".join(PAIR.join(step) for step in chain)
 
 
 def chain_of(text: str) -> Chain:
     """Return the chain of a key that ``chain_text`` made."""
-    return tuple(tuple(step.split("+")) for step in text.split(">"))
+    return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
 
 
 def _chains(here: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:

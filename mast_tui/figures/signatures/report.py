@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.prevalence import PrevalenceJson
 from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import comparison, paired_groups
@@ -52,7 +53,7 @@ def stated_for(taxonomy_ref: str) -> Stated | None:
     return Stated(document["source"], classes)
 
 
-Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
+Corrected = Mapping[str, Mapping[str, PrevalenceJson]]
 """Per group, per mode code: how often the mode really shows where only a judge has looked."""
 
 

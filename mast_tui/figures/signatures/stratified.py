@@ -112,8 +112,8 @@ def mantel_haenszel(strata: Sequence[Stratum], scope: Scope, *, needs: int = 0) 
         first / second if second else None,
         interval=ratio_ends,
         n=n,
-        reason=missing or why or "",
-        needs=None if missing else least,
+        reason=(why or missing) if second else missing,
+        needs=least if second else None,
     )
     return [number, difference, ratio]
 
