@@ -67,6 +67,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, powered
+from mast_tui.figures.record import FigureTable
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
@@ -426,7 +427,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
 def true_sets(design: Design) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return set_agreement(many, 0, 0)["krippendorff_alpha_jaccard"]["value"] or 0.0
+    return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
 
 
 def design_run(
@@ -455,10 +456,9 @@ def design_run(
     for name in FIGURES:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = set_agreement(table, rounds, seed)["krippendorff_alpha_jaccard"]
-    ends_of_sets = ends(sets)
-    if sets["value"] is not None:
-        coefficients[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
+    sets = FigureTable(set_agreement(table, rounds, seed))["krippendorff_alpha_jaccard"]
+    if sets.value is not None:
+        coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
 
 

@@ -60,13 +60,17 @@ def _jaccard(shared: Floats, union: Floats) -> Floats:
     return alike
 
 
+SETS: Final = Scope("sets")
+"""The scope of the figures on sets of modes."""
+
+
 def set_agreement(
     said: Said,
     rounds: int,
     seed: int,
     *,
     blocks: NDArray[np.int_] | None = None,
-    scope: Scope,
+    scope: Scope = SETS,
 ) -> tuple[Figure, ...]:
     """Return the agreement on sets of modes, and the traces with two sets or more.
 
