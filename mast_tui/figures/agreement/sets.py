@@ -97,7 +97,7 @@ def _sets_of(said: Said) -> tuple[Ratings, Members]:
     """Who said which set of each trace, by its place among the different sets, and these."""
     people, traces, modes = said.shape
     whole = (said >= 0).all(axis=2)
-    chosen = (said == PRESENT)[whole].reshape(-1, modes)
+    chosen = (said == PRESENT)[whole].reshape(int(whole.sum()), modes)
     numbers = numbered_rows(chosen.astype(np.int8))
     sets = np.full((people, traces), MISSING, dtype=np.int_)
     sets[whole] = numbers
