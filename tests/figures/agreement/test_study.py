@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson
 from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.tables import agreement_document, verdict_table
 
@@ -19,15 +20,6 @@ MODES = (
     ("step_repetition", "1.3", "Step repetition"),
     ("premature_termination", "3.1", "Premature termination"),
 )
-COEFFICIENTS = {
-    "raw_agreement",
-    "positive_agreement",
-    "negative_agreement",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "krippendorff_alpha",
-    "gwet_ac1",
-}
 LETTERS = {
     "1": VerdictValue.PRESENT,
     "0": VerdictValue.ABSENT,
@@ -82,9 +74,9 @@ def test_the_shape_is_the_agreed_one() -> None:
         *("rounds", "retests", "halving", "missed", "left_out"),
     ]
     assert list(report["modes"]) == ["1.3", "3.1"]
-    assert report["modes"]["1.3"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs", "unsure"}
-    assert report["macro"].keys() == COEFFICIENTS | {"modes_defined", "units"}
-    assert report["pooled"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs"}
+    assert report["modes"]["1.3"].keys() >= {*COEFFICIENTS} | {"n", "prevalence", "pairs", "unsure"}
+    assert report["macro"].keys() == {*COEFFICIENTS} | {"modes_defined", "units"}
+    assert report["pooled"].keys() >= {*COEFFICIENTS} | {"n", "prevalence", "pairs"}
     withheld = {"value", "ci", "ci_withheld", "ci_needs"}
     assert report["modes"]["1.3"]["cohen_kappa"].keys() == withheld | {"n"}
     assert report["modes"]["3.1"]["cohen_kappa"].keys() == {"value", "undefined", "n"}
