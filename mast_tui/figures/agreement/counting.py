@@ -469,7 +469,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            scale=table.scale(name),
+            scale=table.scale(name) if table.left_out else None,
             withheld=_or_rotating(name, why_no_interval(name, support), table),
         )
         for name in COEFFICIENTS
@@ -483,7 +483,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
 def with_interval(
     values: Floats,
     reason: Undefined,
-    scale: Scale,
+    scale: Scale | None,
     *,
     left_out: bool = False,
     withheld: tuple[Withheld, int] | None = None,
@@ -494,7 +494,7 @@ def with_interval(
         values: The figure, NaN where it is undefined, and after it what its spread is told from;
             with nothing after it no interval was asked for.
         reason: Why it is undefined, where it is.
-        scale: The values that the figure can take.
+        scale: The values that the figure can take; only the jackknife needs them.
         left_out: Whether the others are the figure without each trace, not that of resamples.
         withheld: Why no interval would hold, with how many it takes.
     """
@@ -508,6 +508,8 @@ def with_interval(
     if left_out and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out:
+        if scale is None:
+            raise ValueError("the jackknife needs the scale of the figure")
         return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], scale))
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
