@@ -50,7 +50,6 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson
 from mast_tui.figures.agreement.counting import (
-    FIGURES,
     Sums,
     TableSums,
     defined_mean,
@@ -67,7 +66,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, powered
-from mast_tui.figures.record import Scope
+from mast_tui.figures.record import COEFFICIENTS, FigureTable, Scope
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
@@ -416,7 +415,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
         )
     )  # fmt: skip
     truth: dict[tuple[str, int | str], float] = {}
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         truth |= {(name, mode): float(values[name][0]) for mode, values in enumerate(modes)}
         truth[name, MACRO] = float(defined_mean([values[name] for values in modes], 1)[0][0])
         truth[name, POOLED] = float(pooled[name][0])
@@ -427,7 +426,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
 def true_sets(design: Design) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return set_agreement(many, 0, 0)["krippendorff_alpha_jaccard"]["value"] or 0.0
+    return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
 
 
 def design_run(
@@ -453,13 +452,12 @@ def design_run(
     modes = [table_coefficients(sums.of([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = set_agreement(table, rounds, seed)["krippendorff_alpha_jaccard"]
-    ends_of_sets = ends(sets)
-    if sets["value"] is not None:
-        coefficients[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
+    sets = FigureTable(set_agreement(table, rounds, seed))["krippendorff_alpha_jaccard"]
+    if sets.value is not None:
+        coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
 
 
@@ -469,13 +467,13 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     values = {where: table_values(table) for where, table in tables.items()}
     means = {
         name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
-        for name in FIGURES
+        for name in COEFFICIENTS
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
     return {
         (name, where): Coefficient(float(of[name][0]), ci=interval(of[name][0], of[name][1:]))
         for where, of in every.items()
-        for name in FIGURES
+        for name in COEFFICIENTS
         if not np.isnan(of[name][0])
     }
 
@@ -508,7 +506,7 @@ def design_rows(
                 for c in columns
             ],
         )
-        for name in (*FIGURES, SETS)
+        for name in (*COEFFICIENTS, SETS)
     ]
 
 

@@ -26,7 +26,12 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
-from mast_tui.cli.shared.report_files import print_text
+from mast_tui.cli.shared.report_files import (
+    RECORD_FORMATS,
+    print_text,
+    record_lines,
+    records_content,
+)
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
@@ -281,6 +286,12 @@ _SHARDS: Final = "mast_tui.scale.figures"
 )
 @options.report_file("--latex", "Also write the tables as LaTeX.")
 @options.report_file("--html", "Also write the report as one HTML page.")
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Print the figures of whole traces as flat records, one JSON object a line.",
+)
+@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
 @options.force
 @options.common()
@@ -300,6 +311,8 @@ def agree_command(
     markdown: str | None,
     latex_file: Path | None,
     html_file: Path | None,
+    records: bool,
+    output: Path | None,
     pseudonyms: bool,
     force: bool,
     common: CommonOptions,
@@ -322,6 +335,13 @@ def agree_command(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
         )
+    if output is not None and not records:
+        raise click.UsageError("--output is for records; give --records too")
+    if records and (as_json or mode is not None or markdown == "-"):
+        raise click.UsageError("--records prints records; leave out --json, --traces and '-'")
+    if output is not None and output.suffix.lower() not in RECORD_FORMATS:
+        endings = ", ".join(RECORD_FORMATS)
+        raise click.UsageError(f"--output {output}: its ending is none of {endings}")
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
     files = {
@@ -329,6 +349,7 @@ def agree_command(
         "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
         "--latex": latex_file,
         "--html": html_file,
+        "--output": output,
     }
     named = {option: file for option, file in files.items() if file is not None}
     if mode is not None and (named or markdown):
@@ -396,7 +417,10 @@ def agree_command(
         sight = letters.in_document(sight)
     report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
-        outputs.add(file, rendered(report, option.removeprefix("--")))
+        if option == "--output":
+            outputs.add(file, records_content(figures.index.figures, file.suffix))
+        else:
+            outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
     for file in named.values():
         say(f"{file}: written")
@@ -405,6 +429,9 @@ def agree_command(
             if note.reason == "few_annotators":
                 say(note.text)
         print_json(agreement_json(figures) | sight)
+    elif records:
+        if output is None:
+            sys.stdout.write(record_lines(figures.index.figures))
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:

@@ -645,7 +645,8 @@ def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]
             sources=sources and replace(sources, subject=subject_of(sources.subject)),
         )
         row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
-        changed.append((row, new.subject, new.condition, new))
+        name = new.condition if figure.condition in names else ""
+        changed.append((row, new.subject, name, new))
     return [figure for _, _, _, figure in sorted(changed, key=lambda one: one[:3])]
 
 
@@ -655,6 +656,7 @@ _JACKKNIFE: Final = (
     "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula (Korn and Graubard 1998), "
     "else percentiles of resampled traces (Efron 1979)"
 )
+_JUDGE_RATE: Final = f"Wilson (1927) in one mode; over several modes {_JACKKNIFE}"
 _NO_VARIANCE: Final = "all verdicts are the same, one trace, or no unit with two verdicts"
 _FEW: Final = "fewer than 3 traces or 16 units"
 _RARE: Final = f"{_FEW}; an answer given fewer than 5 times by each annotator"
@@ -761,6 +763,20 @@ _COEFFICIENTS: Final = (
         steady=True,
         priority=45,
     ),
+    Statistic(
+        "pabak",
+        "PABAK",
+        "prevalence-adjusted bias-adjusted κ",
+        "2 · p_o − 1",
+        "Byrt, Bishop and Carlin 1993",
+        "no unit with two verdicts",
+        _JACKKNIFE,
+        _FEW,
+        form=Form.ESTIMATE,
+        lowest=-1.0,
+        steady=True,
+        linear=True,
+    ),
 )
 
 _REGISTRY: Final = (
@@ -809,6 +825,48 @@ _REGISTRY: Final = (
         interval="from that of missed",
         withheld="as missed",
         form=Form.ESTIMATE,
+    ),
+    Statistic(
+        "true_positive_rate",
+        "TPR",
+        "true positive rate (TPR)",
+        "TP / (TP + FN)",
+        undefined="the reference says present nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=Form.ESTIMATE,
+    ),
+    Statistic(
+        "true_negative_rate",
+        "TNR",
+        "true negative rate (TNR)",
+        "TN / (TN + FP)",
+        undefined="the reference says absent nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=Form.ESTIMATE,
+        steady=True,
+    ),
+    Statistic(
+        "precision",
+        "precision",
+        "precision",
+        "TP / (TP + FP)",
+        undefined="the judge says present nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=Form.ESTIMATE,
+    ),
+    Statistic(
+        "f1",
+        "F1",
+        "F1",
+        "2 · TP / (2 · TP + FP + FN)",
+        undefined="neither says present",
+        interval=_JACKKNIFE,
+        withheld=_RARE,
+        form=Form.ESTIMATE,
+        basis=Basis.PRESENT,
     ),
     Statistic("n", "n", "units compared", "units (traces, or traces × modes) with two verdicts"),
     Statistic("n_complete", "complete", "complete units", "units that all annotators rated"),

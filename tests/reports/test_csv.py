@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.reports.render.csv import csv_columns, render_csv, tidy_rows
 from tests.figures.signatures.small_report import PLAIN, small_document
 from tests.reports import sample
@@ -32,7 +33,7 @@ def of(document: Any, **columns: str) -> list[dict[str, str]]:
 
 
 def test_the_rows_of_agreement_are_these() -> None:
-    found = read(render_csv(replace(sample.report(), document=agreement())))
+    found = read(render_csv(replace(sample.report(), document=agreement_json(agreement()))))
     golden = read(GOLDEN.read_text("utf-8"))
     assert len({row["scope"] for row in golden}) == 26
     assert list(golden[0]) == csv_columns({})
@@ -46,7 +47,7 @@ def test_the_rows_of_agreement_are_these() -> None:
 
 @pytest.mark.slow
 def test_a_new_figure_has_its_row() -> None:
-    document: Any = deepcopy(agreement())
+    document: Any = deepcopy(agreement_json(agreement()))
     document["modes"]["1.1"]["scott_pi"] = {"value": 0.25, "ci": [0.1, 0.4]}
     document["judge"]["pooled"]["youden_j"] = {"value": None, "undefined": "no_positives"}
     document["pooled"]["bias_index"] = 0.5
@@ -112,4 +113,4 @@ class TestSignatures:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render_csv(replace(sample.report(), document=agreement())))
+    sys.stdout.write(render_csv(replace(sample.report(), document=agreement_json(agreement()))))

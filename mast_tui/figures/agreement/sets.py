@@ -60,13 +60,17 @@ def _jaccard(shared: Floats, union: Floats) -> Floats:
     return alike
 
 
+SETS: Final = Scope("sets")
+"""The scope of the figures on sets of modes."""
+
+
 def set_agreement(
     said: Said,
     rounds: int,
     seed: int,
     *,
     blocks: NDArray[np.int_] | None = None,
-    scope: Scope,
+    scope: Scope = SETS,
 ) -> tuple[Figure, ...]:
     """Return the agreement on sets of modes, and the traces with two sets or more.
 
@@ -93,7 +97,7 @@ def _sets_of(said: Said) -> tuple[Ratings, Members]:
     """Who said which set of each trace, by its place among the different sets, and these."""
     people, traces, modes = said.shape
     whole = (said >= 0).all(axis=2)
-    chosen = (said == PRESENT)[whole].reshape(-1, modes)
+    chosen = (said == PRESENT)[whole].reshape(int(whole.sum()), modes)
     numbers = numbered_rows(chosen.astype(np.int8))
     sets = np.full((people, traces), MISSING, dtype=np.int_)
     sets[whole] = numbers
