@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -18,7 +19,13 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
-from mast_tui.cli.shared.report_files import Files, print_text
+from mast_tui.cli.shared.report_files import (
+    Files,
+    check_records_file,
+    print_text,
+    record_lines,
+    records_content,
+)
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
@@ -132,6 +139,12 @@ _SHARDS: Final = "mast_tui.scale.report"
 @click.option(
     "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Print all figures as flat records, one JSON object a line.",
+)
+@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
 @options.force
 @options.workers
@@ -164,6 +177,8 @@ def report_command(
     figures: Path | None,
     image: str,
     bare: bool,
+    records: bool,
+    output: Path | None,
     pseudonyms: bool,
     force: bool,
     wanted_workers: str | None,
@@ -194,12 +209,16 @@ def report_command(
             shards, by, rules, failed_below, common, wanted_workers, as_json=as_json
         )
         return
+    check_records_file(output, records=records)
+    if records and as_json:
+        raise click.UsageError("--records prints records; leave out --json")
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
     named = {"html": html_file, "markdown": markdown_file, "csv": csv_file, "latex": latex_file}
     whole = {language: file for language, file in named.items() if file is not None}
     files = Files(whole, figures, image, bare)
-    if len(set(whole.values())) < len(whole):
+    named_files = [file for file in (*whole.values(), output) if file is not None]
+    if len(set(named_files)) < len(named_files):
         raise click.UsageError("two options name the same file; give each its own")
     if paired is not None and (compare is not None or by != "model"):
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
@@ -208,6 +227,8 @@ def report_command(
     place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
+    if output is not None:
+        outputs.check(output)
     chosen = kept_taxonomy(place, common.taxonomy)
     try:
         viewer = asked_by(place, chosen.ref, common)
@@ -248,7 +269,7 @@ def report_command(
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
-        if whole or not as_json:
+        if whole or not (as_json or records):
             extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
         revisions = list(place.revisions_read(chosen.ref))
     finally:
@@ -271,13 +292,22 @@ def report_command(
     if as_json and not files:
         print_json(signature_document(report) | more)
         return
+    if records:
+        if output is None:
+            sys.stdout.write(record_lines(report.figures.figures))
+        else:
+            outputs.add(output, records_content(report.figures.figures, output.suffix))
+            say(f"{output}: {counted(len(report.figures.figures), 'record')}")
+        if not files:
+            outputs.commit()
+            return
     asked = context.get_parameter_source("by") is ParameterSource.COMMANDLINE
     made = signatures_report(report, extras=extras, groups_asked=asked)
     if files:
         written = files.write(made, outputs)
         if as_json:
             print_json({**made.document, **more})
-        on_stdout = any(map(is_stdout, whole.values()))
+        on_stdout = records or any(map(is_stdout, whole.values()))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
         return
