@@ -26,11 +26,16 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
-from mast_tui.cli.shared.report_files import print_text
+from mast_tui.cli.shared.report_files import (
+    check_records_file,
+    print_text,
+    record_lines,
+    records_content,
+)
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
-from mast_tui.figures.agreement.report import agreement_report as agreement_figures
+from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
@@ -50,7 +55,7 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.report import SpanReport
@@ -96,8 +101,8 @@ class Wanted:
 
 
 @uncollected()
-def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    """The report of ``agree --json``, with its parts on spans and on a judge.
+def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Agreement:
+    """Compute the figures of ``agree``, with its parts on spans and on a judge.
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
@@ -108,11 +113,12 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
-        report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
+        report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report["judge"] = _judge(judged, wanted)
+        report = replace(report, judge=_judge(judged, wanted))
     if judged is not None and other is not None:
-        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        report = replace(report, judges=both)
     return report
 
 
@@ -281,6 +287,12 @@ _SHARDS: Final = "mast_tui.scale.figures"
 )
 @options.report_file("--latex", "Also write the tables as LaTeX.")
 @options.report_file("--html", "Also write the report as one HTML page.")
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Print the figures of whole traces as flat records, one JSON object a line.",
+)
+@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
 @options.force
 @options.common()
@@ -300,6 +312,8 @@ def agree_command(
     markdown: str | None,
     latex_file: Path | None,
     html_file: Path | None,
+    records: bool,
+    output: Path | None,
     pseudonyms: bool,
     force: bool,
     common: CommonOptions,
@@ -322,6 +336,9 @@ def agree_command(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
         )
+    check_records_file(output, records=records)
+    if records and (as_json or mode is not None or markdown == "-"):
+        raise click.UsageError("--records prints records; leave out --json, --traces and '-'")
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
     files = {
@@ -329,6 +346,7 @@ def agree_command(
         "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
         "--latex": latex_file,
         "--html": html_file,
+        "--output": output,
     }
     named = {option: file for option, file in files.items() if file is not None}
     if mode is not None and (named or markdown):
@@ -378,7 +396,7 @@ def agree_command(
     else:
         figures = whole_report(place, chosen, wanted)
         if sight:
-            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+            figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
     letters = pseudonyms_of(place) if pseudonyms else None
     people = (*(names or ()), wanted.against, wanted.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
@@ -390,15 +408,16 @@ def agree_command(
     if mode is not None:
         print_traces(traces | sight, as_json=as_json)
         return
-    document: Mapping[str, Any] = {**figures, "revisions": revisions, **sight}
+    figures = replace(figures, revisions=tuple(revisions))
     if letters is not None:
-        document = letters.in_document(document)
-    report = agreement_report(
-        {key: value for key, value in document.items() if key != "sight"},
-        sight=document.get("sight"),
-    )
+        figures = figures.renamed(letters.letters, letters.in_document)
+        sight = letters.in_document(sight)
+    report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
-        outputs.add(file, rendered(report, option.removeprefix("--")))
+        if option == "--output":
+            outputs.add(file, records_content(figures.index.figures, file.suffix))
+        else:
+            outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
     for file in named.values():
         say(f"{file}: written")
@@ -406,7 +425,10 @@ def agree_command(
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-        print_json(document)
+        print_json(agreement_json(figures) | sight)
+    elif records:
+        if output is None:
+            sys.stdout.write(record_lines(figures.index.figures))
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:

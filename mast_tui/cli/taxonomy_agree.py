@@ -16,7 +16,8 @@ from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
-from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.agreement.report import agreement_figures
+from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import QueueKind, queue, sight_values
@@ -121,10 +122,11 @@ def _shared(study: StudyInput) -> frozenset[str]:
 def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
     """How many traces, and what all verdicts on them come to together."""
     finished = {name: done & traces for name, done in study.finished.items()}
-    report = agreement_report(
+    agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
     )
-    return {"traces": len(traces), **{name: report["pooled"][name] for name in _FIGURES}}
+    pooled = agreement.index.table("pooled")
+    return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
 def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> dict[str, Any]:
