@@ -42,7 +42,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
+    from mast_tui.figures.spans.report import SpanAgreement
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
@@ -181,7 +181,7 @@ def _spans(
     wanted: Wanted,
     study: StudyInput,
     passes: Sequence[Pass],
-) -> SpanReport:
+) -> SpanAgreement:
     given = _without_orders(workspace, study)
     if given is None:
         orders = SpanOrders(workspace)
@@ -195,7 +195,7 @@ def _spans(
             traces=wanted.traces,
             read_passes=passes,
         )
-    return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
@@ -289,7 +289,7 @@ _SHARDS: Final = "mast_tui.scale.figures"
 @click.option(
     "--records",
     is_flag=True,
-    help="Print the figures of whole traces as flat records, one JSON object a line.",
+    help="Print the figures of people as flat records, one JSON object a line.",
 )
 @options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
@@ -418,7 +418,7 @@ def agree_command(
     report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
         if option == "--output":
-            outputs.add(file, records_content(figures.index.figures, file.suffix))
+            outputs.add(file, records_content(figures.figures, file.suffix))
         else:
             outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
@@ -431,7 +431,7 @@ def agree_command(
         print_json(agreement_json(figures) | sight)
     elif records:
         if output is None:
-            sys.stdout.write(record_lines(figures.index.figures))
+            sys.stdout.write(record_lines(figures.figures))
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:

@@ -61,6 +61,7 @@ class Statistic:
         interval: How the interval is computed; empty where there is none.
         withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
+        key: The key in JSON documents; by default the name.
         interval_key: The key of its interval beside a number in JSON documents: ``risk_ratio_ci``.
         bounds_key: The key of its bounds beside a number.
         lowest: The least possible value.
@@ -82,6 +83,7 @@ class Statistic:
     interval: str = ""
     withheld: str = ""
     form: Form = Form.NUMBER
+    key: str = ""
     interval_key: str = ""
     bounds_key: str = ""
     lowest: float = 0.0
@@ -342,6 +344,18 @@ class FigureTable:
         """
         return self._by_key.get((statistic, condition))
 
+    def of(self, statistic: str, condition: str) -> Figure:
+        """Return the figure of a condition.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return self._by_key[statistic, condition]
+
     def __getitem__(self, statistic: str) -> Figure:
         return self._by_key[statistic, ""]
 
@@ -393,7 +407,7 @@ class ScopePath:
             "{condition}": figure.condition,
         }
         keys = [fields.get(key, key) for key in self.keys]
-        keys.append(figure.statistic)
+        keys.append(figure.definition.key or figure.statistic)
         for name in ("{subject}", "{condition}"):
             if fields[name] and name not in self.keys:
                 keys.append(fields[name])
@@ -551,6 +565,9 @@ _JACKKNIFE: Final = (
     "else percentiles of resampled traces (Efron 1979)"
 )
 _JUDGE_RATE: Final = f"Wilson (1927) in one mode; over several modes {_JACKKNIFE}"
+_JACKKNIFE_OR_BCA: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else BCa (Efron 1987)"
+)
 _NO_VARIANCE: Final = "all verdicts are the same, one trace, or no unit with two verdicts"
 _FEW: Final = "fewer than 3 traces or 16 units"
 _RARE: Final = f"{_FEW}; an answer given fewer than 5 times by each annotator"
@@ -762,6 +779,57 @@ _REGISTRY: Final = (
         form=Form.ESTIMATE,
         basis=Basis.PRESENT,
     ),
+    Statistic(
+        "f1_exact",
+        "F1 exact",
+        "F1 of exact places",
+        "2 · pairs / places, one-to-one pairs of equal places",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=Form.ESTIMATE,
+        key="exact",
+    ),
+    Statistic(
+        "f1_overlap",
+        "F1",
+        "F1 of places by overlap",
+        "2 · pairs / places, one-to-one pairs of places with an overlap (intersection over union) "
+        "of the condition or more",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=Form.ESTIMATE,
+        key="overlap",
+    ),
+    Statistic(
+        "krippendorff_alpha_u",
+        "α_U",
+        "Krippendorff's α_U",
+        "1 − D_o / D_e of where units are and how long they are",
+        "Krippendorff 1995, 2004",
+        "nothing marked, or everything by all",
+        _JACKKNIFE_OR_BCA,
+        "fewer than 20 traces; places of two meet in fewer than 3 traces",
+        form=Form.ESTIMATE,
+        lowest=-1.0,
+    ),
+    Statistic("compared", "traces", "traces compared", "traces finished by two, of known spans"),
+    Statistic("not_at_hand", "missing", "traces left out", "traces of which no spans are known"),
+    Statistic("spans", "spans", "spans", "spans that two annotators or more have read"),
+    Statistic("spans_left_out", "left out", "spans left out", "spans that no two have read"),
+    Statistic("positions", "spans", "spans", "spans that all annotators have read"),
+    Statistic("places", "places", "places", "places that were marked"),
+    Statistic(
+        "places_left_out", "left out", "places left out",
+        "places on which the other side has said nothing", key="left_out",
+    ),
+    Statistic("no_places", "no place", "units without a place", "called present, but not where"),
+    Statistic(
+        "reading_recorded", "reading recorded", "traces", "traces with a record of what was read"
+    ),
+    Statistic("whole_trace", "on whole traces", "labels", "labels on a whole trace"),
+    Statistic("not_found", "not found", "labels", "labels on spans that are not there"),
     Statistic("n", "n", "units compared", "units (traces, or traces × modes) with two verdicts"),
     Statistic("n_complete", "complete", "complete units", "units that all annotators rated"),
     Statistic(

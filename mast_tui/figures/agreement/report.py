@@ -46,12 +46,12 @@ from mast_tui.figures.record import (
     renamed,
     scope_paths,
 )
+from mast_tui.figures.spans.report import SpanAgreement, spans_json
 from mast_tui.taxonomy.model import Group
 
 if TYPE_CHECKING:
     from mast_tui.figures.judge.compare import JudgesComparedJson
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
 
 PATHS: Final = scope_paths("""
     traces              | traces
@@ -118,11 +118,16 @@ class Agreement:
     dependent: bool | None
     alike: bool | None
     index: FigureIndex
-    spans: SpanReport | None = None
+    spans: SpanAgreement | None = None
     judge: JudgeReport | None = None
     judges: JudgesComparedJson | None = None
     revisions: tuple[Any, ...] | None = None
     only_seen_by: str | None = None
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of whole traces, then those on places."""
+        return self.index.figures + (() if self.spans is None else self.spans.index.figures)
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -160,7 +165,7 @@ class Agreement:
                 for block in self.identical_blocks
             ),
             index=FigureIndex(renamed(self.index.figures, names)),
-            spans=in_document(self.spans),
+            spans=self.spans and self.spans.renamed(names),
             judge=in_document(self.judge),
             judges=in_document(self.judges),
             revisions=in_document(self.revisions),
@@ -181,7 +186,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         },
         "macro": {},
         "pooled": _empty_table(),
-        "spans": agreement.spans,
+        "spans": None if agreement.spans is None else spans_json(agreement.spans),
         "judge": agreement.judge,
         "bootstrap": agreement.bootstrap,
         "categories": _groups_json(agreement, agreement.categories),

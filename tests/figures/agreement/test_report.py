@@ -14,10 +14,10 @@ from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
-from mast_tui.figures.record import Scope
+from mast_tui.figures.record import COEFFICIENTS, Scope
 from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.tables import agreement_document, retest_table
-from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
+from tests.figures.agreement.test_study import LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
 ANN = "1101001011" * 4
