@@ -553,7 +553,7 @@ def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]
             sources=sources and replace(sources, subject=subject_of(sources.subject)),
         )
         row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
-        name = new.condition if figure.condition in names else ""
+        name = new.condition if figure.condition in figure.subject else ""
         changed.append((row, new.subject, name, new))
     return [figure for _, _, _, figure in sorted(changed, key=lambda one: one[:3])]
 

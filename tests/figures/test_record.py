@@ -118,6 +118,9 @@ def test_new_names_stand_in_every_field_and_order_the_pair() -> None:
     pairs = [one for one in renamed(FIGURES, letters) if one.scope == "pair"]
     assert {one.subject for one in pairs} == {("A", "B")}
     assert pairs[0].condition == "A"
+    judge = Scope("pair", subject=("ann", "judge:x"))
+    shares = [judge.number("prevalence", 0.1, condition=name) for name in ("judge:x", "ann")]
+    assert [one.condition for one in renamed(shares, {"ann": "B"})] == ["B", "judge:x"]
     assert "ann" not in json.dumps([record_json(one) for one in renamed(FIGURES, letters)])
 
 
