@@ -66,7 +66,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, powered
-from mast_tui.figures.record import COEFFICIENTS, FigureTable
+from mast_tui.figures.record import COEFFICIENTS, FigureTable, Scope
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
@@ -655,7 +655,9 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         hits = int(labelled[0] + labelled[2])
         left = random.multinomial((WHOLE - 1) * traces, cells)
         says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
-        results.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
+        results.setdefault("share", []).append(
+            outcome(rate(Scope("share"), "", hits, traces).interval, shows, "")
+        )
         overall = powered(labelled, says)
         add("share with a judge", overall["powered"], shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
@@ -666,10 +668,11 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         first_counts, second_counts = (
             Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)
         )
-        (plain,) = differences(first_counts, second_counts, ("first", "second"))
-        why = plain.get("undefined", {}).get("difference_ci_pp", "")
-        ends = plain["difference_ci_pp"]
-        results.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
+        scope = Scope("mode")
+        ((plain, *_),) = differences(first_counts, second_counts, ("first", "second"), [scope])
+        results.setdefault("difference of halves", []).append(
+            outcome(plain.interval, 0.0, plain.reason)
+        )
         strata = []
         for risk in (0.8 * shows, 1.2 * shows):
             n = max(1, traces // 4)
@@ -682,10 +685,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
                     second_size,
                 )
             )
-        within = mantel_haenszel(strata)
-        why = within.get("ci_withheld", "")
-        ends = within["difference_ci_pp"]
-        results.setdefault("difference within two models", []).append(outcome(ends, 0.0, why))
+        _, within, _ = mantel_haenszel(strata, scope)
+        results.setdefault("difference within two models", []).append(
+            outcome(within.interval, 0.0, within.withheld or "")
+        )
     return results
 
 

@@ -27,7 +27,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.report_files import (
-    RECORD_FORMATS,
+    check_records_file,
     print_text,
     record_lines,
     records_content,
@@ -335,13 +335,9 @@ def agree_command(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
         )
-    if output is not None and not records:
-        raise click.UsageError("--output is for records; give --records too")
+    check_records_file(output, records=records)
     if records and (as_json or mode is not None or markdown == "-"):
         raise click.UsageError("--records prints records; leave out --json, --traces and '-'")
-    if output is not None and output.suffix.lower() not in RECORD_FORMATS:
-        endings = ", ".join(RECORD_FORMATS)
-        raise click.UsageError(f"--output {output}: its ending is none of {endings}")
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
     files = {

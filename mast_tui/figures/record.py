@@ -17,6 +17,9 @@ from typing import Any, Final
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 
+OUTCOMES: Final = ("failed", "succeeded")
+"""The outcomes of a trace, as conditions of figures."""
+
 PAIR: Final = "|"
 """The separator of two names that are one key or one cell. No name contains it."""
 
@@ -131,6 +134,7 @@ class Figure:
         bound_high: The greatest value of the same.
         count: The units that a share counts, of ``n``.
         n: The units that the figure rests on.
+        unresolved: The further units on which annotators differ, where there are any.
         reason: Why the value is undefined, or why the interval is withheld.
         needs: How many units an interval takes, where it is withheld.
         sources: The query for its traces.
@@ -150,6 +154,7 @@ class Figure:
     bound_high: float | None = None
     count: int | None = None
     n: int | None = None
+    unresolved: int | None = None
     reason: str = ""
     needs: int | None = None
     sources: Sources | None = None
@@ -197,6 +202,16 @@ class Scope:
     subject: tuple[str, ...] = ()
     sources: Sources | None = None
 
+    def sources_of(self, condition: str) -> Sources | None:
+        """Return the query for the traces of a figure, narrowed to an outcome.
+
+        Args:
+            condition: The condition of the figure; only an outcome narrows the query.
+        """
+        if self.sources is None or condition not in OUTCOMES:
+            return self.sources
+        return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
+
     def of_pair(self, pair: tuple[str, str]) -> Scope:
         """Return the scope of the same figures of two annotators."""
         sources = self.sources and replace(self.sources, subject=pair)
@@ -232,6 +247,51 @@ class Scope:
             sources=self.sources,
         )
 
+    def figure(
+        self,
+        statistic: str,
+        value: float | None,
+        *,
+        condition: str = "",
+        interval: Sequence[float] | None = None,
+        bounds: Sequence[float] | None = None,
+        n: int | None = None,
+        reason: str = "",
+        needs: int | None = None,
+    ) -> Figure:
+        """Return a record.
+
+        Args:
+            statistic: The name of the statistic.
+            value: Its value, None where it is undefined.
+            condition: What narrows the statistic.
+            interval: Both ends of its interval, None where it has none.
+            bounds: Its bounds, where disagreements are unresolved.
+            n: The units that it rests on.
+            reason: Why it is undefined, or why its interval is withheld.
+            needs: How many units an interval takes, where it is withheld.
+        """
+        low, high = interval or (None, None)
+        bound_low, bound_high = bounds or (None, None)
+        return Figure(
+            statistic=statistic,
+            scope=self.name,
+            group=self.group,
+            mode=self.mode,
+            subject=self.subject,
+            condition=condition,
+            taxonomy=self.taxonomy,
+            value=value,
+            low=low,
+            high=high,
+            bound_low=bound_low,
+            bound_high=bound_high,
+            n=n,
+            reason=reason,
+            needs=needs,
+            sources=self.sources_of(condition),
+        )
+
     def number(
         self,
         statistic: str,
@@ -263,7 +323,7 @@ class Scope:
             value=value,
             n=n,
             reason=reason,
-            sources=self.sources,
+            sources=self.sources_of(condition),
         )
 
     def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
@@ -282,10 +342,10 @@ class FigureIndex:
 
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
         self.figures = tuple(figures)
-        self._tables: dict[tuple[str, str, str], list[Figure]] = {}
+        self._rows: dict[tuple[str, str], dict[str, list[Figure]]] = {}
         for figure in self.figures:
-            key = (figure.scope, figure.group, figure.mode)
-            self._tables.setdefault(key, []).append(figure)
+            rows = self._rows.setdefault((figure.scope, figure.group), {})
+            rows.setdefault(figure.mode, []).append(figure)
 
     def table(
         self, scope: str, *, group: str = "", mode: str = "", subject: Sequence[str] = ()
@@ -298,7 +358,7 @@ class FigureIndex:
             mode: The code of a mode, or the id of a category.
             subject: The pair or annotator, where the scope has one table for each.
         """
-        figures = self._tables.get((scope, group, mode), [])
+        figures = self._rows.get((scope, group), {}).get(mode, [])
         if subject:
             figures = [one for one in figures if one.subject == tuple(subject)]
         return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
@@ -306,13 +366,30 @@ class FigureIndex:
     def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
         """Return the tables of every two annotators that belong to a table of all of them."""
         scope = f"{table.scope}_pair"
-        figures = self._tables.get((scope, table.group, table.mode), [])
+        figures = self._rows.get((scope, table.group), {}).get(table.mode, [])
         by_pair: dict[tuple[str, ...], list[Figure]] = {}
         for figure in figures:
             by_pair.setdefault(figure.subject, []).append(figure)
         return {
             pair: FigureTable(tuple(own), scope, table.group, table.mode, pair)
             for pair, own in by_pair.items()
+        }
+
+    def rows(
+        self, scope: str, *, group: str = "", subject: Sequence[str] = ()
+    ) -> dict[str, FigureTable]:
+        """Return the figures of a scope by mode, in their order.
+
+        Args:
+            scope: The name of the scope.
+            group: The round, level or group.
+            subject: The pair or annotator, where the scope has one table for each.
+        """
+        modes = self._rows.get((scope, group), {})
+        return {
+            mode: self.table(scope, group=group, mode=mode, subject=subject)
+            for mode in modes
+            if mode
         }
 
 
@@ -344,8 +421,8 @@ class FigureTable:
         """
         return self._by_key.get((statistic, condition))
 
-    def of(self, statistic: str, condition: str) -> Figure:
-        """Return the figure of a condition.
+    def find(self, statistic: str, condition: str = "") -> Figure:
+        """Return the figure of all annotators.
 
         Args:
             statistic: The name of the statistic.
@@ -362,14 +439,24 @@ class FigureTable:
     def __contains__(self, statistic: object) -> bool:
         return (statistic, "") in self._by_key
 
-    def value(self, statistic: str) -> float | None:
-        """Return the value of a figure; None where it is undefined or missing."""
-        figure = self.get(statistic)
+    def value(self, statistic: str, condition: str = "") -> float | None:
+        """Return the value of a figure; None where it is undefined or missing.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+        """
+        figure = self.get(statistic, condition)
         return None if figure is None else figure.value
 
-    def count(self, statistic: str) -> int:
-        """Return the value of a count; 0 where there is none."""
-        return int(self.value(statistic) or 0)
+    def count(self, statistic: str, condition: str = "") -> int:
+        """Return the value of a count; 0 where there is none.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+        """
+        return int(self.value(statistic, condition) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
         """Return the figures of a statistic by condition, or else by annotator or pair."""
@@ -457,7 +544,7 @@ def nested_json(
             case Form.ESTIMATE:
                 parent[key] = estimate_json(figure, shows_n=path.shows_n)
             case Form.RATE:
-                parent |= _rate_json(figure)
+                parent |= rate_json(figure)
             case _:
                 _add_number(figure, definition, parent, key)
     return document
@@ -482,7 +569,8 @@ def _list_of(ends: tuple[float, float] | None) -> list[float] | None:
     return None if ends is None else list(ends)
 
 
-def _rate_json(figure: Figure) -> dict[str, Any]:
+def rate_json(figure: Figure) -> dict[str, Any]:
+    """Return a share as a JSON object: ``count``, ``n``, ``rate`` and ``ci``."""
     values: dict[str, Any] = {
         "count": figure.count,
         "n": figure.n,
@@ -491,8 +579,14 @@ def _rate_json(figure: Figure) -> dict[str, Any]:
     }
     if figure.value is None:
         values["undefined"] = figure.undefined
+    if figure.unresolved:
+        values["unresolved"] = figure.unresolved
     if figure.bounds is not None:
-        values["bounds"] = _list_of(figure.bounds)
+        values |= {
+            "bounds": _list_of(figure.bounds),
+            "ci_withheld": "unresolved",
+            "ci_needs": figure.needs,
+        }
     return values | _withheld_json(figure)
 
 
@@ -900,7 +994,123 @@ _REGISTRY: Final = (
     Statistic("open_codes", "open codes", "labels left out", "labels of none of the modes"),
 )  # fmt: skip
 
-STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in _REGISTRY}
+_SIGNATURES: Final = (
+    Statistic(
+        "rate", "share", "share of traces",
+        "the traces that show it / the traces judged on it, weighted where traces were drawn with "
+        "different chances", undefined="no trace was judged on it", interval="Wilson 1927",
+        withheld="over 2 % of the verdicts are unresolved", form=Form.RATE,
+    ),
+    Statistic("unresolved", "unresolved", "unresolved verdicts", "verdicts in dispute"),
+    Statistic(
+        "more_labels", "for ± 3", "further traces for ± 3 points",
+        "the traces that bring Wilson's interval to 3 points on either side",
+        undefined="no interval",
+    ),
+    Statistic(
+        "difference", "points", "difference of two shares", "the first share less the second",
+        undefined="a side has no trace judged on the mode",
+        interval="Newcombe 1998; paired: Newcombe 1998; over strata: Miettinen and Nurminen 1985",
+        withheld="a side has fewer than 5 traces; fewer than 5 show the mode or do not",
+        lowest=-1.0,
+    ),
+    Statistic(
+        "risk_ratio", "ratio", "risk ratio",
+        "the first share / the second; over strata Mantel and Haenszel's",
+        "Katz 1978; Greenland and Robins 1985", "the mode shows in no trace of the second side",
+        "logarithm of the ratio", "as the difference; the mode shows in no trace of the first side",
+    ),
+    Statistic("strata", "models", "models with both outcomes", "strata with traces on either side"),
+    Statistic("unknown_model", "unknown", "traces of unknown model", "traces in no stratum"),
+    Statistic(
+        "mean_score", "score", "mean score", "mean of the traces' scores", undefined="no scores"
+    ),
+    Statistic(
+        "modes_per_failed_trace", "modes", "modes per failed trace",
+        "sum over the modes of the share of failed traces that show it",
+        undefined="no failed trace was judged", interval="percentiles of resampled traces",
+        withheld="over 2 % of the verdicts are unresolved",
+    ),
+    Statistic("modes_judged", "modes", "modes judged", "modes judged on any failed trace"),
+    Statistic("traces_with_modes", "traces", "traces by modes", "traces that show so many modes"),
+    Statistic("shape", "traces", "traces by shape", "failed traces by how many modes they show"),
+    Statistic("shown", "shown", "modes shown", "a category's modes in traces, each trace once"),
+    Statistic(
+        "share", "share", "share of what shows", "a category's part of all modes that show",
+        undefined="no mode shows",
+    ),
+    Statistic("both", "both", "both modes", "traces that show both modes"),
+    Statistic("only_first", "only first", "the first alone", "units that the first alone has"),
+    Statistic("only_second", "only second", "the second alone", "units the second alone has"),
+    Statistic("neither", "neither", "neither", "units that have neither"),
+    Statistic(
+        "jaccard", "of either", "Jaccard", "both / (both + one alone)", "Jaccard 1901",
+    ),
+    Statistic(
+        "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",
+        "a mode shows in every trace", lowest=-1.0,
+    ),
+    Statistic("showing", "of", "traces with a failure", "traces that show any mode"),
+    Statistic("uncounted", "uncounted", "traces not counted", "traces whose spans are unknown"),
+    Statistic("tied", "tied", "ties", "traces in which several modes set on at the first span"),
+    Statistic(
+        "position", "median", "position in the run",
+        "median of the index of a span / spans of the run", undefined="no place is known",
+        interval="quartiles", withheld="as undefined",
+    ),
+    Statistic("position_mean", "mean", "mean position", "mean of the positions"),
+    Statistic("position_tenth", "traces", "traces by tenth", "traces by the tenth of the run"),
+    Statistic("sets_on", "traces", "order of two modes", "traces by which mode sets on first"),
+    Statistic("transitions", "traces", "steps", "traces in which one mode sets on next"),
+    Statistic("chains", "traces", "chains", "traces in which modes set on in just this order"),
+    Statistic(
+        "spans_after", "spans", "spans after a fatal failure",
+        "median of the spans from the last span of the first fatal failure",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("spans_after_mean", "mean", "mean of the spans after it", "mean of the same"),
+    Statistic(
+        "spans_after_onset", "spans", "spans after its onset",
+        "median of the spans from the first span of the first fatal failure",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("spans_after_onset_mean", "mean", "mean of the same", "mean of the same"),
+    Statistic(
+        "share_after", "of the run", "share of the run after it",
+        "median of the spans after the failure / spans of the run",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("share_after_mean", "mean", "mean of the same", "mean of the same"),
+    Statistic("with_fatal", "fatal", "traces with a fatal failure", "failed traces with one"),
+    Statistic("at_hand", "at hand", "traces at hand", "traces whose files could be read"),
+    Statistic("used_total", "all", "used in all", "what the traces used up"),
+    Statistic("used_without_fatal", "without", "used without", "used by traces without any"),
+    Statistic("used_before_first_fatal", "before", "used before", "used before the failure"),
+    Statistic("used_after", "after", "used after", "used from its first span on"),
+    Statistic(
+        "used_share_after", "share after", "share after", "used after / used in all",
+        undefined="nothing was used",
+    ),
+    Statistic("tasks", "tasks", "tasks", "tasks that both did"),
+    Statistic("runs", "runs", "runs", "runs of known tasks"),
+    Statistic("no_task", "no task", "traces left out", "traces that name no task"),
+    Statistic("repeated", "repeated", "traces left out", "further runs of a task"),
+    Statistic("unpaired", "unpaired", "tasks left out", "tasks that the other did not do"),
+    Statistic("no_group", "left out", "traces left out", "traces of no group of the order"),
+    Statistic(
+        "slope", "slope", "slope", "slope of the shares over the scores, by least squares",
+        undefined="fewer than two groups were judged", lowest=-1.0,
+    ),
+    Statistic(
+        "z", "z", "z", "test for a trend", "Cochran 1954; Armitage 1955",
+        "all traces show it, or none", lowest=-1.0,
+    ),
+)  # fmt: skip
+
+STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in (*_REGISTRY, *_SIGNATURES)}
 """Every statistic by its name."""
 
 COEFFICIENTS: Final = tuple(one.name for one in _COEFFICIENTS)

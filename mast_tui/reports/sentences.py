@@ -170,8 +170,9 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
 
 def _needs(part: object, found: dict[str, set[int]]) -> None:
     if isinstance(part, Figure):
-        if part.withheld is not None:
-            found.setdefault(part.withheld, set()).add(part.needs or 0)
+        reason = "unresolved" if part.bounds is not None else part.withheld
+        if reason is not None:
+            found.setdefault(reason, set()).add(part.needs or 0)
     elif isinstance(part, FigureTable):
         for figure in part.figures:
             _needs(figure, found)

@@ -198,7 +198,7 @@ def _by_pair(spans: SpanAgreement) -> Table | None:
         for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
             f1 = index.table(scope, subject=pair)
             cells[f"{key}_exact"] = Estimate.of(f1["f1_exact"])
-            cells[f"{key}_half"] = Estimate.of(f1.of("f1_overlap", _HALF))
+            cells[f"{key}_half"] = Estimate.of(f1.find("f1_overlap", _HALF))
         cells["krippendorff_alpha_u"] = Estimate.of(every["krippendorff_alpha_u"])
         rows.append(Row(PAIR.join(pair), cells))
     return Table(
@@ -242,8 +242,8 @@ def _f1(f1: FigureTable) -> dict[str, Cell]:
     return {
         "places": f1.count("places"),
         "f1_exact": Estimate.of(f1["f1_exact"]),
-        "f1_overlap_0.5": Estimate.of(f1.of("f1_overlap", _HALF)),
-        "f1_overlap_0.1": Estimate.of(f1.of("f1_overlap", _ANY)),
+        "f1_overlap_0.5": Estimate.of(f1.find("f1_overlap", _HALF)),
+        "f1_overlap_0.1": Estimate.of(f1.find("f1_overlap", _ANY)),
     }
 
 

@@ -118,6 +118,25 @@ RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
 """The endings of files of records."""
 
 
+def check_records_file(output: Path | None, *, records: bool) -> None:
+    """Refuse ``--output`` without ``--records``, and a file of a format that records do not have.
+
+    Args:
+        output: The file.
+        records: Whether records are asked for.
+
+    Raises:
+        click.UsageError: One of both is the case.
+    """
+    if output is None:
+        return
+    if not records:
+        raise click.UsageError("--output is for records; give --records too")
+    if output.suffix.lower() not in RECORD_FORMATS:
+        endings = ", ".join(RECORD_FORMATS)
+        raise click.UsageError(f"--output {output}: its ending is none of {endings}")
+
+
 def record_lines(figures: Iterable[Figure]) -> str:
     """Return figures as JSON Lines, one record a line."""
     return "".join(json.dumps(record_json(one), allow_nan=False) + "\n" for one in figures)
