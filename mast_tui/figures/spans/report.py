@@ -36,7 +36,7 @@ from mast_tui.figures.record import (
     PAIR,
     Figure,
     FigureIndex,
-    Scope,
+    FigureScope,
     Sources,
     nested_json,
     renamed,
@@ -248,7 +248,7 @@ def span_figures(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Sp
     found = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
 
     def figures() -> Iterator[Figure]:
-        scope = Scope("spans_traces", given.taxonomy_ref)
+        scope = FigureScope("spans_traces", given.taxonomy_ref)
         yield scope.number("compared", len(looked))
         yield scope.number("not_at_hand", given.not_at_hand)
         yield from scope.numbers("examples_left_out", given.examples or {})
@@ -312,7 +312,7 @@ def _rests_on(given: SpanInput, name: str) -> Iterator[Figure]:
         "not_found": sum(one.not_found for one in readings),
         "no_places": sum(len(one.unplaced) for one in readings),
     }
-    scope = Scope("spans_annotator", given.taxonomy_ref, subject=(name,))
+    scope = FigureScope("spans_annotator", given.taxonomy_ref, subject=(name,))
     for statistic, count in counts.items():
         yield scope.number(statistic, count)
 
@@ -326,10 +326,10 @@ class _Group:
     traces: Sequence[Looked]
     found: Floats
 
-    def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> Scope:
+    def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
         """Return a scope of all of them."""
         sources = Sources("spans", tuple(slugs))
-        return Scope(name, self.given.taxonomy_ref, mode=mode, sources=sources)
+        return FigureScope(name, self.given.taxonomy_ref, mode=mode, sources=sources)
 
     def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
         """Yield their figures, as those of all annotators.
@@ -455,7 +455,9 @@ def _f1(blocks: Floats) -> Floats:
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
-def _f1_figures(scope: Scope, block: Floats, figures: Sequence[Coefficient]) -> Iterator[Figure]:
+def _f1_figures(
+    scope: FigureScope, block: Floats, figures: Sequence[Coefficient]
+) -> Iterator[Figure]:
     """Yield F1 of places, exact and by overlap of at least each of the thresholds.
 
     ``places`` are those of both sides that were compared, over all pairs of annotators;
