@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
+    from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -287,6 +288,11 @@ _SHARDS: Final = "mast_tui.scale.figures"
 @options.report_file("--latex", "Also write the tables as LaTeX.")
 @options.report_file("--html", "Also write the report as one HTML page.")
 @click.option(
+    "--methods",
+    is_flag=True,
+    help="Print a paragraph for the methods section of a paper instead.",
+)
+@click.option(
     "--records",
     is_flag=True,
     help="Print the figures of people as flat records, one JSON object a line.",
@@ -311,6 +317,7 @@ def agree_command(
     markdown: str | None,
     latex_file: Path | None,
     html_file: Path | None,
+    methods: bool,
     records: bool,
     output: Path | None,
     pseudonyms: bool,
@@ -334,6 +341,10 @@ def agree_command(
         raise click.UsageError(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
+        )
+    if methods and (as_json or records or mode is not None or markdown == "-"):
+        raise click.UsageError(
+            "--methods prints one paragraph; leave out --json, --records, --traces and '-'"
         )
     check_records_file(output, records=records)
     if records and (as_json or mode is not None or markdown == "-"):
@@ -425,6 +436,8 @@ def agree_command(
             if note.reason == "few_annotators":
                 say(note.text)
         print_json(agreement_json(figures) | sight)
+    elif methods:
+        _print_methods(report)
     elif records:
         if output is None:
             sys.stdout.write(record_lines(figures.figures))
@@ -432,6 +445,16 @@ def agree_command(
         sys.stdout.write(rendered(report, "markdown"))
     else:
         print_text(report)
+
+
+def _print_methods(report: Report) -> None:
+    """Print the paragraph for a paper, or on stderr why there is none."""
+    if report.methods:
+        print_line(report.methods)
+    else:
+        for note in report.notes:
+            if note.reason in ("few_annotators", "nothing_shared"):
+                say(note.text)
 
 
 def split_names(text: str | None) -> list[str] | None:
