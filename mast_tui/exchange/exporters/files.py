@@ -39,7 +39,7 @@ from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.session import hidden_words, sight_values
@@ -305,7 +305,7 @@ def _agreement(request: ExportRequest) -> Agreement:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    return replace(agreement_figures(study), spans=span_report(spans))
+    return replace(agreement_figures(study), spans=span_figures(spans))
 
 
 def _judges(
