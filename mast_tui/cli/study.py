@@ -88,7 +88,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
     """
     there = frozenset(study.traces)
     found: dict[str, dict[str, None]] = {}
-    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
+    for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         trace_id, name = row.cells["trace_id"].strip(), row.cells["annotator"].strip()
         why = None
         if trace_id not in there:

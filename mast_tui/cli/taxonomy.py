@@ -256,7 +256,7 @@ def add_mode_command(
         slug=slug,
         code=code,
         version=version,
-        taken=[one.ref for one in place.taxonomies()],
+        used_versions=[one.ref for one in place.taxonomies()],
     )
     (mode,) = set(after.modes) - set(before.modes)
     mapping = candidate_map(before, after, mode.slug, codes)

@@ -495,7 +495,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         old = opened.taxonomy
         taken = [one.ref for one in opened.workspace.taxonomies()]
         try:
-            new = with_mode(old, name, category, taken=taken)
+            new = with_mode(old, name, category, used_versions=taken)
         except MastError as error:
             self.say_error(error)
             return

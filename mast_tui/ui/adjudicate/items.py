@@ -34,11 +34,10 @@ from mast_tui.gold import (
     GoldVerdict,
     Order,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
-from mast_tui.labels import JUDGE_PREFIX, Label, Target, VerdictValue
+from mast_tui.labels import JUDGE_PREFIX, Label, Target, TraceWork, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
 from mast_tui.study.model import Study
@@ -106,7 +105,7 @@ class TraceItems:
     """
 
     trace_id: str
-    sides: Sequence[Side]
+    sides: Sequence[TraceWork]
     gold: GoldTrace
     decisions: Sequence[Decision]
     taxonomy: Taxonomy
@@ -126,7 +125,7 @@ class TraceItems:
 
     def place(self, item: str) -> str:
         """Name an item for others who decide it, and for nobody who sees no labels here."""
-        labels = sorted(label.id for side in self.sides for label in side.labels)
+        labels = sorted(label.id for side in self.sides for label in side.labels.values())
         said = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
         return hashlib.sha256(said.encode()).hexdigest()
 

@@ -124,9 +124,9 @@ class _Heads:
 
     def show(self, found: SpanColumns) -> None:
         """Know the heads of these spans, and no others."""
-        if found.told is not self._told:
-            self._told, self._of_shape = found.told, []
-        for kind, _role, agent, name in found.told[len(self._of_shape) :]:
+        if found.shape_list is not self._told:
+            self._told, self._of_shape = found.shape_list, []
+        for kind, _role, agent, name in found.shape_list[len(self._of_shape) :]:
             number = self._numbers.setdefault((kind, agent, name), len(self._numbers))
             self._of_shape.append(number)
             if kind is SpanKind.TOOL_RESULT:
