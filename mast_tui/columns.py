@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from math import inf
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
@@ -15,6 +16,8 @@ Row = TypeVar("Row")
 
 GAP: Final = 2
 """The cells between two columns."""
+
+_ROWS_AT_ONCE: Final = 1000
 
 
 def shortened(text: str, cells: int) -> str:
@@ -135,6 +138,28 @@ def text_lengths(columns: Sequence[TableColumn[Row]], row: Row) -> tuple[int, ..
         row: The record of the row.
     """
     return tuple(cell_len(column.cell(row)) for column in columns)
+
+
+def table_lines(
+    columns: Sequence[TableColumn[Row]],
+    rows: Iterable[Row],
+    display: Callable[[str], str] = str,
+) -> Iterator[str]:
+    """Yield the headings and the rows of a table as wide as its texts.
+
+    Args:
+        columns: The columns.
+        rows: Rows are taken and measured many at a time; columns only grow wider.
+        display: Makes a heading and the text of a cell fit for display.
+    """
+    titles = [column.title for column in columns]
+    lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
+    widths = [0] * len(columns)
+    while batch := [[display(text) for text in line] for line in islice(lines, _ROWS_AT_ONCE)]:
+        for index, texts in enumerate(zip(*batch, strict=True)):
+            widths[index] = max(widths[index], *map(cell_len, texts))
+        for line in batch:
+            yield (" " * GAP).join(map(TableColumn.aligned, columns, line, widths)).rstrip()
 
 
 def fit(

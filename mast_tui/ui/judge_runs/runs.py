@@ -10,7 +10,7 @@ from typing import Final
 
 from textual import work
 
-from mast_tui.columns import ColumnWidth, TableColumn
+from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
@@ -486,16 +486,23 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     if not view.modes:
         return
     yield ""
-    yield f"{'':{_MODE_CELLS}}  found  accepted  rejected  waiting  rate"
+    modes = view.modes
     known = [mode.slug for mode in taxonomy.modes]
-    for slug in [*(s for s in known if s in view.modes), *sorted(view.modes.keys() - set(known))]:
-        name = slug if slug not in known else taxonomy.mode(slug).name
-        code = "" if slug not in known else f"{taxonomy.mode(slug).code} "
-        said = view.modes[slug]
-        yield (
-            f"{one_line(code + name, _MODE_CELLS):{_MODE_CELLS}}{said.standing:7}"
-            f"{said.accepted:10}{said.rejected:10}{said.waiting:9}{said.share or '—':>6}"
-        )
+
+    def name(slug: str) -> str:
+        mode = taxonomy.mode(slug) if slug in known else None
+        return one_line(slug if mode is None else f"{mode.code} {mode.name}")
+
+    columns: tuple[TableColumn[str], ...] = (
+        TableColumn("", lambda slug: padded(name(slug), _MODE_CELLS)),
+        TableColumn("found", lambda slug: str(modes[slug].standing), right=True),
+        TableColumn("accepted", lambda slug: str(modes[slug].accepted), right=True),
+        TableColumn("rejected", lambda slug: str(modes[slug].rejected), right=True),
+        TableColumn("waiting", lambda slug: str(modes[slug].waiting), right=True),
+        TableColumn("rate", lambda slug: modes[slug].share or "—", right=True),
+    )
+    shown = [slug for slug in known if slug in modes]
+    yield from table_lines(columns, [*shown, *sorted(modes.keys() - set(known))])
 
 
 def _about_traces(
