@@ -24,6 +24,7 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
@@ -377,9 +378,6 @@ def _summary(document: Mapping[str, Any]) -> str:
     return f"{lead}. {holds} {held} by {names} on {traces}{of}"
 
 
-_HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
-
-
 def list_imports(workspace: Workspace, as_json: bool) -> int:
     """Show every import with what it brought, the earliest first."""
     documents = [_to_dict(workspace, record) for record in workspace.imports()]
@@ -389,22 +387,21 @@ def list_imports(workspace: Workspace, as_json: bool) -> int:
     if not documents:
         say("nothing was imported here")
         return 0
-    rows = [
-        (
-            one["id"],
-            one["at"][:16].replace("T", " "),
-            one["who"] or "-",
-            one["format"],
-            str(one["events"]),
-            str(one["traces"]),
-            ", ".join(one["annotators"]),
-            one["state"],
-            ", ".join(one["files"]),
-        )
-        for one in documents
-    ]
-    print_table([_HEADINGS, *rows], numbers_from=len(_HEADINGS))
+    columns = (
+        key_column("id", "import"),
+        TableColumn("when", lambda row: row["at"][:16].replace("T", " ")),
+        TableColumn("who", lambda row: row["who"] or "-"),
+        *map(key_column, ("format", "events", "traces")),
+        _names_column("annotators"),
+        key_column("state"),
+        _names_column("files"),
+    )
+    print_table(columns, documents)
     return 0
+
+
+def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(key, lambda row: ", ".join(row[key]))
 
 
 def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:

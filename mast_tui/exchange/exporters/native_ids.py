@@ -154,7 +154,7 @@ def _read(source: Source) -> _File | None:
         spans = [
             span for records in traces_in(source, vendor, []) for span in records.by_id.values()
         ]
-        ids = {span.place: span.id for span in spans if span.id != span.place}
+        ids = {span.location: span.id for span in spans if span.id != span.location}
         projects = {span.id: text_at(span.value, ("session_id",)) for span in spans}
         return _File(vendor.name, ids, {run: name for run, name in projects.items() if name})
     if layout_of(source) is not None:
@@ -181,7 +181,7 @@ def _ids_of_otel(source: Source) -> dict[str, str]:
         if raw.is_log:
             native_id = span_id(raw.value.get("spanId", raw.value.get("span_id")))
         else:
-            native_id = span_of(raw.value, raw.place).id
+            native_id = span_of(raw.value, raw.location).id
         if native_id is not None:
-            ids[raw.place] = native_id
+            ids[raw.location] = native_id
     return ids

@@ -32,7 +32,7 @@ from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import viewer_named
 from mast_tui.ui.context import ReportToWrite, context_of
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
@@ -48,7 +48,7 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
 """What a report can be written as: what that is, and how its file ends."""
 
 
-class ExportFormats(Finder):
+class ExportFormats(FinderDialog):
     """Gives back the format in which to export, or None."""
 
     def __init__(self, report: ReportToWrite | None = None) -> None:
@@ -57,9 +57,11 @@ class ExportFormats(Finder):
         Args:
             report: The report on the screen, which stands first.
         """
-        choices = [Choice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
+        choices = [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
         if report is not None:
-            report_choices = [Choice(name, name, title) for name, (title, _) in REPORTS.items()]
+            report_choices = [
+                FinderChoice(name, name, title) for name, (title, _) in REPORTS.items()
+            ]
             choices = [*report_choices, *choices]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
