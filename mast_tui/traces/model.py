@@ -517,8 +517,8 @@ class UnreadSpans(Spans):
 
     @property
     @abstractmethod
-    def as_told(self) -> bool:
-        """True if reading the file needs more than its path."""
+    def was_named(self) -> bool:
+        """True if the user named the file, which is then read otherwise than one of a folder."""
 
     @abstractmethod
     def unread_again(self, summary: TraceSummary, /) -> UnreadSpans:
@@ -841,9 +841,9 @@ class Trace:
         return self._also is not None or self._renamed is not None
 
     @property
-    def as_told(self) -> bool:
-        """True if reading its file needs more than its path."""
-        return self._unread is not None and self._unread.as_told
+    def was_named(self) -> bool:
+        """True if the user named its file, which is then read otherwise than one of a folder."""
+        return self._unread is not None and self._unread.was_named
 
     def anew(self) -> Trace:
         """Return the trace without its spans, which are then read again; itself where it cannot."""

@@ -269,7 +269,7 @@ class Scan:
         names = tuple(map(str, members))
         if names:
             self.members[str(path)] = names
-        file = FileToRead(str(path), names, read, as_told=named)
+        file = FileToRead(str(path), names, read, was_named=named)
         library = self._library if not named else None
         return self._from_cache(path, members, partial(self._read, path, read), file, library)
 

@@ -41,7 +41,7 @@ class FileToRead:
     memory.
     """
 
-    __slots__ = ("_last", "_read", "as_told", "members", "path")
+    __slots__ = ("_last", "_read", "members", "path", "was_named")
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class FileToRead:
         members: Sequence[str],
         read: Callable[[], FileReport],
         *,
-        as_told: bool = False,
+        was_named: bool = False,
     ) -> None:
         """Describe how a file is read.
 
@@ -57,11 +57,11 @@ class FileToRead:
             path: The file, or a folder that holds one run.
             members: The files of its sub-agents.
             read: Reads it.
-            as_told: Whether reading it needs more than the paths.
+            was_named: Whether the user named the file.
         """
         self.path = path
         self.members = tuple(members)
-        self.as_told = as_told
+        self.was_named = was_named
         self._read = read
         self._last: ReferenceType[_Reading] | None = None
 
@@ -105,9 +105,9 @@ class UnreadFile(UnreadSpans):
         return UnreadFile(self._file, self._record, summary)
 
     @property
-    def as_told(self) -> bool:
-        """True if reading the file needs more than its path."""
-        return self._file.as_told
+    def was_named(self) -> bool:
+        """True if the user named the file."""
+        return self._file.was_named
 
     @property
     def opened(self) -> Trace | None:

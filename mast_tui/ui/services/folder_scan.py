@@ -79,7 +79,7 @@ def _id_of(trace: Trace) -> str:
 
 def _same(was: Trace, trace: Trace) -> bool:
     """Whether all that is shown of the two is the same, and both are read in the same way."""
-    if trace.as_told:
+    if trace.was_named:
         return False
     return was.summary == trace.summary and was.record == trace.record and was.file == trace.file
 
