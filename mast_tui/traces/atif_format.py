@@ -90,6 +90,7 @@ class _Steps:
             self._add(span, trace.text(span.index))
 
     def _add(self, span: Span, text: str) -> None:
+        """Add a span to the steps by its kind and role."""
         if span.kind is SpanKind.TOOL_CALL:
             self._call(span, text)
         elif span.kind is SpanKind.TOOL_RESULT or span.role is Role.TOOL:
@@ -119,6 +120,7 @@ class _Steps:
         self._count(turn, span)
 
     def _call(self, span: Span, text: str) -> None:
+        """Add a tool call to the turn of its agent."""
         turn = self._turn
         if turn is None or turn.agent != span.agent:
             turn = self._begin(span, "")

@@ -85,6 +85,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
 
 
 def _fields(span: Span, text: str) -> dict[str, object]:
+    """Return a span as the fields of the format."""
     return {
         "key": span.key,
         "kind": span.kind.value,

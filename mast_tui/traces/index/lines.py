@@ -316,6 +316,7 @@ class IndexedSpans(Spans):
         return text
 
     def _preview(self, index: int) -> tuple[str, bool]:
+        """Return the preview of the span at ``index``, and whether it is the entire text."""
         cached = self._previews.get(index)
         if cached is not None:
             return cached

@@ -119,6 +119,7 @@ class SpanTotals:
                 self.agents[agent] = None
 
     def _count(self, columns: SpanColumns) -> None:
+        """Count the kinds of spans in their buckets, and record the errors."""
         for kind, role, *_ in columns.shape_list[len(self._kinds) :]:
             self._kinds.append(kind_of(kind, role))
         kinds = bytes(map(self._kinds.__getitem__, columns.shapes))

@@ -137,9 +137,9 @@ class Archive:
         """True if the directory was missing or damaged."""
         if directory is None:
             self.problems.append(Problem("whole file", _NO_DIRECTORY))
-            self._take(self._members_by_headers())
+            self._add_members(self._members_by_headers())
         else:
-            self._take(iter(directory))
+            self._add_members(iter(directory))
 
     @property
     def names(self) -> list[str]:
@@ -188,7 +188,8 @@ class Archive:
             raise UnreadableMember("its checksum is wrong")
         return data
 
-    def _take(self, members: Iterator[_Member]) -> None:
+    def _add_members(self, members: Iterator[_Member]) -> None:
+        """Record the members with safe names, up to the limit; the others are problems."""
         unsafe = 0
         for number, member in enumerate(members):
             if number == MOST_MEMBERS:

@@ -131,6 +131,7 @@ class OpenedFile:
         return self.stamp(stamp.read_to) == stamp._replace(size=size, changed=changed)
 
     def _check(self, file: FileIO) -> None:
+        """Raise ``SourceChanged`` unless the file is unchanged, or has only grown where it may."""
         stat = os.fstat(file.fileno())
         if (stat.st_dev, stat.st_ino) != self._file:
             raise SourceChanged(self.path, "another file is in its place")

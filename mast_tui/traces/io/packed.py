@@ -60,7 +60,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
     with open_regular(path) as file:
         size = 0
         try:
-            for piece in _pieces(file):
+            for piece in _unpacked_pieces(file):
                 size += len(piece)
                 if size > most:
                     raise TooBig(path, most)
@@ -83,7 +83,7 @@ def beginning(path: Path, length: int) -> bytes:
     data = b""
     with open_regular(path) as file:
         try:
-            for piece in _pieces(file):
+            for piece in _unpacked_pieces(file):
                 data += piece
                 if len(data) >= length:
                     break
@@ -100,7 +100,7 @@ def holds_more_than(path: Path, size: int) -> bool:
         size: The number of bytes.
     """
     with open_regular(path) as file, suppress(_Broken):
-        for piece in _pieces(file):
+        for piece in _unpacked_pieces(file):
             size -= len(piece)
             if size < 0:
                 return True
@@ -115,7 +115,12 @@ class _Reads(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
-def _pieces(file: FileIO) -> Iterator[bytes]:
+def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
+    """Yield the unpacked content of a compressed file.
+
+    Raises:
+        _Broken: The compressed data is damaged.
+    """
     head = file.read(_MARK_BYTES)
     file.seek(0)
     stream, broken = _unpacker(packing_of(head), file)

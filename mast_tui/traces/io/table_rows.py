@@ -89,6 +89,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return BytesIO(content.encode() if isinstance(content, str) else bytes(content or b""))
 
     def _content(self, group: int, row: int) -> Any:
+        """Return the content of a row; rows that are read in order are read in batches."""
         begin, batch = self._batch
         if group != self._open_group or row < begin:
             self._open_group = group

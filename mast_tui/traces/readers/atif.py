@@ -233,6 +233,7 @@ class AtifStep:
         return piece
 
     def _call(self, value: object, number: int) -> Piece:
+        """Return the piece of a tool call."""
         pointer = f"{self.pointer}/tool_calls/{number}"
         if not isinstance(value, dict):
             return _bare_value(value, pointer, "a tool call")
@@ -251,6 +252,7 @@ class AtifStep:
         )
 
     def _results(self) -> Iterator[AtifResult]:
+        """Yield the results of a step, which the standard lists and others write in one value."""
         observation = self.fields.get("observation")
         pointer = f"{self.pointer}/observation"
         results = fields_of(observation).get("results")

@@ -70,6 +70,7 @@ class ConvertedReader:
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, value: Fields, record: int | None, location: str) -> Trace:
+        """Return the trace of a record."""
         steps = StepList()
         problems = [
             Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
@@ -131,6 +132,7 @@ def _add_span(steps: StepList, span: Fields, location: str) -> None:
 
 
 def _meta(value: Fields) -> TraceMeta:
+    """Return the facts of the run as they were written."""
     hidden = fields_of(value.get("hidden"))  # of a file by an older version
     older = sorted_by_name((name, dump_text(text)) for name, text in hidden.items())
     return TraceMeta(

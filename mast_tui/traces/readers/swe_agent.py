@@ -250,6 +250,7 @@ def _text_with_action(step: Fields) -> tuple[str, str]:
 
 
 def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
+    """Return the facts of a run, with the patches and tests in the answer key."""
     info = fields_of(record.get("info"))
     meta = facts_of_record(info, steps)
     config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text

@@ -136,6 +136,7 @@ def cache_document(path: Path, documents: DocumentCache, cache_path: Path, telle
 def _write(
     report: FileReport | None, documents: DocumentCache, cache_path: Path, teller: _Teller
 ) -> None:
+    """Write a document's file of spans under another name, and rename it once it is whole."""
     part = path_of_part(cache_path, os.getpid())
     try:
         with _open_private(part) as file:

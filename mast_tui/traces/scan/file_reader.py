@@ -146,6 +146,7 @@ def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | N
 
 
 def _read(source: Source, named: bool) -> FileReport:
+    """Read a file by the first reader that recognises it, else as text."""
     path = source.path
     if path.is_dir():
         return FileReport(path, failed="a folder, not a file")

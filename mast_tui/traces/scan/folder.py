@@ -138,6 +138,7 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
 
 
 def _entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
+    """Yield the entries of a folder; a folder in ``entered`` is passed over."""
     try:
         real = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:

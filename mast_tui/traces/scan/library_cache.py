@@ -207,6 +207,7 @@ class LibraryCache:
     def _keep(
         self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
     ) -> None:
+        """Queue a fact of a file for the next transaction."""
         if stamp is None or self._database is None:
             return
         try:

@@ -155,6 +155,7 @@ def parse_outcomes(data: bytes) -> Outcomes:
 
 
 def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
+    """Return the facts of a row; invalid cells become problems."""
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
         message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
@@ -178,6 +179,7 @@ def _started(cell: str, location: str, problems: list[Problem]) -> float | None:
 
 
 def _score(cell: str, location: str, problems: list[Problem]) -> float | None:
+    """Return the score of a cell; an invalid one becomes a problem."""
     if not cell:
         return None
     try:

@@ -197,6 +197,7 @@ class Scan:
     def _entries(
         self, entries: Iterable[FolderEntry], threads: Threads, *, named: bool
     ) -> Iterator[Step]:
+        """Yield the steps for entries that were not seen before; files of outcomes come last."""
         outcomes = []
         for entry in entries:
             if entry.failed is not None:

@@ -273,6 +273,7 @@ def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
 
 
 def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
+    """Return the hit of a span, with an excerpt around the first match."""
     places: Sequence[tuple[int, int]] = ()
     text = ""
     try:

@@ -103,6 +103,7 @@ class ManyFilesSearch:
             self.close()
 
     def _results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
+        """Yield the hits of all files in order; None where nothing came in time."""
         files: list[FileToSearch | NotSearched] = []
         for listed in self._workers.map(list_files, [[self._paths]], patience):
             if listed is None:
@@ -123,6 +124,7 @@ class ManyFilesSearch:
             self.looked_at += 1
 
     def _batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
+        """Yield the files in batches by number and size."""
         most = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
         batch: list[FileToSearch] = []
         for file in files:

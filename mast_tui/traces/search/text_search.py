@@ -144,7 +144,7 @@ class TextSearch:
         loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
         known_spans = len(self.trace)
         hits: list[tuple[int, int]] = []
-        slice_of = partial(self._look, max_bytes, between)
+        slice_of = partial(self._search_slice, max_bytes, between)
         waits = False
         if self._ahead < known_spans:
             self._ahead, hits = slice_of(self._ahead, known_spans)
@@ -163,9 +163,10 @@ class TextSearch:
     def _seen(self) -> int:
         return self._ahead - self.start + self._wrapped
 
-    def _look(
+    def _search_slice(
         self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
+        """Search a slice of the spans; return its end and the matches."""
         end, texts, rows_too = self.trace.candidates(
             self.matcher.prefilter, begin, limit, max_bytes
         )

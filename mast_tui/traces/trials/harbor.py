@@ -58,6 +58,7 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
 
 
 def _facts(result: Fields, printed: str) -> TraceMeta:
+    """Return the facts of a trial from its ``result.json``."""
     verified = fields_of(result.get("verifier_result"))
     agent = fields_of(result.get("agent_info"))
     reward = _reward(fields_of(verified.get("rewards")))

@@ -125,10 +125,10 @@ def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
     content: list[bytes] = []
     call: str | None = None
     for episode in episodes:
-        prompt = _text(folder, episode / "prompt.txt", content, problems)
+        prompt = _read_text(folder, episode / "prompt.txt", content, problems)
         if prompt:
             _add_prompt(steps, episode.name, prompt, call)
-        answer = _text(folder, episode / "response.txt", content, problems)
+        answer = _read_text(folder, episode / "response.txt", content, problems)
         if answer is not None:
             call = _add_answer(steps, episode.name, answer)
     identity = identity_by_content(
@@ -140,7 +140,10 @@ def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
     return FileReport(folder, format=FORMAT, traces=(trace,))
 
 
-def _text(folder: Path, path: Path, content: list[bytes], problems: list[Problem]) -> str | None:
+def _read_text(
+    folder: Path, path: Path, content: list[bytes], problems: list[Problem]
+) -> str | None:
+    """Return the text of a file, and add its bytes to ``content``; None if it is unreadable."""
     location = path.relative_to(folder).as_posix()
     data = bytes_of(path, location, problems, _MOST_BYTES)
     if data is None:

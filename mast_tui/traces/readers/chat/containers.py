@@ -174,6 +174,7 @@ def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation 
 def _conversation(
     record: Fields, pointer: str, whole: Fields, asked: Messages, answer: Conversation | None
 ) -> Conversation:
+    """Return the conversation of a request and its answer, with the system prompt first."""
     about = record if record is whole else {**record, **whole}
     messages = _with_logged_prompts(record, pointer, asked)
     system = _system(record, pointer)

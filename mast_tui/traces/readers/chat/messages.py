@@ -73,6 +73,7 @@ class StreamUpdates:
         return Turn(tuple(pieces), start_of(message), tokens, model)
 
     def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
+        """Return the pieces of the new messages of an update, with the tokens and the model."""
         pieces: list[Piece] = []
         tokens: Tokens | None = None
         model: str | None = None
@@ -208,7 +209,7 @@ class MessageMapper:
             key: Its JSON pointer or line in the source.
         """
         if not isinstance(message, Mapping):
-            self._add(json_log_piece(message), key, None)
+            self._add_piece(json_log_piece(message), key, None)
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
             return
         if message.keys() <= BARE and self._add_plain(message, key):
@@ -229,7 +230,7 @@ class MessageMapper:
         if turn.pieces:
             self._last = None
         for piece in turn.pieces:
-            self._add(piece, key, turn.start, location)
+            self._add_piece(piece, key, turn.start, location)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
@@ -262,9 +263,10 @@ class MessageMapper:
         )
         return True
 
-    def _add(
+    def _add_piece(
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
+        """Add a piece and tie it to the call that it answers, but no repeated instructions."""
         if piece.standing:
             if piece.text == self._standing:
                 return

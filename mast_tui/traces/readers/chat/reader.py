@@ -187,6 +187,7 @@ def format_of(traces: Sequence[Trace]) -> str:
 
 
 def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
+    """Return the facts of a run; the sets Who&When and tau-bench are recognised by their fields."""
     meta = facts_of_record(record, steps)
     system = meta.system or _system(messages)
     if "history" in record and "mistake_agent" in record:

@@ -136,6 +136,7 @@ def _piece(
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
+    """Return the piece of a block with this number in its record."""
     key_suffix = f"/{number}" if number > 1 else ""
     agent = AGENT if role is Role.AGENT else role.value
     return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)

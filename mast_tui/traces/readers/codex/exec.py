@@ -210,11 +210,11 @@ class CodexExecParser(CodexLines):
         event = None if b"\0" in line else _event_on(line)
         if event is not None:
             self._end_text()
-            self._take(number, event)
+            self._take_event(number, event)
         elif _EVENT_BEGINNING.match(line):
             self._end_text()
             for damaged_event in self._damaged_records(number, line, cut_off):
-                self._take(number, damaged_event)
+                self._take_event(number, damaged_event)
         else:
             first = number if self._text_lines is None else self._text_lines[0]
             self._text_lines = (first, number)
@@ -249,7 +249,8 @@ class CodexExecParser(CodexLines):
             self.table.add(*self._text_lines, (SpanKind.LOG, Role.LOG, AGENT, None))
             self._text_lines = None
 
-    def _take(self, number: int, event: Fields) -> None:
+    def _take_event(self, number: int, event: Fields) -> None:
+        """Add the spans of an event."""
         kind = str(event.get("type"))
         error = self._error
         self._error = None
@@ -294,7 +295,7 @@ class CodexExecParser(CodexLines):
         elif item.kind in _SPAN_KINDS:
             if is_completed:
                 shape = (_SPAN_KINDS[item.kind], Role.AGENT, AGENT, None)
-                self._last = self._add(number, shape, item.id)
+                self._last = self._add_span(number, shape, item.id)
         elif is_completed:
             self._complete(number, item)
         elif stage == "item.started" and item.id is not None:
@@ -304,6 +305,7 @@ class CodexExecParser(CodexLines):
                 self._open[item.id] = self._add_call(number, item)
 
     def _complete(self, number: int, item: ExecItem) -> None:
+        """Add the result of a completed item, and its call where that has not been added yet."""
         call = None
         if item.id is not None:
             self._held.pop(item.id, None)
@@ -321,7 +323,7 @@ class CodexExecParser(CodexLines):
             status = status_of_result(output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call))
         key = f"{item.id}:result" if item.id else None
-        result = self._add(number, shape, key, None, status, call)
+        result = self._add_span(number, shape, key, None, status, call)
         for thread in item.report.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 
@@ -337,7 +339,7 @@ class CodexExecParser(CodexLines):
     def _add_call(self, number: int, item: ExecItem) -> int:
         key = f"{item.id}:call" if item.id else None
         shape = (SpanKind.TOOL_CALL, Role.AGENT, AGENT, item.report.name)
-        self._last = self._add(number, shape, key)
+        self._last = self._add_span(number, shape, key)
         return self._last
 
     def _log(
@@ -347,7 +349,7 @@ class CodexExecParser(CodexLines):
         status: SpanStatus = SpanStatus.UNKNOWN,
         key: str | None = None,
     ) -> None:
-        self._add(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
+        self._add_span(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
 
     def _spend(self, usage: object) -> None:
         """Give the turn's tokens to its last step: the counts are those of the whole thread."""

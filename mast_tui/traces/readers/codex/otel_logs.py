@@ -168,6 +168,7 @@ _TIMES: Final = names("time_unix_nano timeUnixNano observed_time_unix_nano obser
 
 
 def _event(record: Fields, location: str) -> LogEvent:
+    """Return a log record as an event, with its time from an attribute or a field."""
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIMES:

@@ -411,7 +411,7 @@ class CodexParser(CodexLines):
         if was_waiting or self._record_item(marks):
             own_agent = self._agent if by_agent else _SPEAKERS[role]
             shape = (kind, role, agent or own_agent, None)
-            index = self._add(number, shape, key, time)
+            index = self._add_span(number, shape, key, time)
             if kind is _MESSAGE:
                 self._note_message(marks, task)
             if by_agent and not agent:
@@ -453,7 +453,7 @@ class CodexParser(CodexLines):
     ) -> int:
         repeats = self.table.repeats
         key = None if call_id is None else f"{call_id}:call"
-        index = self._add(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
+        index = self._add_span(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
         if call_id is not None and self.table.repeats != repeats:
             self._repeated_calls[call_id] = index
         return index
@@ -473,7 +473,9 @@ class CodexParser(CodexLines):
             if self._early_statuses and call_id is not None:
                 status = self._early_statuses.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
-        return self._add(number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call)
+        return self._add_span(
+            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call
+        )
 
     def _call_of(self, call_id: str | None) -> int | None:
         """Return the index of the last call with this id."""
@@ -537,7 +539,7 @@ class CodexParser(CodexLines):
         """Add the span of a message, a thought or a note."""
         agent = step.agent or _SPEAKERS.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
-        index = self._add(number, shape, step.key, time, step.status)
+        index = self._add_span(number, shape, step.key, time, step.status)
         if step.kind is SpanKind.MESSAGE:
             task = task_of_text(step.text) if step.role is Role.USER else None
             self._note_message(marks, task)

@@ -97,7 +97,7 @@ class CodexLines:
         self._part = 0  # the number of the record on its line that is read at the moment
         self._parts: dict[int, int] = {}
 
-    def _add(
+    def _add_span(
         self,
         number: int,
         shape: Shape,
@@ -106,6 +106,7 @@ class CodexLines:
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
+        """Add the span of a record, or of a part of one, to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
         if self._part:
             self._parts[index] = self._part
@@ -555,6 +556,7 @@ def output_of(payload: Fields) -> object:
 
 
 def _message(payload: Fields, key: str | None) -> RolloutStep | None:
+    """Return the step of a message; None for one without text."""
     content = payload.get("content")
     text = _single_text(content)
     parts = _texts(content)

@@ -90,6 +90,7 @@ class ExportReader:
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
+        """Return the trace of a run."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:

@@ -16,7 +16,8 @@ def _sniff(transcript: Transcript) -> bool:
     return _record(transcript) is not None
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the trajectory, and the facts of the record."""
     record = _record(transcript)
     if record is None:
         return
@@ -37,4 +38,4 @@ def _record(transcript: Transcript) -> Fields | None:
     return record if has_shape else None
 
 
-READER: Final = Framework("ag2", "AG2", _sniff, _split)
+READER: Final = Framework("ag2", "AG2", _sniff, _add_steps)

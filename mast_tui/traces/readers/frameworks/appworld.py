@@ -48,6 +48,7 @@ class _Run:
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
+        """Add the step of a block, or record its evaluation."""
         match = block.match
         if match["task"] is not None:
             self._last_code.clear()
@@ -81,7 +82,8 @@ class _Run:
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, and the outcome of all its tasks."""
     run = _Run(reading)
     for block in reading.blocks(transcript.text, _HEADER):
         run.add(block)
@@ -120,4 +122,4 @@ def _report(evaluation: str) -> Fields:
     return fields_of(json_in(evaluation))
 
 
-READER: Final = Framework("appworld", "AppWorld", recognised_by_line(_SNIFF), _split)
+READER: Final = Framework("appworld", "AppWorld", recognised_by_line(_SNIFF), _add_steps)

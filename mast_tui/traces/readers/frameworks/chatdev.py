@@ -32,7 +32,8 @@ _TASK: Final = re.compile(r"^\*\*task_prompt\*\*: (?P<task>.*(?:\n(?!\*\*).*)*)"
 _MODEL: Final = re.compile(r"^\| \*\*model_type\*\* \| ModelType\.(?P<model>\w+) \|", re.MULTILINE)
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, and its task and model."""
     text = transcript.text
     if task := _TASK.search(text):
         reading.task = task["task"].strip()
@@ -52,4 +53,4 @@ def _split(transcript: Transcript, reading: Reading) -> None:
             reading.log(block, block.body, start=start, level=block.match["level"])
 
 
-READER: Final = Framework("chatdev", "ChatDev", recognised_by_line(_SNIFF), _split)
+READER: Final = Framework("chatdev", "ChatDev", recognised_by_line(_SNIFF), _add_steps)

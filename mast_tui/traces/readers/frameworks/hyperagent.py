@@ -36,7 +36,8 @@ def _sniff(transcript: Transcript) -> bool:
     return any(_RECORD.match(line) for line in islice(lines, _CHECKED_LINES))
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, each record once."""
     lines = _lines(transcript)
     record = transcript.json
     if lines is not None and isinstance(record, Mapping):
@@ -84,4 +85,4 @@ def _lines(transcript: Transcript) -> list[str] | None:
     return [content_text(line) for line in lines]
 
 
-READER: Final = Framework("hyperagent", "HyperAgent", _sniff, _split)
+READER: Final = Framework("hyperagent", "HyperAgent", _sniff, _add_steps)

@@ -26,7 +26,7 @@ _HEADING: Final = re.compile(
 _USERS: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
     for block in reading.blocks(transcript.text, _HEADING):
         if marker := block.match["marker"]:
             reading.log(block, f"{marker}\n{block.body}".rstrip())
@@ -53,4 +53,4 @@ def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> 
     reading.steps.add(key, kind, role, agent, text, parent=parent)
 
 
-READER: Final = Framework("magentic-one", "Magentic-One", recognised_by_line(_SNIFF), _split)
+READER: Final = Framework("magentic-one", "Magentic-One", recognised_by_line(_SNIFF), _add_steps)

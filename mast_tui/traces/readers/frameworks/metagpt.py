@@ -29,7 +29,7 @@ def _sniff(transcript: Transcript) -> bool:
     return _record(transcript) is not None or _POOL_TITLE.search(transcript.text) is not None
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
     record = _record(transcript)
     if record is None:
         _split_pool(transcript.text, reading)
@@ -75,4 +75,4 @@ def _split_pool(text: str, reading: Reading) -> None:
             reading.log(block, body, start=start)
 
 
-READER: Final = Framework("metagpt", "MetaGPT", _sniff, _split)
+READER: Final = Framework("metagpt", "MetaGPT", _sniff, _add_steps)

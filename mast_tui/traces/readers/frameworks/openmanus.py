@@ -43,6 +43,7 @@ class _Run:
         self._open: dict[str, list[str]] = {}
 
     def add(self, block: LogBlock) -> None:
+        """Add the thought, call or result in a block."""
         match = block.match
         body = block.body
         start = unix_seconds(match["time"])
@@ -87,7 +88,7 @@ class _Run:
         self._reading.steps.result(block.key, self._agent, text, **more)
 
 
-def _split(transcript: Transcript, reading: Reading) -> None:
+def _add_steps(transcript: Transcript, reading: Reading) -> None:
     if prompt := _PROMPT.search(transcript.text):
         reading.task = prompt["task"].strip()
     run = _Run(reading)
@@ -95,4 +96,4 @@ def _split(transcript: Transcript, reading: Reading) -> None:
         run.add(block)
 
 
-READER: Final = Framework("openmanus", "OpenManus", recognised_by_line(_SNIFF), _split)
+READER: Final = Framework("openmanus", "OpenManus", recognised_by_line(_SNIFF), _add_steps)

@@ -96,10 +96,11 @@ class EventWalk:
         """
         if answered:
             self._answered = set(self.spans.calls)
-        self._walk(events, "/events", self.root, 0)
+        self._walk_list(events, "/events", self.root, 0)
         self._add_results_until(None)
 
-    def _walk(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
+    def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
+        """Add the spans of a list of events, with the scopes that begin and end in it."""
         stack = [base]
         for number, event in enumerate(events):
             event_pointer = f"{pointer}/{number}"
@@ -111,11 +112,12 @@ class EventWalk:
                 self._add_results_until(time)
             span_id = event.get("span_id")
             scope = self._scopes.get(span_id) if isinstance(span_id, str) else None
-            self._event(event, event_pointer, scope or stack[-1], stack, depth)
+            self._add_event(event, event_pointer, scope or stack[-1], stack, depth)
 
-    def _event(
+    def _add_event(
         self, event: Fields, pointer: str, scope: Scope, stack: list[Scope], depth: int
     ) -> None:
+        """Add the spans of an event, or open or close a scope."""
         kind = event.get("event")
         if kind == "span_begin":
             outer = self._scopes.get(as_text(event.get("parent_id")) or "", stack[-1])
@@ -132,17 +134,17 @@ class EventWalk:
             elif len(stack) > 1:
                 self._close_scope(stack.pop(), event)
         elif kind == "model":
-            self._model(event, pointer, scope)
+            self._add_model_call(event, pointer, scope)
         elif scope.grading and kind not in ("error", "sample_limit", "score"):
             self._note_grading(event)
         elif kind == "tool":
-            self._tool(event, pointer, scope, depth)
+            self._add_tool_call(event, pointer, scope, depth)
         elif kind == "subtask":
-            self._subtask(event, pointer, scope, depth)
+            self._add_subtask(event, pointer, scope, depth)
         elif kind == "input":
             self._input(event, pointer, scope)
         elif not (isinstance(kind, str) and kind in _NOISE):
-            self._record(event, pointer, scope)
+            self._add_record(event, pointer, scope)
 
     def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
         kind = event.get("type")
@@ -180,7 +182,8 @@ class EventWalk:
         call = self.spans.calls.get(pending.call_id or "")
         return None if call is None else call.key
 
-    def _model(self, event: Fields, pointer: str, scope: Scope) -> None:
+    def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
+        """Add the new messages of a model call and its answer; a grader's call is only noted."""
         if scope.grading:
             self._note_grading(event)
             return
@@ -241,7 +244,8 @@ class EventWalk:
         own_key = f"{key}/error" if key else f"{pointer}/error"
         return self.spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
 
-    def _tool(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
+    def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
+        """Add a tool call, unless a message has it, the events inside it, and its result."""
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered:
             return
@@ -277,7 +281,8 @@ class EventWalk:
             self._latest_of_tool[name or ""] = pending
         self._add_result_at(pending, None if nested else end)
 
-    def _subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
+    def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
+        """Add the beginning of a subtask, the events inside it, and its result."""
         start, end = _times(event)
         name = short_name(event.get("name"))
         title = f"subtask {name}".rstrip()
@@ -304,7 +309,7 @@ class EventWalk:
             self.spans.add_problem(nested_pointer, "nested too deeply; shown as it stands")
             self.spans.log(json_text(events), nested_pointer, Acting(parent=scope.parent))
         else:
-            self._walk(events, nested_pointer, scope, depth + 1)
+            self._walk_list(events, nested_pointer, scope, depth + 1)
         return True
 
     def _input(self, event: Fields, pointer: str, scope: Scope) -> None:
@@ -314,7 +319,8 @@ class EventWalk:
         message = {"role": "user", "content": text}
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
-    def _record(self, event: Fields, pointer: str, scope: Scope) -> None:
+    def _add_record(self, event: Fields, pointer: str, scope: Scope) -> None:
+        """Add the log span of an event of any other kind."""
         if event.get("event") == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         record = _record_of(event, self._attachments)
@@ -452,7 +458,8 @@ def _approval(event: Fields, attachments: Attachments) -> _EventRecord | None:
     return _EventRecord(text, name=name or "log")
 
 
-def _sandbox(event: Fields, attachments: Attachments) -> _EventRecord | None:
+def _sandbox_record(event: Fields, attachments: Attachments) -> _EventRecord | None:
+    """Return the text of an action in a sandbox; a failed command is an error."""
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -481,7 +488,7 @@ def _interrupt(event: Fields, _attachments: Attachments) -> _EventRecord:
     return _EventRecord(f"interrupted by {source} during {activity}")
 
 
-def _score(_event: Fields, _attachments: Attachments) -> _EventRecord:
+def _score(_add_event: Fields, _attachments: Attachments) -> _EventRecord:
     # The score is ground truth, which a blind annotator must not see.
     return _EventRecord("scored")
 
@@ -493,7 +500,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], _EventRecord | N
     "logger": _logger,
     "approval": _approval,
     "review": _approval,
-    "sandbox": _sandbox,
+    "sandbox": _sandbox_record,
     "compaction": _compaction,
     "interrupt": _interrupt,
     "score": _score,

@@ -163,11 +163,11 @@ class MessageSpans:
         if not isinstance(role, str) or not role:
             return self.log(self.attachments.dumped(message), pointer, acting, own_key)
         if role == "assistant":
-            return self._assistant(message, pointer, acting, own_key)
+            return self._add_answer(message, pointer, acting, own_key)
         text = self.attachments.content(message.get("content"))
         author = replace(acting, agent=short_name(role), end=None)
         side = _ROLES.get(role, Role.AGENT)
-        return self._put(SpanKind.MESSAGE, text, own_key, pointer, author, side)
+        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, side)
 
     def log(
         self,
@@ -191,7 +191,7 @@ class MessageSpans:
         """
         author = replace(acting, agent=short_name(name) or "log")
         own_key = key or pointer
-        return self._put(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
+        return self._add_span(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
         """Add the span of a tool call and return its key.
@@ -210,7 +210,7 @@ class MessageSpans:
             text = f"{text}\n[{self.attachments.piece(error)}]".lstrip()
         call_id = as_text(call.get("id"))
         name = short_name(call.get("function")) or short_name(call.get("name")) or None
-        key = self._put(
+        key = self._add_span(
             SpanKind.TOOL_CALL,
             text,
             f"{call_id}:call" if call_id else pointer,
@@ -252,7 +252,7 @@ class MessageSpans:
             acting = replace(acting, agent=call.agent, parent=call.key)
             name = call.name or name
         own_key = f"{call_id}:result" if call_id else key or pointer
-        return self._put(
+        return self._add_span(
             SpanKind.TOOL_RESULT,
             text,
             own_key,
@@ -263,7 +263,7 @@ class MessageSpans:
             status=status,
         )
 
-    def _put(
+    def _add_span(
         self,
         kind: SpanKind,
         text: str,
@@ -273,6 +273,11 @@ class MessageSpans:
         role: Role = Role.AGENT,
         **more: Unpack[More],
     ) -> str:
+        """Add a span and return its key.
+
+        Raises:
+            TooManySpans: The sample has as many spans as it may.
+        """
         if len(self.steps) >= self._most:
             raise TooManySpans(f"there are more than {self._most} steps; the rest was left out")
         more["parent"] = acting.parent
@@ -295,22 +300,23 @@ class MessageSpans:
             key=_message_id(message),
         )
 
-    def _assistant(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
+    def _add_answer(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
+        """Add the thoughts, texts and calls of a model's message; return the last span's key."""
         last: str | None = None
         reasoning = message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
             text = self.attachments.text(reasoning)
             suffix = "/reasoning"
-            last = self._put(SpanKind.REASONING, text, key + suffix, pointer + suffix, acting)
+            last = self._add_span(SpanKind.REASONING, text, key + suffix, pointer + suffix, acting)
         content = message.get("content")
         if isinstance(content, list):
             last = self._parts(content, pointer, acting, key) or last
         elif text := self.attachments.content(content):
-            last = self._put(SpanKind.MESSAGE, text, key, pointer, acting)
+            last = self._add_span(SpanKind.MESSAGE, text, key, pointer, acting)
         for number, call in enumerate(items_of(message.get("tool_calls"))):
             last = self.call(call, f"{pointer}/tool_calls/{number}", acting, acting.end)
         if last is None:
-            last = self._put(SpanKind.MESSAGE, "", key, pointer, acting)
+            last = self._add_span(SpanKind.MESSAGE, "", key, pointer, acting)
         return last
 
     def _parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
@@ -326,7 +332,9 @@ class MessageSpans:
                 continue
             if text := self.attachments.content(texts):
                 suffix = f"/content/{first}" if first else ""
-                last = self._put(SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting)
+                last = self._add_span(
+                    SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting
+                )
             texts = []
             if not isinstance(part, Mapping):
                 continue
@@ -334,7 +342,7 @@ class MessageSpans:
             if kind == "reasoning":
                 text = self._reasoning(part)
                 own_key = f"{key}/content/{number}"
-                last = self._put(SpanKind.REASONING, text, own_key, part_pointer, acting)
+                last = self._add_span(SpanKind.REASONING, text, own_key, part_pointer, acting)
             else:
                 last = self._server_tool(part, part_pointer, acting)
         return last

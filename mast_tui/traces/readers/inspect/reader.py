@@ -238,6 +238,7 @@ class _ArchiveLog:
         return items
 
     def _value(self, name: str) -> object | None:
+        """Return the JSON value of a member; an unreadable one is a problem, and None."""
         try:
             data = self._archive.read(name)
             reason = self._why_too_much(data)

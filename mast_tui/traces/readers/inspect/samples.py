@@ -236,6 +236,7 @@ def _values(scores: list[tuple[str, object]]) -> Iterator[float | None]:
 
 
 def _grade(value: object) -> float | None:
+    """Return a score as a number, as for ``C`` and ``I``; None where it is no grade."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

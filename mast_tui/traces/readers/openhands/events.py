@@ -157,7 +157,7 @@ class EventMapper:
                 self._reports.setdefault(event.call_id or event.id, []).append(event)
         for event in events:
             for piece in self._pieces(event):
-                self._put(event, piece)
+                self._add_piece(event, piece)
             if event.response and self._last_actions.get(event.response_id) is event:
                 usage = fields_of(event.response.get("usage"))
                 tokens = tokens_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
@@ -165,7 +165,8 @@ class EventMapper:
                     self.steps.steps[-1].tokens = tokens or self.steps.steps[-1].tokens
             self._previous_id = event.id
 
-    def _put(self, event: Event, piece: Piece) -> None:
+    def _add_piece(self, event: Event, piece: Piece) -> None:
+        """Add the span of a piece, with the call that it answers."""
         if piece.problem is not None:
             self.problems.append(Problem(event.location, piece.problem))
         time = unix_seconds(event.fields.get("timestamp"))

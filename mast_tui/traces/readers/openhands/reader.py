@@ -214,6 +214,7 @@ def _events(values: Sequence[object], pointer: str, prefix: str) -> list[Event]:
 def _trace(
     run: OpenHandsRun, path: Path, identity: TraceIdentity, number: int | None = None
 ) -> Trace:
+    """Return the trace of a run."""
     mapper = EventMapper(one_line(fields_at(run.record, "metadata").get("agent_class")))
     mapper.add_all(run.events)
     if error := as_text(run.record.get("error")):

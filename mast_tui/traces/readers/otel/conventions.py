@@ -263,6 +263,7 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
 
 
 def _kind(span: OtelSpan) -> RowKind:
+    """Return the kind of a span by the first convention that states it, else by its attributes."""
     for convention in CONVENTIONS:
         for name in convention.kind:
             value = (span.text(name) or "").strip().lower().replace(" ", "_")

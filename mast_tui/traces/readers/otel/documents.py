@@ -84,6 +84,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 
 
 def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+    """Yield the JSON values of a file: one a line, one after the other, or the one document."""
     lines = source.json_lines
     if lines and not _has_big_ids(source):
         for record in records_by_line(source, problems):
@@ -158,6 +159,7 @@ def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int
 
 
 def _layout(value: object) -> str | None:
+    """Return the layout of a JSON value with spans; None for any other value."""
     if isinstance(value, Mapping):
         if _listed(value, _RESOURCE_SPANS) and _is_otlp(value):
             return "otlp"
@@ -228,6 +230,7 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
+    """Yield the spans and log records of an OTLP request."""
     for is_log, resources, scopes, items in (
         (False, _RESOURCE_SPANS, _SCOPE_SPANS, ("spans",)),
         (True, _RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS),

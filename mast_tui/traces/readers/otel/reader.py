@@ -100,6 +100,7 @@ class OtelReader:
         return report_of(self, source, traces, problems, layout_of(source))
 
     def _trace(self, source: Source, run: _Run, record: int | None) -> Trace:
+        """Return the trace of a run."""
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + [_log_row(log) for log in run.logs]
         service = next((span.service for span in run.spans if span.service), None)
@@ -184,6 +185,7 @@ def _lines(attributes: Attributes) -> str:
 
 
 def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
+    """Return the spans and log records by trace; log records belong to the spans that they name."""
     runs: dict[str | None, _Run] = {}
     spans: dict[tuple[str | None, str], OtelSpan] = {}
     for raw in raws:

@@ -384,6 +384,7 @@ def trace_id(value: object) -> str | None:
 
 
 def _identifier(value: object, digits: int) -> str | None:
+    """Return an id in hex with this number of digits, from a number, hex digits or Base64."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digits}x}" if 0 < value < 16**digits else None
     text = as_text(value)

@@ -52,6 +52,7 @@ class TrailReader:
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, record: Record) -> Trace:
+        """Return the trace of a record."""
         value = fields_of(record.value)
         problems: list[Problem] = []
         spans = list(_spans(value.get("spans"), f"{record.prefix}/spans", problems))

@@ -103,6 +103,7 @@ def _rewind(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
+    """Remove the messages from the target of a rewind on, and report them as a problem."""
     names = list(messages)
     if target not in messages:
         problems.append(Problem(record.location, f"a rewind to {target}, which is not in the file"))
@@ -362,6 +363,7 @@ class _ClineTranslator:
         return replace(spoken, model=model)
 
     def _pieces(self, kind: str, record: Fields) -> list[Piece]:
+        """Return the pieces of a record by its kind."""
         text = content_text(record.get("text"))
         if kind == "api_req_started":
             return self._request(fields_of(value_in(text)))
@@ -390,6 +392,7 @@ class _ClineTranslator:
         return [log_piece(text or dump_text({**record, "ts": None}), kind)] if text else []
 
     def _request(self, request: Fields) -> list[Piece]:
+        """Return the output that a request to the model quotes, or the error that ended it."""
         self._tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         waiting = self._waiting
         self._waiting = None

@@ -126,6 +126,7 @@ class _KimiTranslator:
         return spoken if spoken is None or tokens is None else replace(spoken, tokens=tokens)
 
     def _turn(self, record: Fields) -> Turn | None:
+        """Return the turn of a record of either form; None for one without content."""
         wire_type = _wire_type(record)
         if wire_type:
             payload = fields_of(fields_of(record.get("message")).get("payload"))
@@ -155,6 +156,7 @@ class _KimiTranslator:
         return record_turn(record, SYSTEM.piece(text))
 
     def _message(self, record: Fields, message: Fields) -> list[Piece]:
+        """Return the pieces of a message in the context."""
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
@@ -175,6 +177,7 @@ class _KimiTranslator:
         return pieces
 
     def _event(self, record: Fields, event: Fields) -> Turn | None:
+        """Return the turn of an event of a step."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
@@ -627,6 +630,7 @@ class _McpTranslator:
         return record_turn(record, self._response(message, method, call_id))
 
     def _request(self, message: Fields, method: str, request_id: str | None) -> Piece:
+        """Return the call of a tool, or the log of any other request."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:
@@ -640,6 +644,7 @@ class _McpTranslator:
         return call_piece(call, "", "client")
 
     def _response(self, message: Fields, method: str, call_id: str | None) -> Piece:
+        """Return the result of a tool, or the log of any other response."""
         result = message.get("result")
         error = fields_of(message.get("error"))
         if method != "tools/call":

@@ -135,6 +135,7 @@ def _translator(session: SessionContext) -> Translate:
 
 
 def _turn(record: Fields) -> Turn | None:
+    """Return the turn of a record; None for one that is not shown."""
     kind = kind_of(record)
     match kind:
         case "message":

@@ -333,7 +333,7 @@ class ShownHistory:
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
         """Return the node of an answer that the history repeats in other words, or None."""
         for reply, reply_node in reversed(self._replies.get(node, ())):
-            if _alike(reply, part):
+            if _is_same_part(reply, part):
                 self._next[node, part.content] = reply_node
                 return reply_node
         return None
@@ -370,7 +370,8 @@ def _is_turn(part: MessagePart) -> bool:
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
 
 
-def _alike(reply: MessagePart, part: MessagePart) -> bool:
+def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
+    """Return whether a part of a history repeats a part of an earlier reply."""
     if reply.piece.kind is not part.piece.kind:
         return False
     if reply.piece.kind is SpanKind.TOOL_CALL:

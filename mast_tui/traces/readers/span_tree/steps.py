@@ -118,10 +118,11 @@ class _Timeline:
         self._only_others = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
+        """Return the steps of all rows."""
         for number, row in enumerate(self._tree.rows):
             while self._frames and self._frames[-1].last < number:
                 self._leave()
-            frame = self._frame(row, number, number + self._tree.sizes[number])
+            frame = self._new_frame(row, number, number + self._tree.sizes[number])
             match row.kind:
                 case RowKind.MODEL:
                     self._enter_model(frame)
@@ -136,7 +137,8 @@ class _Timeline:
             self._leave()
         return self._steps
 
-    def _frame(self, row: SpanRow, number: int, last: int) -> _Frame:
+    def _new_frame(self, row: SpanRow, number: int, last: int) -> _Frame:
+        """Return the frame of a row, which inherits from the frame above it."""
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
@@ -152,6 +154,7 @@ class _Timeline:
         return frame
 
     def _leave(self) -> None:
+        """Close the innermost frame, and show the row's output where it is new."""
         frame = self._frames.pop()
         match frame.row.kind:
             case RowKind.TOOL:

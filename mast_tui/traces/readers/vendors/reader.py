@@ -58,6 +58,7 @@ class VendorExportReader:
     def _trace(
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
+        """Return the trace of records; calls that scored the run go to the answer key."""
         judged = _scoring_calls(vendor, records)
         ran = [record for record in records.by_id.values() if record.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]

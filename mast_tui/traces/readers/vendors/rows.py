@@ -87,6 +87,7 @@ def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
 
 
 def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
+    """Return a record as a row of the tree."""
     fields = vendor.fields
     decoded = _with_parsed_fields(vendor, record.value)
     type_name = _kind(vendor, decoded)
