@@ -14,19 +14,19 @@ _FIRST_LOOKS = (PassKind.BLIND, PassKind.ASSISTED)
 
 
 def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """The finished pass that counts, by annotator and trace id; all of one taxonomy.
+    """Return the finished pass that counts, by annotator and trace id; all of one taxonomy.
 
     ``first`` is the one before anything of the others was seen, so never a second look, and
     nothing where the first look was not finished. ``last`` is the latest finished one. An
     adjudication is nobody's own reading and never counts, nor does a retest.
     """
     counted: dict[tuple[str, str], Pass] = {}
-    for one in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
-        if not one.kind.is_reading or one.finished_at is None:
+    for trace_pass in sorted(passes, key=lambda p: p.number, reverse=which == "first"):
+        if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
             continue
-        if which == "first" and one.kind not in _FIRST_LOOKS:
+        if which == "first" and trace_pass.kind not in _FIRST_LOOKS:
             continue
-        counted[one.annotator, one.trace_id] = one
+        counted[trace_pass.annotator, trace_pass.trace_id] = trace_pass
     return counted
 
 

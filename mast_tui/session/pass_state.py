@@ -1,8 +1,8 @@
 """One annotator's work on one trace, folded from the events.
 
-What a fact changes in its pass, ``changes_in_pass`` says: here for the events that are recorded and
-for those that a command is about to record (``pending_change``), and for the workspace's tables.
-What can be taken back stands here alone.
+``changes_in_pass`` defines the changes of a fact in its pass, for recorded events, for those that a
+command is about to record (``pending_change``), and for the tables of the workspace. Only this
+module knows which actions can be undone.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SHORT_RUN: Final = 16
 
 
 class ReadSpans(Set[str]):
-    """The keys of the spans that were read: single ones as such, long runs by their two ends.
+    """The keys of the spans that were read: single keys, and long runs by their two ends.
 
-    People read single spans by the thousand, but a fold of equal steps may stand for a million,
-    so what is held grows with the reading and not with the trace. A key that the trace does not
-    have (yet) is held all the same. ``len`` and iteration go through the runs.
+    People read single spans by the thousand, but a fold of equal steps may stand for a million
+    spans, so memory grows with the reading and not with the trace. A key that the trace does not
+    have (yet) is kept too. ``len`` and iteration go through the runs.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -60,7 +60,12 @@ class ReadSpans(Set[str]):
         return index is not None and any(index in run for run in self._placed())
 
     def has_run(self, first: int, end: int) -> bool:
-        """Whether the spans from ``first`` up to ``end`` (exclusive) lie in a run that was read."""
+        """Return whether a run that was read has the spans from ``first`` up to ``end``.
+
+        Args:
+            first: The index of the first span.
+            end: The index after the last span.
+        """
         return any(run.start <= first and end <= run.stop for run in self._placed())
 
     def __iter__(self) -> Iterator[str]:
@@ -75,7 +80,7 @@ class ReadSpans(Set[str]):
         return sum(1 for _ in self)
 
     def stretches(self) -> list[range]:
-        """Where in the trace as it is loaded the spans stand that were read, in order.
+        """Return the ranges of the loaded trace that were read, in order.
 
         Costs as much as was read, however long the trace is.
         """
@@ -84,35 +89,39 @@ class ReadSpans(Set[str]):
         return _merged([*single, *self._placed()])
 
     def unread(self) -> tuple[range, ...]:
-        """The stretches between them: the spans of the trace as it is loaded that were not read."""
-        found, end = [], 0
+        """Return the ranges of the loaded trace that were not read."""
+        ranges = []
+        end = 0
         for stretch in self.stretches():
             if stretch.start > end:
-                found.append(range(end, stretch.start))
+                ranges.append(range(end, stretch.start))
             end = stretch.stop
         if end < len(self._trace):
-            found.append(range(end, len(self._trace)))
-        return tuple(found)
+            ranges.append(range(end, len(self._trace)))
+        return tuple(ranges)
 
     def _placed(self) -> list[range]:
-        """The runs of which both ends are known by now."""
-        for (first, last), known in self._runs.items():
-            if known is None:
-                one, other = self._trace.index_of(first), self._trace.index_of(last)
-                if one is not None and other is not None:
-                    self._runs[first, last] = range(min(one, other), max(one, other) + 1)
+        """Return the runs of which both ends are known by now."""
+        for (first, last), indices in self._runs.items():
+            if indices is None:
+                first_index = self._trace.index_of(first)
+                last_index = self._trace.index_of(last)
+                if first_index is not None and last_index is not None:
+                    self._runs[first, last] = range(
+                        min(first_index, last_index), max(first_index, last_index) + 1
+                    )
         return [run for run in self._runs.values() if run is not None]
 
 
 def _merged(stretches: list[range]) -> list[range]:
-    """The same indices in order, each once, in as few stretches as can be."""
-    found: list[range] = []
-    for stretch in sorted(stretches, key=lambda one: one.start):
-        if found and stretch.start <= found[-1].stop:
-            found[-1] = range(found[-1].start, max(found[-1].stop, stretch.stop))
+    """Return the same indices in order, each once, in as few stretches as can be."""
+    ranges: list[range] = []
+    for stretch in sorted(stretches, key=lambda indices: indices.start):
+        if ranges and stretch.start <= ranges[-1].stop:
+            ranges[-1] = range(ranges[-1].start, max(ranges[-1].stop, stretch.stop))
         else:
-            found.append(stretch)
-    return found
+            ranges.append(stretch)
+    return ranges
 
 
 Value = TypeVar("Value")
@@ -146,20 +155,20 @@ class PassState(TraceWork):
             notes=dict(self.notes),
         )
 
-    def apply(self, fact: Fact, at: str) -> None:
+    def apply(self, fact: Fact, time: str) -> None:
         """Apply the next fact of this pass.
 
         Args:
             fact: The fact.
-            at: The time when it was recorded, ISO 8601 in UTC.
+            time: The time when it was recorded, ISO 8601 in UTC.
         """
         # The first start of a pass counts, until the pass is withdrawn.
         if isinstance(fact, PassStarted) and self.withdrawn:
             self.kind = fact.kind
-            self.started_at = at
+            self.started_at = time
             self.withdrawn = False
             self.withheld = fact.withheld
-        for part, name, value in changes_in_pass(fact, at):
+        for part, name, value in changes_in_pass(fact, time):
             if part == "pass":
                 setattr(self, name, value)
             else:
@@ -196,7 +205,7 @@ def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
 
 @dataclass(slots=True)
 class Action:
-    """What one key press did, without what it only noted."""
+    """The events of one key press, without those that only note something."""
 
     id: str
     pass_number: int
@@ -204,26 +213,25 @@ class Action:
 
     @property
     def facts(self) -> list[Fact]:
-        """What happened, in order."""
+        """The facts of the events, in order."""
         return [event.fact for event in self.events]
 
     @property
     def opens_pass(self) -> bool:
-        """Whether it began the pass that it belongs to."""
+        """True if it began the pass that it belongs to."""
         return any(isinstance(event.fact, PassStarted) for event in self.events)
 
-    def taken_back(self) -> list[Fact]:
-        """The facts that undo it, in order."""
+    def undoing_facts(self) -> list[Fact]:
+        """Return the facts that undo it, in order."""
         inverted = [inverse(event.fact) for event in reversed(self.events)]
         return [fact for fact in inverted if fact is not None]
 
 
 class Passes:
-    """All passes of one annotator over one trace under one taxonomy, and what can be taken back.
+    """All passes of one annotator over one trace under one taxonomy, and the undoable actions.
 
-    ``in_retest`` says which work is meant: one's word on the trace, or a retest of it, which begins
-    with nothing and shows nothing of the other. What was read is taken in by ``read``, anew in a
-    retest.
+    With ``in_retest`` the passes are those of a retest, which begins empty and shows nothing of the
+    earlier work; otherwise they are the annotator's work on the trace. ``read`` follows it.
     """
 
     def __init__(
@@ -244,7 +252,7 @@ class Passes:
         self._read = ReadSpans(trace)
         self._read_again = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
-        self._said_by: dict[str, str] = {}
+        self._event_of_label: dict[str, str] = {}
         """The event by which each label says what it says."""
         for event in events:
             self.take(event)
@@ -253,11 +261,12 @@ class Passes:
         """Take in the next event of this annotator, trace and taxonomy, in their order."""
         self.last_seq = max(self.last_seq, event.seq)
         self._take_action(event)
-        number, fact = event.pass_number, event.fact
+        number = event.pass_number
+        fact = event.fact
         if isinstance(fact, LabelAdded):
-            self._said_by[fact.label.id] = event.id
+            self._event_of_label[fact.label.id] = event.id
         elif isinstance(fact, LabelChanged):
-            self._said_by[fact.after.id] = event.id
+            self._event_of_label[fact.after.id] = event.id
         if number is None:
             return
         state = self._by_number.get(number)
@@ -290,24 +299,26 @@ class Passes:
             self._done[-1].events.append(event)
 
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
-        """The ids of the events that a new fact makes void: by which a changed label stood."""
-        said = self._said_by.get(fact.before.id) if isinstance(fact, LabelChanged) else None
-        return () if said is None else (said,)
+        """Return the ids of the events that a new fact makes void."""
+        event_id = (
+            self._event_of_label.get(fact.before.id) if isinstance(fact, LabelChanged) else None
+        )
+        return () if event_id is None else (event_id,)
 
     @property
-    def _standing(self) -> list[PassState]:
+    def _valid_passes(self) -> list[PassState]:
         """The passes that were not withdrawn, by number."""
-        return [one for _, one in sorted(self._by_number.items()) if not one.withdrawn]
+        return [state for _, state in sorted(self._by_number.items()) if not state.withdrawn]
 
     @property
     def read(self) -> ReadSpans:
-        """What was read in whatever pass, or in the retest."""
+        """The spans that were read in any pass, or in the retest."""
         return self._read_again if self.in_retest else self._read
 
     @property
     def retest_open(self) -> bool:
-        """Whether a retest was begun and not finished; what comes after it ends it."""
-        standing = self._standing
+        """True if a retest was begun and not finished; a later pass ends it."""
+        standing = self._valid_passes
         last = standing[-1] if standing else None
         return last is not None and last.kind is PassKind.RETEST and last.finished_at is None
 
@@ -317,57 +328,57 @@ class Passes:
 
         Adjudication is about everybody's labels, so not here.
         """
-        own = self._own
-        return own[-1] if own else None
+        passes = self._own_passes
+        return passes[-1] if passes else None
 
     @property
-    def _own(self) -> list[PassState]:
+    def _own_passes(self) -> list[PassState]:
         """The passes that show one's word on the trace; in a retest only this."""
         if self.in_retest:
-            return [one for one in self._standing if one.kind is PassKind.RETEST]
-        return [one for one in self._standing if one.kind.is_reading]
+            return [state for state in self._valid_passes if state.kind is PassKind.RETEST]
+        return [state for state in self._valid_passes if state.kind.is_reading]
 
     @property
     def frozen(self) -> bool:
-        """Whether the current pass can no longer change, so that an edit opens the next one.
+        """True if the current pass can no longer change, so that an edit opens the next one.
 
         An adjudication after it shows what others said, which ends it as finishing does.
         """
         current = self.current
         return current is not None and (
             current.finished_at is not None
-            or any(one.number > current.number for one in self._standing)
+            or any(state.number > current.number for state in self._valid_passes)
         )
 
     @property
     def adjudicated(self) -> bool:
-        """Whether this annotator has taken the trace on as an adjudicator."""
-        return any(one.kind is PassKind.ADJUDICATION for one in self._standing)
+        """True if this annotator has taken the trace on as an adjudicator."""
+        return any(state.kind is PassKind.ADJUDICATION for state in self._valid_passes)
 
     @property
     def revealed(self) -> bool:
-        """Whether what was hidden has been shown; a retest hides it once more."""
-        passes = self._own if self.in_retest else self._standing
+        """True if hidden contents have been shown; a retest hides them once more."""
+        passes = self._own_passes if self.in_retest else self._valid_passes
         return self.adjudicated or any(
-            one.finished_at is not None and one.revealed_at is not None for one in passes
+            state.finished_at is not None and state.revealed_at is not None for state in passes
         )
 
     @property
     def next_number(self) -> int:
         """The number of the pass that would be opened next."""
-        return max((one.number for one in self._standing), default=0) + 1
+        return max((state.number for state in self._valid_passes), default=0) + 1
 
     @property
     def reviews(self) -> Mapping[str, ReviewGiven]:
         """Every answer given in any pass, but for retests, or in the retest; later ones hold."""
-        return ChainMap(*(one.reviews for one in reversed(self.answering)))
+        return ChainMap(*(state.reviews for state in reversed(self.answering)))
 
     @property
     def answering(self) -> list[PassState]:
         """The passes whose answers to suggestions are shown, by number."""
         if self.in_retest:
-            return self._own
-        return [one for one in self._standing if one.kind is not PassKind.RETEST]
+            return self._own_passes
+        return [state for state in self._valid_passes if state.kind is not PassKind.RETEST]
 
     @property
     def last_done(self) -> Action | None:
@@ -414,7 +425,7 @@ def _can_be_undone(event: Event) -> bool:
 
 def _move(action_id: str, source: list[Action], target: list[Action]) -> None:
     """Move an action; the later events of one undo find it moved already."""
-    for place in range(len(source) - 1, -1, -1):
-        if source[place].id == action_id:
-            target.append(source.pop(place))
+    for index in range(len(source) - 1, -1, -1):
+        if source[index].id == action_id:
+            target.append(source.pop(index))
             return

@@ -667,7 +667,7 @@ class Session:
             )
         change = self._words.taken_back(action.facts)
         self._write(
-            action.taken_back(),
+            action.undoing_facts(),
             action.pass_number,
             undoes=action.id,
             replaces=[event.id for event in action.events],
