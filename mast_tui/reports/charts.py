@@ -772,12 +772,13 @@ def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     cells: dict[tuple[str, str], _Cell] = {}
     for pair, table in pairs.items():
         first, second = pair.split(PAIR)
-        both = table.count("both")
+        jaccard = table["jaccard"]
+        both = jaccard.count
         alone = table.count("only_first") + table.count("only_second")
-        n = table["both"].n
+        n = table["phi"].n
         tip = f"{first} and {second}: both in {both} of {n} traces, one alone in {alone}"
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
-        cells[second, first] = (str(both), table.value("jaccard") or 0.0, tip)
+        cells[second, first] = (str(both), jaccard.value or 0.0, tip)
     used = {code for pair in cells for code in pair}
     return _grid([one for one in names if one[0] in used], cells, half=True)
 

@@ -291,13 +291,15 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
 def _pairs(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
     for pair, table in report.rows(f"together_{side}", name).items():
         phi = table["phi"]
+        jaccard = table["jaccard"]
         document: Document = {
             "modes": pair.split(PAIR),
             "n": phi.n,
-            **{
-                key: table.value(key)
-                for key in ("both", "only_first", "only_second", "neither", "jaccard")
-            },
+            "both": jaccard.count,
+            "only_first": table.value("only_first"),
+            "only_second": table.value("only_second"),
+            "neither": (phi.n or 0) - (jaccard.n or 0),
+            "jaccard": jaccard.value,
             "phi": phi.value,
         }
         if phi.value is None:

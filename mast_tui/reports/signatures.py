@@ -290,8 +290,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "Pairs of modes most often together",
         """
         pair | modes | text | | 100
-        both | both | count | {which} with both | 95
-        both#n | of | count | traces judged on both | 80
+        jaccard#count | both | count | {which} with both | 95
+        phi#n | of | count | traces judged on both | 80
         jaccard#value | of either | share | share of the traces with either | 70
         phi | φ | number | correlation φ | 60
         """,
@@ -1281,11 +1281,11 @@ class _Group:
                 elif pair is None:
                     cells[key] = 0
                 else:
-                    cells[key] = pair.count("both")
+                    cells[key] = pair["jaccard"].count
                     details[key] = tuple(_pair_words(pair, self.which))
                     if cells[key]:
                         title = f"{code} and {other} in {self.which}"
-                        leads[key] = self.behind(title, pair["both"])
+                        leads[key] = self.behind(title, pair["jaccard"])
             lead = leads[f"with {code}"]
             rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=details))
         shown = [
@@ -1306,9 +1306,13 @@ class _Group:
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
         shown = self.columns("pairs")
+        counts = {
+            pair: (table["jaccard"].count or 0, table)
+            for pair, table in self.rows("together").items()
+        }
         there = sorted(
-            (item for item in self.rows("together").items() if item[1].count("both")),
-            key=lambda item: -item[1].count("both"),
+            ((pair, table) for pair, (both, table) in counts.items() if both),
+            key=lambda item: -counts[item[0]][0],
         )
         rows = []
         for pair, table in there[:MOST_PAIRS]:
@@ -1318,7 +1322,7 @@ class _Group:
                     " ".join(modes),
                     {"pair": " + ".join(modes), **_cells(table, shown)},
                     detail=tuple(_pair_words(table, self.which)),
-                    behind=self.behind(" and ".join(modes), table["both"]),
+                    behind=self.behind(" and ".join(modes), table["jaccard"]),
                 )
             )
         often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
@@ -1478,12 +1482,14 @@ def _missing_once(table: FigureTable) -> Iterator[str]:
 def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
     first, second = pair.mode.split(PAIR)
     phi = pair["phi"]
+    jaccard = pair["jaccard"]
+    neither = (phi.n or 0) - (jaccard.n or 0)
     yield (
-        f"{first} and {second}: both in {pair.count('both'):,} of {phi.n:,} {which} judged on "
-        f"both; only {first} in {pair.count('only_first'):,}, only {second} in "
-        f"{pair.count('only_second'):,}, neither in {pair.count('neither'):,}."
+        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {which} judged on both; "
+        f"only {first} in {pair.count('only_first'):,}, only {second} in "
+        f"{pair.count('only_second'):,}, neither in {neither:,}."
     )
-    share = _percent(pair.value("jaccard") or 0.0)
+    share = _percent(jaccard.value or 0.0)
     often = f"Of the traces with either, {share} have both (Jaccard)"
     if phi.value is None:
         yield f"{often}; no correlation, as one of them shows in every trace."

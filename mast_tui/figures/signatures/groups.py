@@ -162,8 +162,8 @@ def together(
 ) -> Iterator[Figure]:
     """Yield every pair of modes that both show somewhere among the traces judged on both.
 
-    Jaccard is the share of the traces with either that have both, φ their correlation, undefined
-    (``no_variance``) where one of them shows in every trace.
+    Jaccard is the share of the traces with either that have both (``count``), φ their correlation
+    over all traces judged on both, undefined (``no_variance``) where a mode shows in every trace.
 
     Args:
         verdicts: Traces × modes.
@@ -192,14 +192,13 @@ def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
 def _pair(scope: Scope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
     margins = (both + first, both + second, second + neither, first + neither)
     product = margins[0] * margins[1] * margins[2] * margins[3]
-    n = both + first + second + neither
+    either = both + first + second
+    n = either + neither
     phi = (both * neither - first * second) / sqrt(product) if product else None
-    yield scope.number("both", both, n=n)
-    yield scope.number("only_first", first, n=n)
-    yield scope.number("only_second", second, n=n)
-    yield scope.number("neither", neither, n=n)
-    yield scope.number("jaccard", both / (both + first + second), n=n)
-    yield scope.number("phi", phi, n=n, reason="" if product else "no_variance")
+    yield scope.figure("jaccard", both / either, count=both, n=either)
+    yield scope.figure("phi", phi, n=n, reason="" if product else "no_variance")
+    yield scope.figure("only_first", first, n=n)
+    yield scope.figure("only_second", second, n=n)
 
 
 Verdicts = NDArray[np.uint8]
@@ -310,11 +309,15 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         of_fatal_modes = fatal[places.mode] & here
         first = {"labels": setting.fatal, "class": first_fatal(given, of_fatal_modes)}
         lost = chosen & (given.outcome == FAILED)
-        figures += places_figures(given, setting.onsets, lost, "failed", group, first)
-        figures += places_figures(given, setting.onsets, chosen, "all", group, first)
+        shows = (verdicts == PRESENT).any(axis=1)
+        for side, flags, showing in (
+            ("failed", lost, int(shows[failed].sum())),
+            ("all", chosen, int(shows.sum())),
+        ):
+            figures += places_figures(given, setting.onsets, flags, showing, side, group, first)
         if setting.spent_of is not None:
-            flags = {"labels": places.fatal & here, "class": of_fatal_modes}
-            figures += costs(given, setting.spent_of, lost, flags, group)
+            by = {"labels": places.fatal & here, "class": of_fatal_modes}
+            figures += costs(given, setting.spent_of, lost, by, group)
     return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
 
 

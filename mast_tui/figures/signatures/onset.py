@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import PAIR, Figure, Scope
-from mast_tui.figures.signatures.model import PRESENT, Flags, GroupScope, SignatureInput, Whole
+from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput, Whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +94,7 @@ def places_figures(
     given: SignatureInput,
     all_onsets: Onsets,
     chosen: Flags,
+    showing: int,
     side: str,
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
@@ -107,6 +108,7 @@ def places_figures(
         given: The input of the report.
         all_onsets: Where each mode sets on, of all traces.
         chosen: Which traces count, a flag for each.
+        showing: How many of them show any mode.
         side: ``failed`` or ``all``: the traces that these are.
         group: The group that they are of.
         fatal: The first fatal failure of every trace, by what made it fatal.
@@ -120,7 +122,7 @@ def places_figures(
     firsts = np.bincount(here.mode[opening], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", traces)
-    yield scope.number("showing", int((chosen & (given.verdicts == PRESENT).any(axis=1)).sum()))
+    yield scope.number("showing", showing)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((ties > 1).sum()))
     yield from position(scope, here.first[opening][place], lengths)
