@@ -66,7 +66,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, powered
-from mast_tui.figures.record import COEFFICIENTS, FigureTable, Scope
+from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
@@ -656,7 +656,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         left = random.multinomial((WHOLE - 1) * traces, cells)
         says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
         results.setdefault("share", []).append(
-            outcome(rate(Scope("share"), "", hits, traces).interval, shows, "")
+            outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
         )
         overall = powered(labelled, says)
         add("share with a judge", overall["powered"], shows)
@@ -668,7 +668,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         first_counts, second_counts = (
             Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)
         )
-        scope = Scope("mode")
+        scope = FigureScope("mode")
         ((plain, *_),) = differences(first_counts, second_counts, ("first", "second"), [scope])
         results.setdefault("difference of halves", []).append(
             outcome(plain.interval, 0.0, plain.reason)

@@ -32,6 +32,7 @@ from mast_tui.cli.shared.report_files import (
     record_lines,
     records_content,
 )
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
@@ -42,7 +43,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -57,10 +58,11 @@ if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
+    from mast_tui.figures.spans.report import SpanAgreement
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
+    from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -181,7 +183,7 @@ def _spans(
     wanted: Wanted,
     study: StudyInput,
     passes: Sequence[Pass],
-) -> SpanReport:
+) -> SpanAgreement:
     given = _without_orders(workspace, study)
     if given is None:
         orders = SpanOrders(workspace)
@@ -195,7 +197,7 @@ def _spans(
             traces=wanted.traces,
             read_passes=passes,
         )
-    return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
@@ -287,9 +289,14 @@ _SHARDS: Final = "mast_tui.scale.figures"
 @options.report_file("--latex", "Also write the tables as LaTeX.")
 @options.report_file("--html", "Also write the report as one HTML page.")
 @click.option(
+    "--methods",
+    is_flag=True,
+    help="Print a paragraph for the methods section of a paper instead.",
+)
+@click.option(
     "--records",
     is_flag=True,
-    help="Print the figures of whole traces as flat records, one JSON object a line.",
+    help="Print the figures of people as flat records, one JSON object a line.",
 )
 @options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
@@ -311,6 +318,7 @@ def agree_command(
     markdown: str | None,
     latex_file: Path | None,
     html_file: Path | None,
+    methods: bool,
     records: bool,
     output: Path | None,
     pseudonyms: bool,
@@ -334,6 +342,10 @@ def agree_command(
         raise click.UsageError(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
+        )
+    if methods and (as_json or records or mode is not None or markdown == "-"):
+        raise click.UsageError(
+            "--methods prints one paragraph; leave out --json, --records, --traces and '-'"
         )
     check_records_file(output, records=records)
     if records and (as_json or mode is not None or markdown == "-"):
@@ -414,7 +426,7 @@ def agree_command(
     report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
         if option == "--output":
-            outputs.add(file, records_content(figures.index.figures, file.suffix))
+            outputs.add(file, records_content(figures.figures, file.suffix))
         else:
             outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
@@ -425,13 +437,25 @@ def agree_command(
             if note.reason == "few_annotators":
                 say(note.text)
         print_json(agreement_json(figures) | sight)
+    elif methods:
+        _print_methods(report)
     elif records:
         if output is None:
-            sys.stdout.write(record_lines(figures.index.figures))
+            sys.stdout.write(record_lines(figures.figures))
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:
         print_text(report)
+
+
+def _print_methods(report: Report) -> None:
+    """Print the paragraph for a paper, or on stderr why there is none."""
+    if report.methods:
+        print_line(report.methods)
+    else:
+        for note in report.notes:
+            if note.reason in ("few_annotators", "nothing_shared"):
+                say(note.text)
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -460,16 +484,16 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
     if document["traces"]:
         names = document["annotators"]
-        rows = [("", "trace", *names)]
-        rows += [
-            (
-                "≠" if one["disagreement"] else "",
-                one["trace"],
-                *(_word(one["said"], name) for name in names),
-            )
-            for one in document["traces"]
-        ]
-        print_table(rows, numbers_from=2 + len(names))
+        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+            TableColumn("", lambda row: "≠" if row["disagreement"] else ""),
+            key_column("trace"),
+            *(_answer_column(name) for name in names),
+        )
+        print_table(columns, document["traces"])
+
+
+def _answer_column(name: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(name, lambda trace: _word(trace["said"], name))
 
 
 def traces_document(

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 
 MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
@@ -289,7 +289,7 @@ class Doubt(NamedTuple):
 
 
 def rate(
-    scope: Scope,
+    scope: FigureScope,
     condition: str,
     count: int,
     n: int,

@@ -35,7 +35,7 @@ class Basis(StrEnum):
     """The rarer of both answers, which decides chance agreement."""
 
 
-class Form(StrEnum):
+class JsonForm(StrEnum):
     """The form of a figure in a JSON document."""
 
     ESTIMATE = "estimate"
@@ -64,6 +64,7 @@ class Statistic:
         interval: How the interval is computed; empty where there is none.
         withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
+        key: The key in JSON documents; by default the name.
         interval_key: The key of its interval beside a number in JSON documents: ``risk_ratio_ci``.
         bounds_key: The key of its bounds beside a number.
         lowest: The least possible value.
@@ -84,7 +85,8 @@ class Statistic:
     undefined: str = ""
     interval: str = ""
     withheld: str = ""
-    form: Form = Form.NUMBER
+    form: JsonForm = JsonForm.NUMBER
+    key: str = ""
     interval_key: str = ""
     bounds_key: str = ""
     lowest: float = 0.0
@@ -175,12 +177,12 @@ class Figure:
 
     @property
     def undefined(self) -> str | None:
-        """Why there is no value; None where there is one."""
+        """The reason for no value; None where there is one."""
         return (self.reason or "undefined") if self.value is None else None
 
     @property
     def withheld(self) -> str | None:
-        """Why there is no interval; None where no reason is known."""
+        """The reason for no interval; None where none is known."""
         return self.reason or None if self.value is not None else None
 
     @property
@@ -190,8 +192,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What several figures are about; it makes figures that share these fields."""
+class FigureScope:
+    """The fields that several figures share, and the maker of these figures."""
 
     name: str
     taxonomy: str = ""
@@ -210,7 +212,7 @@ class Scope:
             return self.sources
         return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
 
-    def of_pair(self, pair: tuple[str, str]) -> Scope:
+    def of_pair(self, pair: tuple[str, str]) -> FigureScope:
         """Return the scope of the same figures of two annotators."""
         sources = self.sources and replace(self.sources, subject=pair)
         return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
@@ -298,7 +300,7 @@ class Scope:
         statistic: str,
         value: float | None,
         *,
-        of: str = "",
+        annotator: str = "",
         condition: str = "",
         n: int | None = None,
         reason: str = "",
@@ -308,7 +310,7 @@ class Scope:
         Args:
             statistic: The name of the statistic.
             value: The number, None where it is undefined.
-            of: The one annotator that it is about, where the scope itself names none.
+            annotator: The one annotator that it is about, where the scope itself names none.
             condition: What narrows the statistic.
             n: The units that it rests on.
             reason: Why it is undefined.
@@ -318,7 +320,7 @@ class Scope:
             scope=self.name,
             group=self.group,
             mode=self.mode,
-            subject=tuple(of.split(PAIR)) if of else self.subject,
+            subject=tuple(annotator.split(PAIR)) if annotator else self.subject,
             condition=condition,
             taxonomy=self.taxonomy,
             value=value,
@@ -335,7 +337,7 @@ class Scope:
             values: The numbers by annotator, or by the key of a pair.
         """
         for name, value in values.items():
-            yield self.number(statistic, value, of=name)
+            yield self.number(statistic, value, annotator=name)
 
 
 class FigureIndex:
@@ -362,7 +364,7 @@ class FigureIndex:
         """
         figures = self._rows.get((scope, group), {}).get(mode, [])
         if subject:
-            figures = [one for one in figures if one.subject == tuple(subject)]
+            figures = [figure for figure in figures if figure.subject == tuple(subject)]
         return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
 
     def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
@@ -373,8 +375,8 @@ class FigureIndex:
         for figure in figures:
             by_pair.setdefault(figure.subject, []).append(figure)
         return {
-            pair: FigureTable(tuple(own), scope, table.group, table.mode, pair)
-            for pair, own in by_pair.items()
+            pair: FigureTable(tuple(of_pair), scope, table.group, table.mode, pair)
+            for pair, of_pair in by_pair.items()
         }
 
     def rows(
@@ -464,14 +466,14 @@ class FigureTable:
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
         """Return the figures of a statistic by condition, or else by annotator or pair."""
-        figures = [one for one in self.figures if one.statistic == statistic]
-        if any(one.condition for one in figures):
-            return {one.condition: one for one in figures if one.condition}
-        return {PAIR.join(one.subject): one for one in figures if one.subject}
+        figures = [figure for figure in self.figures if figure.statistic == statistic]
+        if any(figure.condition for figure in figures):
+            return {figure.condition: figure for figure in figures if figure.condition}
+        return {PAIR.join(figure.subject): figure for figure in figures if figure.subject}
 
     def values(self, statistic: str) -> dict[str, float | None]:
         """Return the values of ``by_name``."""
-        return {name: one.value for name, one in self.by_name(statistic).items()}
+        return {name: figure.value for name, figure in self.by_name(statistic).items()}
 
 
 # The JSON document
@@ -488,7 +490,7 @@ class ScopePath:
     keys: tuple[str, ...]
     shows_n: bool = True
 
-    def of(self, figure: Figure) -> list[str]:
+    def keys_of(self, figure: Figure) -> list[str]:
         """Return the keys that lead to a figure."""
         subject = PAIR.join(figure.subject)
         fields = {
@@ -498,7 +500,7 @@ class ScopePath:
             "{condition}": figure.condition,
         }
         keys = [fields.get(key, key) for key in self.keys]
-        keys.append(figure.statistic)
+        keys.append(figure.definition.key or figure.statistic)
         for name in ("{subject}", "{condition}"):
             if fields[name] and name not in self.keys:
                 keys.append(fields[name])
@@ -537,7 +539,7 @@ def nested_json(
         path = paths.get(figure.scope)
         if path is None:
             continue
-        *parents, key = path.of(figure)
+        *parents, key = path.keys_of(figure)
         parent = document
         for name in parents:
             if parent.get(name) is None:
@@ -545,9 +547,9 @@ def nested_json(
             parent = parent[name]
         definition = figure.definition
         match definition.form:
-            case Form.ESTIMATE:
+            case JsonForm.ESTIMATE:
                 parent[key] = estimate_json(figure, shows_n=path.shows_n)
-            case Form.RATE:
+            case JsonForm.RATE:
                 parent |= rate_json(figure)
             case _:
                 _add_number(figure, definition, parent, key)
@@ -563,9 +565,9 @@ def _add_number(figure: Figure, definition: Statistic, parent: dict[str, Any], k
         parent[definition.bounds_key] = _list_of(figure.bounds)
     if figure.value is not None or not figure.reason:
         return
-    if definition.form is Form.NUMBER_OR_REASON:
+    if definition.form is JsonForm.NUMBER_OR_REASON:
         parent["undefined"] = figure.reason
-    elif definition.form is Form.NUMBER_OR_REASONS:
+    elif definition.form is JsonForm.NUMBER_OR_REASONS:
         parent.setdefault("undefined", {})[key] = figure.reason
 
 
@@ -651,9 +653,9 @@ def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]
             sources=sources and replace(sources, subject=subject_of(sources.subject)),
         )
         row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
-        name = new.condition if figure.condition in names else ""
+        name = new.condition if figure.condition in figure.subject else ""
         changed.append((row, new.subject, name, new))
-    return [figure for _, _, _, figure in sorted(changed, key=lambda one: one[:3])]
+    return [figure for _, _, _, figure in sorted(changed, key=lambda row: row[:3])]
 
 
 # The registry
@@ -663,6 +665,9 @@ _JACKKNIFE: Final = (
     "else percentiles of resampled traces (Efron 1979)"
 )
 _JUDGE_RATE: Final = f"Wilson (1927) in one mode; over several modes {_JACKKNIFE}"
+_JACKKNIFE_OR_BCA: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else BCa (Efron 1987)"
+)
 _NO_VARIANCE: Final = "all verdicts are the same, one trace, or no unit with two verdicts"
 _FEW: Final = "fewer than 3 traces or 16 units"
 _RARE: Final = f"{_FEW}; an answer given fewer than 5 times by each annotator"
@@ -676,7 +681,7 @@ _COEFFICIENTS: Final = (
         undefined="no unit with two verdicts",
         interval=_JACKKNIFE,
         withheld=_FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         steady=True,
         linear=True,
         priority=46,
@@ -690,7 +695,7 @@ _COEFFICIENTS: Final = (
         "no annotator said present",
         _JACKKNIFE,
         _RARE,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         basis=Basis.PRESENT,
         priority=43,
     ),
@@ -703,7 +708,7 @@ _COEFFICIENTS: Final = (
         "no annotator said absent",
         _JACKKNIFE,
         _RARE,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         basis=Basis.ABSENT,
         steady=True,
         priority=42,
@@ -718,7 +723,7 @@ _COEFFICIENTS: Final = (
         _NO_VARIANCE,
         _JACKKNIFE,
         f"{_RARE}; two of three annotators share few traces",
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
         basis=Basis.RARER,
         over_chance=True,
@@ -733,7 +738,7 @@ _COEFFICIENTS: Final = (
         f"{_NO_VARIANCE}; no unit that all rated",
         _JACKKNIFE,
         _RARE,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
         basis=Basis.RARER,
         over_chance=True,
@@ -748,7 +753,7 @@ _COEFFICIENTS: Final = (
         _NO_VARIANCE,
         _JACKKNIFE,
         _RARE,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
         basis=Basis.RARER,
         over_chance=True,
@@ -763,7 +768,7 @@ _COEFFICIENTS: Final = (
         _NO_VARIANCE,
         _JACKKNIFE,
         _FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
         over_chance=True,
         steady=True,
@@ -778,7 +783,7 @@ _COEFFICIENTS: Final = (
         "no unit with two verdicts",
         _JACKKNIFE,
         _FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
         steady=True,
         linear=True,
@@ -796,7 +801,7 @@ _REGISTRY: Final = (
         "all sets are the same, or fewer than two traces with two whole sets",
         _JACKKNIFE,
         "fewer than 3 traces",
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
     ),
     Statistic(
@@ -808,7 +813,7 @@ _REGISTRY: Final = (
         "all sets are the same, or fewer than two traces with two whole sets",
         _JACKKNIFE,
         "fewer than 3 traces",
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         lowest=-1.0,
     ),
     Statistic(
@@ -820,7 +825,7 @@ _REGISTRY: Final = (
         "fewer than two finders, or nothing found",
         "Sadinle 2009",
         "fewer than 5 failures found by two; dependent finders",
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "share_found",
@@ -830,7 +835,7 @@ _REGISTRY: Final = (
         undefined="as missed",
         interval="from that of missed",
         withheld="as missed",
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "true_positive_rate",
@@ -840,7 +845,7 @@ _REGISTRY: Final = (
         undefined="the reference says present nowhere",
         interval=_JUDGE_RATE,
         withheld=_FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "true_negative_rate",
@@ -850,7 +855,7 @@ _REGISTRY: Final = (
         undefined="the reference says absent nowhere",
         interval=_JUDGE_RATE,
         withheld=_FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         steady=True,
     ),
     Statistic(
@@ -861,7 +866,7 @@ _REGISTRY: Final = (
         undefined="the judge says present nowhere",
         interval=_JUDGE_RATE,
         withheld=_FEW,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "f1",
@@ -871,9 +876,60 @@ _REGISTRY: Final = (
         undefined="neither says present",
         interval=_JACKKNIFE,
         withheld=_RARE,
-        form=Form.ESTIMATE,
+        form=JsonForm.ESTIMATE,
         basis=Basis.PRESENT,
     ),
+    Statistic(
+        "f1_exact",
+        "F1 exact",
+        "F1 of exact places",
+        "2 · pairs / places, one-to-one pairs of equal places",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        key="exact",
+    ),
+    Statistic(
+        "f1_overlap",
+        "F1",
+        "F1 of places by overlap",
+        "2 · pairs / places, one-to-one pairs of places with an overlap (intersection over union) "
+        "of the condition or more",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        key="overlap",
+    ),
+    Statistic(
+        "krippendorff_alpha_u",
+        "α_U",
+        "Krippendorff's α_U",
+        "1 − D_o / D_e of where units are and how long they are",
+        "Krippendorff 1995, 2004",
+        "nothing marked, or everything by all",
+        _JACKKNIFE_OR_BCA,
+        "fewer than 20 traces; places of two meet in fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+    ),
+    Statistic("compared", "traces", "traces compared", "traces finished by two, of known spans"),
+    Statistic("not_at_hand", "missing", "traces left out", "traces of which no spans are known"),
+    Statistic("spans", "spans", "spans", "spans that two annotators or more have read"),
+    Statistic("spans_left_out", "left out", "spans left out", "spans that no two have read"),
+    Statistic("positions", "spans", "spans", "spans that all annotators have read"),
+    Statistic("places", "places", "places", "places that were marked"),
+    Statistic(
+        "places_left_out", "left out", "places left out",
+        "places on which the other side has said nothing", key="left_out",
+    ),
+    Statistic("no_places", "no place", "units without a place", "called present, but not where"),
+    Statistic(
+        "reading_recorded", "reading recorded", "traces", "traces with a record of what was read"
+    ),
+    Statistic("whole_trace", "on whole traces", "labels", "labels on a whole trace"),
+    Statistic("not_found", "not found", "labels", "labels on spans that are not there"),
     Statistic("n", "n", "units compared", "units (traces, or traces × modes) with two verdicts"),
     Statistic("n_complete", "complete", "complete units", "units that all annotators rated"),
     Statistic(
@@ -906,7 +962,7 @@ _REGISTRY: Final = (
         "traces for half the interval of κ",
         "3n: an interval shrinks with the square root of the traces",
         undefined="κ or its interval is undefined",
-        form=Form.NUMBER_OR_REASON,
+        form=JsonForm.NUMBER_OR_REASON,
     ),
     Statistic("width", "width", "width of the interval of κ", "high − low"),
     Statistic("found", "found", "failures found", "units that a finder called present"),
@@ -949,7 +1005,7 @@ _SIGNATURES: Final = (
         "rate", "share", "share of traces",
         "the traces that show it / the traces judged on it, weighted where traces were drawn with "
         "different chances", undefined="no trace was judged on it", interval="Wilson 1927",
-        withheld="over 2 % of the verdicts are unresolved", form=Form.RATE,
+        withheld="over 2 % of the verdicts are unresolved", form=JsonForm.RATE,
     ),
     Statistic("unresolved", "unresolved", "unresolved verdicts", "verdicts in dispute"),
     Statistic(
@@ -1063,5 +1119,5 @@ _SIGNATURES: Final = (
 STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in (*_REGISTRY, *_SIGNATURES)}
 """Every statistic by its name."""
 
-COEFFICIENTS: Final = tuple(one.name for one in _COEFFICIENTS)
+COEFFICIENTS: Final = tuple(statistic.name for statistic in _COEFFICIENTS)
 """The coefficients of agreement on whole traces, in their order."""

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from mast_tui import __version__
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
 from mast_tui.figures.agreement.report import Agreement, agreement_json
+from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
@@ -142,8 +144,116 @@ def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = 
         tuple(section for section in sections if section is not None),
         tuple(notes),
         facts=modes.facts,
+        methods=methods_paragraph(agreement),
         document=document if sight is None else {**document, "sight": sight},
     )
+
+
+def methods_paragraph(agreement: Agreement) -> str:
+    """Write the paragraph on agreement for the methods section of a paper, without names.
+
+    Returns:
+        The paragraph; empty where no traces can be compared.
+    """
+    if len(agreement.annotators) < 2 or not _shared(agreement):
+        return ""
+    return " ".join(_methods(agreement))
+
+
+def _methods(agreement: Agreement) -> Iterator[str]:
+    index = agreement.index
+    people = len(agreement.annotators)
+    pooled = index.table("pooled")
+    by_two = "both" if people == 2 else "two or more"
+    yield (
+        f"{people} annotators labelled traces with {counted(len(agreement.modes), 'failure mode')} "
+        f"of the taxonomy {agreement.taxonomy}; {counted(_shared(agreement), 'trace')} were "
+        f"finished by {by_two} of them."
+    )
+    if agreement.pass_label == "1":
+        yield "Verdicts are those of each annotator's first pass."
+    else:
+        yield "Verdicts are those of each annotator's last pass."
+    left_out = index.table("left_out")
+    missing = [
+        f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
+        for statistic, description in (("unsure", "'unsure'"), ("open", "left open"))
+    ]
+    yield (
+        f"The unit is trace × mode, present or absent ({counted(pooled.count('n'), 'unit')} with "
+        f"two verdicts or more); verdicts that are missing ({' and '.join(missing)}) were left out."
+    )
+    columns = _People.of(agreement).columns
+    yield (
+        f"Agreement is given as {joined([_cited(column) for column in columns])}, by mode, as "
+        "the mean over modes and over all units together."
+    )
+    figures = [
+        f"{column.name} {_number(pooled[column.key])}"
+        for column in columns
+        if pooled.value(column.key) is not None
+    ]
+    if figures:
+        yield f"Over all units these are: {'; '.join(figures)}."
+    yield _intervals_of_methods(agreement)
+    yield from _without_kappa(agreement)
+    spans = agreement.spans
+    if spans is not None and spans.compared:
+        naming = spans.index.table("spans_naming")
+        alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
+        yield (
+            f"On {counted(naming.count('places'), 'marked place')} in "
+            f"{counted(spans.compared, 'trace')}, F1 of finding and naming a place is "
+            f"{_number(naming['f1_exact'])} exactly and "
+            f"{_number(naming.find('f1_overlap', '0.5'))} at an overlap of a half; "
+            f"Krippendorff's α_U (1995, 2004) is {_number(alpha_u)}."
+        )
+    if agreement.identical_blocks:
+        copies = sum(len(block.traces) for block in agreement.identical_blocks)
+        yield f"{counted(copies, 'trace')} share identical blocks of verdicts and are included."
+    yield f"Figures were computed with mast-tui {__version__}."
+
+
+def _number(figure: Figure) -> str:
+    """Write a figure with its interval, or undefined."""
+    return in_words(replace(figure, reason="")) if figure.value is not None else "undefined"
+
+
+def _cited(column: Column) -> str:
+    source = STATISTICS[column.key].source
+    return f"{column.name} ({source})" if source else column.name
+
+
+def _intervals_of_methods(agreement: Agreement) -> str:
+    rounds = agreement.bootstrap["rounds"]
+    if not rounds:
+        return "No intervals were computed."
+    if _shared(agreement) < MANY:
+        return (
+            "In brackets are 95 % intervals by the jackknife (Tukey 1958), in which each trace is "
+            "left out in turn with all of its modes, and Wilson's formula for as many cases as "
+            "have that variance (Korn and Graubard 1998)."
+        )
+    return (
+        "In brackets are 95 % intervals, the percentiles (Efron 1979) of "
+        f"{rounds:,} resamples of whole traces (seed {agreement.bootstrap['seed']})."
+    )
+
+
+def _without_kappa(agreement: Agreement) -> Iterator[str]:
+    """Say for how many modes κ is undefined, and for how many it has no interval."""
+    undefined: dict[str, int] = {}
+    withheld: dict[str, int] = {}
+    for _, code, _ in agreement.modes:
+        kappa = agreement.index.table("mode", mode=code)[_KAPPA]
+        for reason, counts in ((kappa.undefined, undefined), (kappa.withheld, withheld)):
+            if reason is not None:
+                counts[reason] = counts.get(reason, 0) + 1
+    for counts, meaning in ((undefined, "is undefined"), (withheld, "has no interval")):
+        if counts:
+            reasons = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
+            modes = f"{sum(counts.values())} of {len(agreement.modes)} modes"
+            yield f"κ {meaning} for {modes} ({reasons})."
 
 
 def modes_section(agreement: Agreement) -> Section:

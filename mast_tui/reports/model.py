@@ -326,6 +326,7 @@ class Report:
         sections: Its pages.
         notes: What holds for all of it.
         document: The figures as ``--json`` prints them; ``render/csv.py`` makes rows of them.
+        methods: A paragraph for the methods section of a paper, which pages and Markdown show.
     """
 
     id: str
@@ -335,6 +336,7 @@ class Report:
     notes: tuple[Note, ...] = ()
     facts: tuple[tuple[str, str, str], ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)
+    methods: str = ""
 
     @property
     def tables(self) -> Sequence[Table]:

@@ -222,10 +222,10 @@ def is_kappa_paradox(
         raw: The raw agreement.
         shares: Each side's share of 'present'.
     """
-    known = [share for share in shares if share is not None]
-    if kappa is None or raw is None or not known:
+    present = [share for share in shares if share is not None]
+    if kappa is None or raw is None or not present:
         return False
-    mean = sum(known) / len(known)
+    mean = sum(present) / len(present)
     return bool(
         kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
     )
@@ -243,9 +243,9 @@ def macro_note(
         more: What is said after it.
     """
     fewer = [
-        f"{one.title} {defined[one.key]}"
-        for one in columns
-        if (defined.get(one.key, total) or 0) < total
+        f"{column.title} {defined[column.key]}"
+        for column in columns
+        if (defined.get(column.key, total) or 0) < total
     ]
     of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
     return Note(f"macro mean: over the modes for which the figure is defined{of}.{more}", "macro")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.judge.input import JudgedBeyond
-from mast_tui.figures.record import FigureIndex, Scope
+from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
 from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
@@ -381,7 +381,7 @@ class _Counts:
             won,
             int(traces.sum()),
             self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
-            [Scope("mode", ref, mode=mode.code) for mode in self._modes],
+            [FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         tables = FigureIndex(figures).rows("mode")
         onsets = self._onsets[cells].sum(axis=0)

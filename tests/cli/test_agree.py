@@ -123,14 +123,40 @@ def test_records_are_the_figures_of_the_document_in_every_format(two: Cli, tmp_p
     [
         (("--output", "a.csv"), "give --records too"),
         (("--records", "--json"), "leave out --json"),
+        (("--methods", "--records"), "--methods prints one paragraph"),
         (("--records", "--traces", "1.1"), "leave out --json, --traces"),
         (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
     ],
 )
-def test_records_stand_alone(two: Cli, options: tuple[str, ...], words: str) -> None:
+def test_records_and_methods_stand_alone(two: Cli, options: tuple[str, ...], words: str) -> None:
     refused = two("agree", *options)
     assert refused.code == 2
     assert words in refused.err
+
+
+def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: Path) -> None:
+    pooled = two("agree", *FEW, "--json").json["pooled"]
+    page, tables = tmp_path / "a.html", tmp_path / "a.md"
+    printed = two("agree", *FEW, "--methods", "--html", page, "--markdown", tables)
+    low, high = pooled["raw_agreement"]["ci"]
+    for words in (
+        "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
+        "8 traces were finished by both",
+        f"{pooled['n']} units with two verdicts",
+        f"raw agreement {pooled['raw_agreement']['value']:.2f} [{low:.2f}, {high:.2f}]",
+        f"Cohen's κ {pooled['cohen_kappa']['value']:.2f};",
+        "Cohen's κ (Cohen 1960; Light 1971)",
+        "jackknife (Tukey 1958)",
+        "κ is undefined for 13 of 14 modes (no variance: 13).",
+    ):
+        assert words in printed.out
+    assert printed.out.count("\n") == 1
+    assert "ann" not in printed.out.replace("annotator", "")
+    assert "<h2>Methods</h2>\n<p>2 annotators" in page.read_text()
+    assert "## Methods\n\n2 annotators" in tables.read_text()
+    alone = two("agree", "--annotators", "ann", *FEW, "--methods")
+    assert (alone.out, alone.code) == ("", 0)
+    assert "needs two annotators" in alone.err
 
 
 def test_records_name_no_person_with_pseudonyms(two: Cli) -> None:

@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.report import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
@@ -153,7 +153,7 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     given = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )
-    spans = span_report(given, rounds=20)
+    spans = span_figures(given, rounds=20)
     text = sheet(filled, replace(AGREEMENT, spans=spans))
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]

@@ -13,8 +13,8 @@ from mast_tui.figures.record import (
     STATISTICS,
     Figure,
     FigureIndex,
-    Form,
-    Scope,
+    FigureScope,
+    JsonForm,
     Sources,
     Statistic,
     nested_json,
@@ -29,17 +29,17 @@ PATHS = scope_paths("""
     macro  | macro | no n
     plan   | halving.{mode}
 """)
-MODE = Scope("mode", "mast@3", mode="1.1", sources=Sources("people", ("m0",)))
-PAIR = Scope("pair", mode="1.1", subject=("ann", "b.ob"))
+MODE = FigureScope("mode", "mast@3", mode="1.1", sources=Sources("people", ("m0",)))
+PAIR = FigureScope("pair", mode="1.1", subject=("ann", "b.ob"))
 FIGURES = (
     MODE.number("n", 4),
     *MODE.numbers("prevalence", {"ann": 0.5, "b.ob": None}),
     MODE.estimate("cohen_kappa", Coefficient(0.4, ci=(0.1, 0.7), n=4)),
     PAIR.number("prevalence", 0.25, condition="b.ob"),
     PAIR.estimate("cohen_kappa", Coefficient(0.3, withheld=("few_traces", 16), n=4)),
-    Scope("macro").estimate("cohen_kappa", Coefficient(undefined="no_variance"), n=2),
-    Scope("plan", mode="1.1").number("more_traces", None, reason="no_interval"),
-    Scope("nowhere").number("n", 1),
+    FigureScope("macro").estimate("cohen_kappa", Coefficient(undefined="no_variance"), n=2),
+    FigureScope("plan", mode="1.1").number("more_traces", None, reason="no_interval"),
+    FigureScope("nowhere").number("n", 1),
 )
 
 
@@ -75,10 +75,10 @@ def test_rates_and_numbers_with_reasons_take_their_own_forms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     definitions = {
-        "rate": Statistic("rate", "rate", "rate", "count / n", form=Form.RATE),
+        "rate": Statistic("rate", "rate", "rate", "count / n", form=JsonForm.RATE),
         "ratio": Statistic(
             "ratio", "RR", "risk ratio", "p / q",
-            form=Form.NUMBER_OR_REASONS, interval_key="ratio_ci", bounds_key="ratio_bounds",
+            form=JsonForm.NUMBER_OR_REASONS, interval_key="ratio_ci", bounds_key="ratio_bounds",
         ),
     }  # fmt: skip
     monkeypatch.setattr(record, "STATISTICS", definitions)
@@ -118,6 +118,9 @@ def test_new_names_stand_in_every_field_and_order_the_pair() -> None:
     pairs = [one for one in renamed(FIGURES, letters) if one.scope == "pair"]
     assert {one.subject for one in pairs} == {("A", "B")}
     assert pairs[0].condition == "A"
+    judge = FigureScope("pair", subject=("ann", "judge:x"))
+    shares = [judge.number("prevalence", 0.1, condition=name) for name in ("judge:x", "ann")]
+    assert [one.condition for one in renamed(shares, {"ann": "B"})] == ["B", "judge:x"]
     assert "ann" not in json.dumps([record_json(one) for one in renamed(FIGURES, letters)])
 
 

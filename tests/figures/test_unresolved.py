@@ -19,7 +19,7 @@ from mast_tui.figures.intervals import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import powered
-from mast_tui.figures.record import Figure, Scope, rate_json
+from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
@@ -45,7 +45,7 @@ MIX: GoldMixJson = {
 }
 
 
-MODE = Scope("mode")
+MODE = FigureScope("mode")
 
 
 def compared(first: Counts, second: Counts) -> tuple[Figure, Figure]:

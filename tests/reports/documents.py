@@ -7,7 +7,7 @@ from dataclasses import replace
 from mast_tui.figures.agreement.report import Agreement, agreement_figures
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from tests.figures.agreement.build_judge import assisted, given_words, said
 from tests.figures.agreement.build_reports import MODES, study_of
 from tests.figures.agreement.tables import retest_table
@@ -35,7 +35,7 @@ def agreement() -> Agreement:
     )
     judged = given_words(verdicts, said("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
     return replace(
-        report, spans=span_report(_places(), rounds=20), judge=judge_report(judged, rounds=20)
+        report, spans=span_figures(_places(), rounds=20), judge=judge_report(judged, rounds=20)
     )
 
 

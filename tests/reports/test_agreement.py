@@ -11,7 +11,7 @@ from mast_tui.figures.agreement.report import Agreement, StudyInput
 from mast_tui.figures.agreement.report import agreement_figures as figures_of
 from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex
 from mast_tui.figures.spans.input import Place
-from mast_tui.figures.spans.report import SpanReport
+from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.agreement import agreement_report, missed_table
 from mast_tui.reports.model import Estimate, Report
@@ -20,7 +20,7 @@ from mast_tui.reports.span_agreement import places_section
 from tests.figures.agreement.build_reports import DEGENERATE, whole
 from tests.figures.agreement.tables import retest_table, rotating_lines, verdict_table
 from tests.figures.agreement.test_spans import reading
-from tests.figures.agreement.test_spans import report as spans_of
+from tests.figures.agreement.test_spans import study as places_of
 from tests.figures.agreement.test_study import MODES
 from tests.figures.agreement.test_study import study as study_of
 from tests.reports.documents import agreement
@@ -399,19 +399,18 @@ def test_what_was_not_asked_for_is_said() -> None:
     assert "order of the spans of the 2 traces" in note(spans, "not_at_hand").text
 
 
-def placed() -> SpanReport:
+def placed() -> SpanAgreement:
     same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
     somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a", "b"))}
-    return spans_of(same, somewhere)
+    return span_figures(places_of(same, somewhere), rounds=0)
 
 
 def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
-    found = spans_of(
-        {
-            "ann": reading(("a", Place(1, 4)), ("b", Place(7, 7))),
-            "bob": reading(("a", Place(2, 4)), ("b", Place(8, 8))),
-        }
-    )
+    marked = {
+        "ann": reading(("a", Place(1, 4)), ("b", Place(7, 7))),
+        "bob": reading(("a", Place(2, 4)), ("b", Place(8, 8))),
+    }
+    found = span_figures(places_of(marked), rounds=0)
     by_mode = table(places_section(found), "spans")
     assert [one.id for one in by_mode.rows] == ["a", "b", "finding", "finding_and_naming"]
     first = row(by_mode, "a")

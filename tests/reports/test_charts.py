@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.cli.shared.report_files import ImageError, check_format, image_of
-from mast_tui.figures.record import FigureIndex, Scope
+from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import SignatureReport
 from mast_tui.reports.charts import comparison_charts, distribution, file_names, group_charts
@@ -167,7 +167,7 @@ def test_a_report_without_any_trace_has_no_figures() -> None:
 
 
 def test_a_mean_at_the_end_of_the_scale_has_room_for_bold_letters() -> None:
-    scope = Scope("group")
+    scope = FigureScope("group")
     mean = scope.figure("modes_per_failed_trace", 14.0, interval=(14.0, 14.0), n=2)
     found = FigureIndex([mean, scope.number("traces_with_modes", 2, condition="14")])
     drawing = ElementTree.fromstring(f"<g>{''.join(distribution(found.table('group')).parts)}</g>")

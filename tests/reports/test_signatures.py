@@ -374,7 +374,7 @@ def any_reports(draw: st.DrawFn) -> SignatureReport:
     rows = st.lists(cells, min_size=len(codes), max_size=len(codes))
     verdicts = draw(st.lists(rows, min_size=traces, max_size=traces))
     by = draw(st.sampled_from(["model", "all"]))
-    groups = ("all",)
+    groups: tuple[str, ...] = ("all",)
     if by == "model":
         groups = tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True)))
     shown = [(i, j) for i, row in enumerate(verdicts) for j, v in enumerate(row) if v == PRESENT]

@@ -139,7 +139,7 @@ def check_records_file(output: Path | None, *, records: bool) -> None:
 
 def record_lines(figures: Iterable[Figure]) -> str:
     """Return figures as JSON Lines, one record a line."""
-    return "".join(json.dumps(record_json(one), allow_nan=False) + "\n" for one in figures)
+    return "".join(json.dumps(record_json(figure), allow_nan=False) + "\n" for figure in figures)
 
 
 def records_content(figures: Iterable[Figure], ending: str) -> Content:
@@ -159,7 +159,7 @@ def records_content(figures: Iterable[Figure], ending: str) -> Content:
         case ".jsonl":
             return record_lines(figures)
         case ".csv":
-            names = [one.name for one in fields(Figure)]
+            names = [column.name for column in fields(Figure)]
             rows = map(_table_row, figures)
             return csv_text(names, ({name: _cell(row[name]) for name in names} for row in rows))
         case ".parquet":
@@ -188,7 +188,8 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
         ) from error
     kinds = {"float": float64(), "int": int64()}
     columns = [
-        (one.name, kinds.get(str(one.type).partition(" ")[0], string())) for one in fields(Figure)
+        (column.name, kinds.get(str(column.type).partition(" ")[0], string()))
+        for column in fields(Figure)
     ]
     content = BytesIO()
     parquet.write_table(Table.from_pylist(rows, schema=schema(columns)), content)

@@ -28,7 +28,7 @@ from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg
 
 FEWEST_TWICE: Final = 5
@@ -132,22 +132,24 @@ def capture(
 
     def figures() -> Iterator[Figure]:
         for code, own in groups.items():
-            scope = Scope("missed", taxonomy, mode=code)
+            scope = FigureScope("missed", taxonomy, mode=code)
             yield from missed(own, scope, dependent=bool(dependent), intervals=intervals)
-        pooled = Scope("missed_pooled", taxonomy)
+        pooled = FigureScope("missed_pooled", taxonomy)
         yield from missed(every, pooled, dependent=bool(dependent), intervals=intervals)
         adjusted = benjamini_hochberg([one.p_value for one in tests])
         for pair, one, p_adjusted in zip(pairs, tests, adjusted, strict=True):
-            scope = Scope("missed_pair", taxonomy, subject=tuple(names[number] for number in pair))
+            scope = FigureScope(
+                "missed_pair", taxonomy, subject=tuple(names[number] for number in pair)
+            )
             yield scope.number("n", one.n)
             yield scope.number("odds_ratio", one.odds_ratio, n=one.n)
             yield scope.number("p_value", one.p_value, n=one.n)
             yield scope.number("p_adjusted", p_adjusted, n=one.n)
-        yield Scope("missed_together", taxonomy).number("p_value", p_value)
-        left_out = Scope("missed_left_out", taxonomy)
+        yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
+        left_out = FigureScope("missed_left_out", taxonomy)
         for name, own_rated, there in zip(names, rated, suggested, strict=True):
             units = int((own_rated & there[:, None]).sum())
-            yield left_out.number("with_suggestions", units, of=name)
+            yield left_out.number("with_suggestions", units, annotator=name)
         absent = int((present.any(axis=0) & settled_absent).sum())
         yield left_out.number("settled_absent", absent)
 
@@ -171,7 +173,7 @@ def _groups(looked: NDArray[np.bool_], found: NDArray[np.bool_]) -> Iterator[Fou
 
 
 def missed(
-    groups: Sequence[Found], scope: Scope, *, dependent: bool = False, intervals: bool = True
+    groups: Sequence[Found], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
 ) -> Iterator[Figure]:
     """Estimate how many failures were missed.
 

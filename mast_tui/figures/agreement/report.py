@@ -40,18 +40,18 @@ from mast_tui.figures.record import (
     PAIR,
     Figure,
     FigureIndex,
-    Scope,
+    FigureScope,
     Sources,
     nested_json,
     renamed,
     scope_paths,
 )
+from mast_tui.figures.spans.report import SpanAgreement, spans_json
 from mast_tui.taxonomy.model import Group
 
 if TYPE_CHECKING:
     from mast_tui.figures.judge.compare import JudgesComparedJson
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
 
 PATHS: Final = scope_paths("""
     traces              | traces
@@ -118,11 +118,16 @@ class Agreement:
     dependent: bool | None
     alike: bool | None
     index: FigureIndex
-    spans: SpanReport | None = None
+    spans: SpanAgreement | None = None
     judge: JudgeReport | None = None
     judges: JudgesComparedJson | None = None
     revisions: tuple[Any, ...] | None = None
     only_seen_by: str | None = None
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of whole traces, then those on places."""
+        return self.index.figures + (() if self.spans is None else self.spans.index.figures)
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -160,7 +165,7 @@ class Agreement:
                 for block in self.identical_blocks
             ),
             index=FigureIndex(renamed(self.index.figures, names)),
-            spans=in_document(self.spans),
+            spans=self.spans and self.spans.renamed(names),
             judge=in_document(self.judge),
             judges=in_document(self.judges),
             revisions=in_document(self.revisions),
@@ -181,7 +186,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         },
         "macro": {},
         "pooled": _empty_table(),
-        "spans": agreement.spans,
+        "spans": None if agreement.spans is None else spans_json(agreement.spans),
         "judge": agreement.judge,
         "bootstrap": agreement.bootstrap,
         "categories": _groups_json(agreement, agreement.categories),
@@ -253,7 +258,7 @@ def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any
     }
 
 
-def more_traces(scope: Scope, kappa: Coefficient, n: int) -> Iterator[Figure]:
+def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
     """Yield how many more traces, labelled twice, would halve the interval of κ.
 
     An interval shrinks with one over the square root of the traces, so half of it takes four
@@ -320,7 +325,7 @@ class Tables:
                 )
         return sums
 
-    def halving(self, mode: int, scope: Scope) -> Iterator[Figure]:
+    def halving(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
         """Yield how many traces would halve the interval of one mode's κ.
 
         Args:
@@ -329,7 +334,7 @@ class Tables:
         """
         yield from more_traces(scope, self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
 
-    def mode(self, mode: int, scope: Scope) -> Iterator[Figure]:
+    def mode(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
         """Yield the figures of one mode.
 
         Args:
@@ -338,7 +343,7 @@ class Tables:
         """
         yield from self._table([mode], self._of_mode[mode], scope)
 
-    def pooled(self, scope: Scope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
+    def pooled(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
         """Yield the figures of some modes in one table.
 
         Args:
@@ -349,7 +354,7 @@ class Tables:
         yield from self._table(chosen, table_coefficients(self._sums.of(chosen)), scope)
 
     def _table(
-        self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: Scope
+        self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
         said = self._said[:, :, chosen]
         sums = self._sums.of(chosen)
@@ -369,7 +374,7 @@ class Tables:
                 "few_shared_by_pair", dict(zip(keys, sums.pair_traces, strict=True))
             )
 
-    def macro(self, scope: Scope) -> Iterator[Figure]:
+    def macro(self, scope: FigureScope) -> Iterator[Figure]:
         """Yield the means over the modes, each with the number of modes where it is defined."""
         means, defined = macro_coefficients(self._sums, self._of_mode)
         for name, mean in means.items():
@@ -381,7 +386,7 @@ class Tables:
             yield scope.number("units", units, condition=name)
 
 
-def _pair(sums: TableSums, scope: Scope, names: Sequence[str]) -> Iterator[Figure]:
+def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
     """Yield the figures of two; ``names`` are what their shares of present are called."""
     both, first, second, _ = sums.pairs[0, 0].tolist()
     n = sums.n
@@ -399,7 +404,7 @@ def counts_of(names: Sequence[str], said: Said, cell: int) -> dict[str, int]:
     return {name: int((rows == cell).sum()) for name, rows in zip(names, said, strict=True)}
 
 
-def _prevalence(names: Sequence[str], said: Said, scope: Scope) -> Iterator[Figure]:
+def _prevalence(names: Sequence[str], said: Said, scope: FigureScope) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
     rated = said >= 0
     shared = rated.sum(axis=0) > 1
@@ -408,7 +413,9 @@ def _prevalence(names: Sequence[str], said: Said, scope: Scope) -> Iterator[Figu
         n = int(own.sum())
         share = int(((rows == PRESENT) & own).sum()) / n if n else None
         units[name] = n
-        yield scope.number("prevalence", share, of=name, n=n, reason="" if n else "no_overlap")
+        yield scope.number(
+            "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
+        )
     yield from scope.numbers("prevalence_n", units)
 
 
@@ -531,7 +538,9 @@ class _Counted:
             self.block_numbers,
         )
 
-    def scope(self, name: str, slugs: Sequence[str], *, group: str = "", mode: str = "") -> Scope:
+    def scope(
+        self, name: str, slugs: Sequence[str], *, group: str = "", mode: str = ""
+    ) -> FigureScope:
         """Return a scope of the study.
 
         Args:
@@ -541,7 +550,7 @@ class _Counted:
             mode: The code of the mode, or the id of the category.
         """
         sources = Sources("people", tuple(slugs), group=group)
-        return Scope(name, self.study.taxonomy_ref, group, mode, sources=sources)
+        return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
 
 
 def _figures(counted: _Counted) -> Iterator[Figure]:

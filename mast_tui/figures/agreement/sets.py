@@ -24,7 +24,7 @@ from mast_tui.figures.agreement.counting import with_interval
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
@@ -60,7 +60,7 @@ def _jaccard(shared: Floats, union: Floats) -> Floats:
     return alike
 
 
-SETS: Final = Scope("sets")
+SETS: Final = FigureScope("sets")
 """The scope of the figures on sets of modes."""
 
 
@@ -70,7 +70,7 @@ def set_agreement(
     seed: int,
     *,
     blocks: NDArray[np.int_] | None = None,
-    scope: Scope = SETS,
+    scope: FigureScope = SETS,
 ) -> tuple[Figure, ...]:
     """Return the agreement on sets of modes, and the traces with two sets or more.
 

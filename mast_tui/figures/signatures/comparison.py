@@ -17,7 +17,7 @@ from mast_tui.figures.intervals import (
     rate,
     to_resolve,
 )
-from mast_tui.figures.record import Figure, Scope, Sources
+from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.groups import GroupFigures
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -51,7 +51,7 @@ def comparison(
     """
     first, second = (_failed(given, name) for name in names)
     yield from _means(given, names, groups)
-    scopes = [Scope("comparison", given.taxonomy_ref, "", m.code, names) for m in given.modes]
+    scopes = [FigureScope("comparison", given.taxonomy_ref, "", m.code, names) for m in given.modes]
     compared = differences(first, second, SIDES, scopes)
     for i, mode in enumerate(given.modes):
         for name, side, counts in zip(names, SIDES, (first, second), strict=True):
@@ -72,7 +72,7 @@ def _means(
     given: SignatureInput, names: tuple[str, str], groups: Mapping[str, GroupFigures]
 ) -> Iterator[Figure]:
     """Yield the modes per failed trace of both groups, and the first less the second."""
-    scope = Scope("comparison", given.taxonomy_ref, subject=names)
+    scope = FigureScope("comparison", given.taxonomy_ref, subject=names)
     statistic = "modes_per_failed_trace"
     sides = [groups[name] for name in names]
     p, q = (one.per_failed.value for one in sides)
@@ -133,7 +133,7 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
     outcomes = [given.outcome[one] for one in runs]
     both_known = (outcomes[0] != UNKNOWN) & (outcomes[1] != UNKNOWN)
     judged = [(one == PRESENT) | (one == ABSENT) for one in verdicts]
-    scope = Scope("paired", given.taxonomy_ref, subject=(first, second))
+    scope = FigureScope("paired", given.taxonomy_ref, subject=(first, second))
     figures = [scope.number("tasks", len(tasks))]
     for condition, side, mine in zip(SIDES, sides, firsts, strict=True):
         known = int((side & (task >= 0)).sum())
@@ -192,7 +192,7 @@ def _doubts(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[Doubt,
 
 
 def _counts(
-    scope: Scope,
+    scope: FigureScope,
     first: NDArray[np.bool_],
     second: NDArray[np.bool_],
     known: NDArray[np.bool_],

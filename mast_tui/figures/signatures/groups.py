@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
 from mast_tui.figures.intervals import Z, to_resolve
-from mast_tui.figures.record import PAIR, Figure, FigureIndex, Scope
+from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -189,7 +189,7 @@ def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
     return numbers
 
 
-def _pair(scope: Scope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
+def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
     margins = (both + first, both + second, second + neither, first + neither)
     product = margins[0] * margins[1] * margins[2] * margins[3]
     either = both + first + second
@@ -321,7 +321,7 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
     return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
 
 
-def _mean_score(scope: Scope, scores: Values) -> Figure:
+def _mean_score(scope: FigureScope, scores: Values) -> Figure:
     known = scores[~np.isnan(scores)]
     if not len(known):
         return scope.number("mean_score", None, n=0, reason="no_scores")
@@ -329,7 +329,7 @@ def _mean_score(scope: Scope, scores: Values) -> Figure:
 
 
 def _modes_per_trace(
-    scope: Scope, verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
+    scope: FigureScope, verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
 ) -> Iterator[Figure]:
     """Yield how many modes a failed trace shows, and of traces judged on all modes how many do.
 
@@ -395,7 +395,7 @@ def _categories(
 
 
 def _side(
-    given: SignatureInput, chosen: Flags, columns: list[int], scope: Scope, side: str
+    given: SignatureInput, chosen: Flags, columns: list[int], scope: FigureScope, side: str
 ) -> Iterator[Figure]:
     verdicts = given.verdicts[chosen]
     weights = given.weights_of(chosen)

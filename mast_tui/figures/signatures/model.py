@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.record import Scope, Sources
+from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.sources import GoldMixJson
 from mast_tui.taxonomy.model import Group
 
@@ -174,7 +174,7 @@ class GroupScope:
         """
         return cls(given.taxonomy_ref, group, {mode.code: mode.slug for mode in given.modes})
 
-    def scope(self, name: str, mode: str = "", *codes: str, **where: str) -> Scope:
+    def scope(self, name: str, mode: str = "", *codes: str, **where: str) -> FigureScope:
         """Return one scope of the group.
 
         Args:
@@ -187,7 +187,7 @@ class GroupScope:
             where = {"outcome": "failed", **where}
         modes = tuple(self.slugs[code] for code in codes)
         sources = Sources("signatures", modes, group=self.group, where=tuple(where.items()))
-        return Scope(name, self.taxonomy, self.group, mode, sources=sources)
+        return FigureScope(name, self.taxonomy, self.group, mode, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from mast_tui.figures.intervals import (
     to_resolve,
     why_no_difference,
 )
-from mast_tui.figures.record import OUTCOMES, Figure, FigureTable, Scope
+from mast_tui.figures.record import OUTCOMES, Figure, FigureScope, FigureTable
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
@@ -99,7 +99,7 @@ class Counts:
         every = shows + lacks + open_
         return Doubt(self.unresolved[mode], (shows / every, (shows + open_) / every))
 
-    def rate(self, mode: int, scope: Scope, condition: str = "") -> Figure:
+    def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
         """Return the share of one mode.
 
         Args:
@@ -125,7 +125,7 @@ class Counts:
 
 
 def differences(
-    first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[Scope]
+    first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[FigureScope]
 ) -> list[tuple[Figure, ...]]:
     """Subtract the shares of each mode on two sides, with a test.
 
@@ -163,7 +163,7 @@ def differences(
 
 
 def _compared(
-    first: Counts, second: Counts, mode: int, scope: Scope, missing: str | None, no_hits: str
+    first: Counts, second: Counts, mode: int, scope: FigureScope, missing: str | None, no_hits: str
 ) -> tuple[Figure, Figure]:
     """Return the difference and the ratio of one mode's shares on two sides.
 
@@ -251,7 +251,7 @@ def mode_figures(
     won: Counts,
     traces: int,
     unsure: Sequence[int],
-    scopes: Sequence[Scope],
+    scopes: Sequence[FigureScope],
 ) -> Iterator[Figure]:
     """Yield the figures of every mode of one group.
 
@@ -283,7 +283,7 @@ def _share(
     misses: Weighed,
     sides: tuple[Counts, Counts],
     mode: int,
-    scope: Scope,
+    scope: FigureScope,
     condition: str,
 ) -> Figure:
     """Return a share of success among traces with, or without, a mode.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.intervals import rate
-from mast_tui.figures.record import PAIR, Figure, Scope
+from mast_tui.figures.record import PAIR, Figure, FigureScope
 from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput, Whole
 
 
@@ -152,7 +152,7 @@ def places_figures(
         yield group.scope(f"chains_{side}", words, *modes, chain=words).number("chains", count)
 
 
-def position(scope: Scope, first: Whole, lengths: Whole) -> Iterator[Figure]:
+def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
     """Yield the positions of spans in their runs; runs whose spans were not counted are left out.
 
     A position is the index of a span by the number of spans, from 0 up to below 1.
@@ -173,7 +173,7 @@ def position(scope: Scope, first: Whole, lengths: Whole) -> Iterator[Figure]:
 
 
 def spread(
-    scope: Scope, statistic: str, values: NDArray[np.float64] | Whole, condition: str = ""
+    scope: FigureScope, statistic: str, values: NDArray[np.float64] | Whole, condition: str = ""
 ) -> Iterator[Figure]:
     """Yield the median with its quartiles (linear between neighbours), and the mean.
 
@@ -257,7 +257,7 @@ def chains(here: Onsets, codes: list[str]) -> dict[int, Chain]:
 
 
 def _after(
-    scope: Scope, by: str, failures: FirstFatal, spans: Whole, chosen: Flags
+    scope: FigureScope, by: str, failures: FirstFatal, spans: Whole, chosen: Flags
 ) -> Iterator[Figure]:
     """Yield how many spans followed the first fatal failure, from its last and its first span."""
     rows = chosen & (failures.first >= 0) & (spans > 0)

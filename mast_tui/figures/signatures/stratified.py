@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve, why_no_difference
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.model import ALL, FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 
@@ -35,7 +35,7 @@ Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
 
 
-def stratified(given: SignatureInput, chosen: Flags, scopes: Sequence[Scope]) -> list[Figure]:
+def stratified(given: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]) -> list[Figure]:
     """Return the stratified figures of the ``chosen`` traces.
 
     There are none where fewer than two models are known, or groups are what tells traces apart.
@@ -63,7 +63,9 @@ def stratified(given: SignatureInput, chosen: Flags, scopes: Sequence[Scope]) ->
     return figures
 
 
-def mantel_haenszel(strata: Sequence[Stratum], scope: Scope, *, needs: int = 0) -> list[Figure]:
+def mantel_haenszel(
+    strata: Sequence[Stratum], scope: FigureScope, *, needs: int = 0
+) -> list[Figure]:
     """Return the common risk difference and risk ratio of one mode, the first less the second.
 
     A stratum without traces on either side tells nothing and is left out.

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
@@ -59,7 +59,7 @@ def trend(given: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
     """
     flags = [given.group == given.group_names.index(name) for name in axis.groups]
     left_out = len(given.traces) - sum(int(one.sum()) for one in flags)
-    yield Scope("trend", given.taxonomy_ref).number("no_group", left_out)
+    yield FigureScope("trend", given.taxonomy_ref).number("no_group", left_out)
     failed = given.outcome == FAILED
     yield from _of_modes(given, "trend_failed", [one & failed for one in flags], axis)
     yield from _of_modes(given, "trend_all", flags, axis)
@@ -84,8 +84,8 @@ def _of_modes(
     adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tested])
     for i, mode in enumerate(given.modes):
         for group, one in zip(axis.groups, counts, strict=True):
-            yield one.rate(i, Scope(name, given.taxonomy_ref, group, mode.code))
-        scope = Scope(name, given.taxonomy_ref, mode=mode.code)
+            yield one.rate(i, FigureScope(name, given.taxonomy_ref, group, mode.code))
+        scope = FigureScope(name, given.taxonomy_ref, mode=mode.code)
         cases = [one.judged[i] for one in counts]
         test = tested[i]
         few = "not_judged" if sum(n > 0 for n in cases) < 2 else ""

@@ -19,7 +19,7 @@ from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import SpanReport, span_report
+from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
@@ -97,7 +97,7 @@ class People:
 class Spans:
     """How far people agree on places: the report, its page, and what it was made from."""
 
-    report: SpanReport | None = None
+    report: SpanAgreement | None = None
     given: SpanInput | None = None
     section: Section | None = None
     pending: bool = False
@@ -501,7 +501,7 @@ def count_spans(
         traces=people.visible,
     )
     for rounds in (0, ROUNDS):
-        report = span_report(given, rounds=rounds)
+        report = span_figures(given, rounds=rounds)
         yield Spans(report, given, places_section(report), pending=not rounds)
 
 
@@ -614,10 +614,9 @@ def nothing_of_spans(spans: Spans | None) -> str:
         return one_line(spans.problem)
     if spans is None or spans.report is None:
         return "Reading the traces and counting places …"
-    traces = spans.report["traces"]
-    if traces["compared"]:
+    if spans.report.compared:
         return ""
-    count = counted(traces["not_at_hand"], "trace")
+    count = counted(spans.report.not_at_hand, "trace")
     return (
         f"No places can be compared: of {count} that two people have finished no file is where it "
         "was last seen.\n\nOpen the folder that holds them with mast-tui FOLDER, and come back "

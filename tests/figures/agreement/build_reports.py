@@ -9,7 +9,7 @@ from typing import Any, Final
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
 from tests.figures.agreement.tables import verdict_table
@@ -60,7 +60,7 @@ def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int
     places = SpanInput("mast@3", MODES, study.annotators, "1", (), finished, not_at_hand=2)
     return replace(
         report,
-        spans=span_report(places, rounds=rounds),
+        spans=span_figures(places, rounds=rounds),
         judge=judge_report(counted(*table), rounds=rounds),
     )
 

@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.capture import (
     unseen,
 )
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, UNSURE
-from mast_tui.figures.record import FigureIndex, FigureTable, Scope
+from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
 from scripts.simulate_missed import simulate
 
 COUNTS = st.integers(0, 60)
@@ -191,7 +191,7 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
 def test_no_more_are_missed_than_there_are_units_left(
     by: list[tuple[bool, ...]], more: int
 ) -> None:
-    figures = missed([Found(len(by) + more, (0, 1, 2), np.array(by))], Scope("missed"))
+    figures = missed([Found(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed"))
     one = FigureTable(tuple(figures))["missed"]
     value, ends = one.value, one.interval
     assert value is not None

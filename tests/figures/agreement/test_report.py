@@ -14,10 +14,10 @@ from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
 from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
-from mast_tui.figures.record import Scope
+from mast_tui.figures.record import COEFFICIENTS, FigureScope
 from tests.figures.agreement.reference import cohen_kappa
 from tests.figures.agreement.tables import agreement_document, retest_table
-from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
+from tests.figures.agreement.test_study import LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
 ANN = "1101001011" * 4
@@ -133,7 +133,7 @@ def test_how_many_more_traces_would_halve_the_interval() -> None:
     plan, kappa = report["halving"]["1.3"], report["modes"]["1.3"]["cohen_kappa"]
     low, high = kappa.get("ci") or (0, 0)
     assert plan == {"more_traces": 120, "width": pytest.approx(high - low)}
-    scope = Scope("halving")
+    scope = FigureScope("halving")
     (undefined,) = more_traces(scope, Coefficient(undefined="no_variance"), 9)
     assert (undefined.value, undefined.undefined) == (None, "no_variance")
     (no_interval,) = more_traces(scope, Coefficient(1.0, ci=(1.0, 1.0)), 9)

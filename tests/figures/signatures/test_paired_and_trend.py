@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mast_tui.figures.intervals import newcombe_paired, rate
-from mast_tui.figures.record import Scope, rate_json
+from mast_tui.figures.record import FigureScope, rate_json
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.signatures.trend import natural_order
@@ -44,7 +44,7 @@ def text_of(given: SignatureInput, **options: Any) -> list[str]:
 
 
 def share(count: int, n: int) -> dict[str, Any]:
-    return rate_json(rate(Scope("mode"), "", count, n))
+    return rate_json(rate(FigureScope("mode"), "", count, n))
 
 
 def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mast_tui.figures.record import FigureIndex, Scope
+from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.groups import (
     SHAPES,
     interval,
@@ -49,7 +49,7 @@ def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules
         Counts.of(verdicts[~lost]),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
-        [Scope("mode", mode=f"mode {column}") for column in modes],
+        [FigureScope("mode", mode=f"mode {column}") for column in modes],
     )
     tables = FigureIndex(figures).rows("mode").values()
     return [mode_document(table, rules, None) for table in tables]

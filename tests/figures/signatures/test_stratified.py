@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from mast_tui.figures.record import Figure, Scope
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.stratified import Stratum, mantel_haenszel
 
 sides = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -23,7 +23,7 @@ strata = st.lists(
 
 def common(tables: list[Stratum]) -> tuple[Figure, Figure]:
     """The common difference and ratio."""
-    _, difference, ratio = mantel_haenszel(tables, Scope("stratified"))
+    _, difference, ratio = mantel_haenszel(tables, FigureScope("stratified"))
     return difference, ratio
 
 
