@@ -46,7 +46,7 @@ def made(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    return Signatures(Choice(), report=signature_report(given, rounds=0), given=given)
+    return Signatures(Choice(), report=signature_report(given, rounds=0), inputs=given)
 
 
 def says(column: str | None, row: Row) -> int | None:
@@ -68,7 +68,7 @@ def says(column: str | None, row: Row) -> int | None:
 def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: bool) -> None:
     found = made(seed)
     assert found.report is not None
-    assert found.given is not None
+    assert found.inputs is not None
     for group in found.groups:
         report = group_report(found.report, group, every=every)
         for table in report.tables:
@@ -79,7 +79,7 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
                 for column, behind in cells.items():
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
-                        assert traces_behind(found.given, group, Wanted.of(behind)).total == count
+                        assert traces_behind(found.inputs, group, Wanted.of(behind)).total == count
 
 
 @given(st.integers(0, 10_000))
@@ -88,9 +88,9 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
     seed: int,
 ) -> None:
     found = made(seed)
-    assert found.given is not None
+    assert found.inputs is not None
     for group in found.groups:
-        listed = traces_behind(found.given, group, Wanted(outcome="failed"))
+        listed = traces_behind(found.inputs, group, Wanted(outcome="failed"))
         shapes = [one.shape for one in listed.traces]
         counted = found.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
@@ -104,13 +104,13 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
 
 def test_a_trace_is_opened_at_the_mode_that_was_asked_for() -> None:
     found = next(
-        found for found in map(made, range(99)) if found.given and len(found.given.places.trace)
+        found for found in map(made, range(99)) if found.inputs and len(found.inputs.places.trace)
     )
-    assert found.given is not None
-    places = found.given.places
+    assert found.inputs is not None
+    places = found.inputs.places
     row, mode = int(places.trace[-1]), int(places.mode[-1])
-    group = found.given.group_names[int(found.given.group[row])]
-    listed = traces_behind(found.given, group, Wanted(modes=(CODES[mode],)))
+    group = found.inputs.group_names[int(found.inputs.group[row])]
+    listed = traces_behind(found.inputs, group, Wanted(modes=(CODES[mode],)))
     one = next(one for one in listed.traces if one.trace_id == f"t{row}")
     assert one.at == places.first[(places.trace == row) & (places.mode == mode)].min()
 
