@@ -236,7 +236,7 @@ def report_command(
             say(line)
         sight = sight_of_labels(viewer, labels)
         with WorkerPool(None if without_places else wanted_workers) as pool:
-            given = signature_input(
+            inputs = signature_input(
                 place,
                 chosen,
                 labels=labels,
@@ -249,12 +249,12 @@ def report_command(
             )
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
-        given, veiled = without_outcomes(given, outcomes_shown(viewer, given.traces))
+        inputs, veiled = without_outcomes(inputs, outcomes_shown(viewer, inputs.traces))
         letters = pseudonyms_of(place) if pseudonyms else None
         report = report_of(
             place,
             chosen,
-            given,
+            inputs,
             compare=pair,
             rules=rules,
             rounds=rounds,
@@ -263,14 +263,14 @@ def report_command(
             bill=bill,
         )
         if letters is not None:
-            report = replace(report, given=_with_letters(report.given, letters))
+            report = replace(report, inputs=_with_letters(report.inputs, letters))
         if paired is not None and report.paired is None:
             raise click.ClickException(f"--paired {paired}: no task is known that both have run")
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
         if whole or not (as_json or records):
-            extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
+            extras = extras_for(place, chosen, inputs, places=not without_places, letters=letters)
         revisions = list(place.revisions_read(chosen.ref))
     finally:
         place.close()
@@ -314,9 +314,11 @@ def report_command(
     print_text(made)
 
 
-def _with_letters(given: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
     """Return the input of a report with letters in place of people's names."""
-    return replace(given, labels=letters.name(given.labels), gold=letters.in_document(given.gold))
+    return replace(
+        inputs, labels=letters.name(inputs.labels), gold=letters.in_document(inputs.gold)
+    )
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -330,7 +332,7 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
 def report_of(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    given: SignatureInput,
+    inputs: SignatureInput,
     *,
     compare: tuple[str, str] | None = None,
     rules: Rules | None = None,
@@ -345,16 +347,16 @@ def report_of(
     are read for what they used up. Raises ``ClickException`` for a group that is not there.
     """
     for name in compare or ():
-        if name not in given.group_names:
-            there = ", ".join(given.group_names) or "none"
-            raise click.ClickException(f"--compare: no {given.by} {name!r}; there are: {there}")
+        if name not in inputs.group_names:
+            there = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {there}")
     corrected = spent_of = None
-    if given.labels_kind == "judge":
-        corrected = corrected_prevalence(workspace, taxonomy, given, traces)
+    if inputs.labels_kind == "judge":
+        corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
     if bill:
         spent_of = spent_from(traces_from_files(workspace))
     return signature_report(
-        given,
+        inputs,
         rules=rules,
         rounds=rounds,
         seed=seed,

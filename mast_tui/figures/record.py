@@ -255,6 +255,7 @@ class FigureScope:
         condition: str = "",
         interval: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
+        count: int | None = None,
         n: int | None = None,
         reason: str = "",
         needs: int | None = None,
@@ -267,6 +268,7 @@ class FigureScope:
             condition: What narrows the statistic.
             interval: Both ends of its interval, None where it has none.
             bounds: Its bounds, where disagreements are unresolved.
+            count: The units that a share counts, of ``n``.
             n: The units that it rests on.
             reason: Why it is undefined, or why its interval is withheld.
             needs: How many units an interval takes, where it is withheld.
@@ -286,6 +288,7 @@ class FigureScope:
             high=high,
             bound_low=bound_low,
             bound_high=bound_high,
+            count=count,
             n=n,
             reason=reason,
             needs=needs,
@@ -342,6 +345,7 @@ class FigureIndex:
 
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
         self.figures = tuple(figures)
+        self._tables: dict[tuple[str, str, tuple[str, ...]], dict[str, FigureTable]] = {}
         self._rows: dict[tuple[str, str], dict[str, list[Figure]]] = {}
         for figure in self.figures:
             rows = self._rows.setdefault((figure.scope, figure.group), {})
@@ -385,12 +389,14 @@ class FigureIndex:
             group: The round, level or group.
             subject: The pair or annotator, where the scope has one table for each.
         """
-        modes = self._rows.get((scope, group), {})
-        return {
-            mode: self.table(scope, group=group, mode=mode, subject=subject)
-            for mode in modes
-            if mode
-        }
+        key = (scope, group, tuple(subject))
+        if key not in self._tables:
+            self._tables[key] = {
+                mode: self.table(scope, group=group, mode=mode, subject=subject)
+                for mode in self._rows.get((scope, group), {})
+                if mode
+            }
+        return self._tables[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -1039,12 +1045,12 @@ _SIGNATURES: Final = (
         "share", "share", "share of what shows", "a category's part of all modes that show",
         undefined="no mode shows",
     ),
-    Statistic("both", "both", "both modes", "traces that show both modes"),
+    Statistic("both", "both", "both", "units that have both"),
     Statistic("only_first", "only first", "the first alone", "units that the first alone has"),
     Statistic("only_second", "only second", "the second alone", "units the second alone has"),
     Statistic("neither", "neither", "neither", "units that have neither"),
     Statistic(
-        "jaccard", "of either", "Jaccard", "both / (both + one alone)", "Jaccard 1901",
+        "jaccard", "of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
     ),
     Statistic(
         "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",

@@ -97,7 +97,7 @@ def comparison_charts(figures: SignatureReport) -> list[Chart]:
             tables[mode.code].find("rate", "second"),
             tables[mode.code]["difference"],
         )
-        for mode in figures.given.modes
+        for mode in figures.inputs.modes
     ]
     sides = ((first, "v-first"), (second, "v-second"))
     return [
@@ -120,14 +120,14 @@ def group_words(figures: SignatureReport, name: str) -> str:
         figures: The figures.
         name: The name of a group, or ``OVERALL``.
     """
-    return "All traces" if name == OVERALL or figures.given.by == ALL else name
+    return "All traces" if name == OVERALL or figures.inputs.by == ALL else name
 
 
 def source_words(figures: SignatureReport) -> str:
     """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
-    given = figures.given
-    sentence = f"Labels: {whose_labels(given)}; taxonomy: {given.taxonomy_ref}."
-    if given.gold is not None and given.gold["sources"].get("unresolved"):
+    inputs = figures.inputs
+    sentence = f"Labels: {whose_labels(inputs)}; taxonomy: {inputs.taxonomy_ref}."
+    if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
         sentence += (
             " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "
             "all of them absent, and present."
@@ -138,7 +138,7 @@ def source_words(figures: SignatureReport) -> str:
 def group_parts(figures: SignatureReport) -> dict[str, str]:
     """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
     parts = file_names(figures.groups)
-    is_taken = figures.given.by != ALL and "all" in parts.values()
+    is_taken = figures.inputs.by != ALL and "all" in parts.values()
     return {OVERALL: "all-traces" if is_taken else "all", **parts}
 
 
@@ -177,7 +177,7 @@ class _GroupCharts:
         self.name = name
         self.group = figures.group(name)
         self.part = group_parts(figures)[name]
-        self.names = [(mode.code, mode.name) for mode in figures.given.modes]
+        self.names = [(mode.code, mode.name) for mode in figures.inputs.modes]
         self.modes = figures.rows("mode", name)
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.sides = f"{self.failed} failed and {self.succeeded} successful"
@@ -284,7 +284,7 @@ class _GroupCharts:
                 severity(self.modes[mode.code], self.figures.rules)[0],
                 self.figures.stated_of(mode) or "–",
             )
-            for mode in self.figures.given.modes
+            for mode in self.figures.inputs.modes
         ]
 
     def prevalence(self) -> tuple[str, Chart]:
@@ -319,7 +319,7 @@ class _GroupCharts:
         """Draw the shares of the categories."""
         tables = self.figures.rows("category", self.name)
         failed, succeeded = (
-            [(name, tables[id].count("shown", side)) for id, name in self.figures.given.categories]
+            [(name, tables[id].count("shown", side)) for id, name in self.figures.inputs.categories]
             for side in OUTCOMES
         )
         note = (
@@ -772,12 +772,13 @@ def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     cells: dict[tuple[str, str], _Cell] = {}
     for pair, table in pairs.items():
         first, second = pair.split(PAIR)
-        both = table.count("both")
+        jaccard = table["jaccard"]
+        both = jaccard.count
         alone = table.count("only_first") + table.count("only_second")
-        n = table["both"].n
+        n = table["phi"].n
         tip = f"{first} and {second}: both in {both} of {n} traces, one alone in {alone}"
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
-        cells[second, first] = (str(both), table.value("jaccard") or 0.0, tip)
+        cells[second, first] = (str(both), jaccard.value or 0.0, tip)
     used = {code for pair in cells for code in pair}
     return _grid([one for one in names if one[0] in used], cells, half=True)
 

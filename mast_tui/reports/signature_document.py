@@ -23,57 +23,57 @@ from mast_tui.figures.signatures.report import SignatureReport
 Document = dict[str, Any]
 
 _TRACES: Final = ("all", "failed", "succeeded")
-_FATAL_BY: Final = ("labels", "class")
+_FATAL_CAUSES: Final = ("labels", "class")
 
 
 def signature_document(report: SignatureReport) -> Document:
     """Return the document of a report, ready for any JSON writer."""
-    given = report.given
+    inputs = report.inputs
     rules = report.rules
     overall = report.group(OVERALL)
     every = _group(report, OVERALL, {})
     groups = {
-        name: _group(report, name, given.parts(number)) if given.fields else every
+        name: _group(report, name, inputs.parts(number)) if inputs.fields else every
         for number, name in enumerate(report.groups)
     }
     return {
-        "by": given.by,
-        "labels": given.labels,
-        "labels_kind": given.labels_kind,
-        "gold": given.gold,
-        "taxonomy": given.taxonomy_ref,
+        "by": inputs.by,
+        "labels": inputs.labels,
+        "labels_kind": inputs.labels_kind,
+        "gold": inputs.gold,
+        "taxonomy": inputs.taxonomy_ref,
         "rules": {
             "alpha": rules.alpha,
             "margin_pp": 100 * rules.margin,
             "least": rules.least,
             "isolated": rules.isolated,
             "cascading": rules.cascading,
-            "failed_below": given.failed_below,
+            "failed_below": inputs.failed_below,
         },
         "bootstrap": bootstrap_json(report.rounds, report.seed),
         "stated": None if report.stated is None else {"source": report.stated.source},
-        "weighted": given.weights is not None,
+        "weighted": inputs.weights is not None,
         "traces": {
-            "labelled": len(given.traces),
-            "unfinished": given.unfinished,
+            "labelled": len(inputs.traces),
+            "unfinished": inputs.unfinished,
             "failed": overall.count("traces", "failed"),
             "succeeded": overall.count("traces", "succeeded"),
             "unknown": overall.count("traces", "unknown"),
-            "labels_with_places": len(given.places.trace),
-            "labels_without_places": given.whole,
-            "labels_not_found": given.unplaced,
+            "labels_with_places": len(inputs.places.trace),
+            "labels_without_places": inputs.whole,
+            "labels_not_found": inputs.unplaced,
         },
         "overall": every,
         "groups": groups,
         "comparison": _comparison(report),
         "paired": _paired(report),
         "trend": _trend(report),
-        "cannot_say": list(cannot_say(given)),
+        "cannot_say": list(cannot_say(inputs)),
     }
 
 
 def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
-    given = report.given
+    inputs = report.inputs
     table = report.group(name)
     places = report.places(name, "all")
     document: Document = {
@@ -85,16 +85,16 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "mean_score": _with_n(table["mean_score"]),
         "modes_per_failed_trace": _per_failed(table),
         "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
-        "categories": _categories(report, name, "category", dict(given.categories)),
+        "categories": _categories(report, name, "category", dict(inputs.categories)),
     }
-    if given.levels:
+    if inputs.levels:
         document["levels"] = {
             level: {
                 "categories": _categories(
                     report, name, f"level {level}", {id: title for id, title, _ in groups}
                 )
             }
-            for level, groups in given.levels.items()
+            for level, groups in inputs.levels.items()
         }
     modes = report.rows("mode", name)
     corrected = report.corrected.get(report.key(name), {})
@@ -104,7 +104,7 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
             **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
             "corrected": dict(corrected[mode.code]) if mode.code in corrected else None,
         }
-        for mode in given.modes
+        for mode in inputs.modes
     }
     together = {side: list(_pairs(report, name, side)) for side in ("failed", "all")}
     return document | {
@@ -209,7 +209,7 @@ def _per_failed(table: FigureTable) -> Document:
         "n": figure.n,
         "modes": table.count("modes_judged"),
         "complete": table.count("n_complete"),
-        "distribution": {modes: one.value for modes, one in distribution.items()},
+        "distribution": {modes: figure.value for modes, figure in distribution.items()},
     }
     if figure.value is None:
         document["undefined"] = figure.reason
@@ -265,7 +265,7 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
     for code, table in rows.items():
         difference = table["difference"]
         ratio = table["risk_ratio"]
-        found: Document = {
+        document: Document = {
             "strata": table.value("strata"),
             "n": difference.n,
             "difference_pp": points(difference.value),
@@ -274,14 +274,14 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
             "risk_ratio_ci": _list_of(ratio.interval),
         }
         if difference.withheld:
-            found |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
+            document |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
         if not ratio.value:
-            found["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
-        modes[code] = found
+            document["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
+        modes[code] = document
     whole = report.figures.table("stratified", group=report.key(name))
     return {
         "by": "model",
-        "strata": list(report.given.stratum_names),
+        "strata": list(report.inputs.stratum_names),
         "left_out": whole.count("unknown_model"),
         "modes": modes,
         "reversed": [code for code in rows if is_reversed(report, name, code)],
@@ -291,13 +291,15 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
 def _pairs(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
     for pair, table in report.rows(f"together_{side}", name).items():
         phi = table["phi"]
+        jaccard = table["jaccard"]
         document: Document = {
             "modes": pair.split(PAIR),
             "n": phi.n,
-            **{
-                key: table.value(key)
-                for key in ("both", "only_first", "only_second", "neither", "jaccard")
-            },
+            "both": jaccard.count,
+            "only_first": table.value("only_first"),
+            "only_second": table.value("only_second"),
+            "neither": (phi.n or 0) - (jaccard.n or 0),
+            "jaccard": jaccard.value,
             "phi": phi.value,
         }
         if phi.value is None:
@@ -317,34 +319,36 @@ def _places(report: SignatureReport, name: str, side: str) -> Document:
         "of": whole.count("showing"),
         "uncounted": whole.count("uncounted"),
         "first_failure": _position(whole),
-        "first_mode": {code: rate_json(one["rate"]) for code, one in rows("first_mode").items()},
+        "first_mode": {
+            code: rate_json(table["rate"]) for code, table in rows("first_mode").items()
+        },
         "tied": whole.count("tied"),
-        "onset": {code: _position(one) for code, one in rows("onset").items()},
+        "onset": {code: _position(table) for code, table in rows("onset").items()},
         "order": [
             {
                 "modes": pair.split(PAIR),
-                "n": one.find("sets_on", "before").n,
-                **{key: one.count("sets_on", key) for key in ("before", "after", "together")},
+                "n": table.find("sets_on", "before").n,
+                **{key: table.count("sets_on", key) for key in ("before", "after", "together")},
             }
-            for pair, one in rows("order").items()
+            for pair, table in rows("order").items()
         ],
         "transitions": [
-            {"modes": pair.split(PAIR), "count": one.count("transitions")}
-            for pair, one in rows("transitions").items()
+            {"modes": pair.split(PAIR), "count": table.count("transitions")}
+            for pair, table in rows("transitions").items()
         ],
         "chains": [
-            {"steps": [list(step) for step in chain_of(chain)], "count": one.count("chains")}
-            for chain, one in rows("chains").items()
+            {"steps": [list(step) for step in chain_of(chain)], "count": table.count("chains")}
+            for chain, table in rows("chains").items()
         ],
         "after_fatal": [
             {
-                "by": by,
+                "by": cause,
                 **{
-                    key: _spread(whole, key, by)
+                    key: _spread(whole, key, cause)
                     for key in ("spans_after", "spans_after_onset", "share_after")
                 },
             }
-            for by in _FATAL_BY
+            for cause in _FATAL_CAUSES
         ],
     }
 
@@ -372,14 +376,14 @@ def _bill(report: SignatureReport, name: str) -> list[Document] | None:
     if not whole.figures:
         return None
     bills = []
-    for by in _FATAL_BY:
-        amounts = {amount: _sums(report, name, f"{by}{PAIR}{amount}") for amount in AMOUNTS}
+    for cause in _FATAL_CAUSES:
+        amounts = {amount: _sums(report, name, f"{cause}{PAIR}{amount}") for amount in AMOUNTS}
         bills.append(
             {
-                "by": by,
-                "traces": whole.count("traces", by),
-                "with_fatal": whole.count("with_fatal", by),
-                "at_hand": whole.count("at_hand", by),
+                "by": cause,
+                "traces": whole.count("traces", cause),
+                "with_fatal": whole.count("with_fatal", cause),
+                "at_hand": whole.count("at_hand", cause),
                 **{
                     f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
                     for key in ("tokens", "minutes")
@@ -397,7 +401,8 @@ def _sums(report: SignatureReport, name: str, condition: str) -> Document | None
         return None
     keys = ("total", "without_fatal", "before_first_fatal", "after", "share_after")
     by_mode = {
-        code: one.value("used_after", condition) for code, one in report.rows("bill", name).items()
+        code: table.value("used_after", condition)
+        for code, table in report.rows("bill", name).items()
     }
     return {
         "traces": total.n,
@@ -431,7 +436,7 @@ def _comparison(report: SignatureReport) -> Document | None:
                 **{side: rate_json(modes[mode.code].find("rate", side)) for side in SIDES},
                 **_difference(modes[mode.code]),
             }
-            for mode in report.given.modes
+            for mode in report.inputs.modes
         },
     }
 
@@ -442,7 +447,7 @@ def _paired(report: SignatureReport) -> Document | None:
         return None
     rows = report.figures.rows("paired", subject=report.compared)
     return {
-        "by": report.given.by,
+        "by": report.inputs.by,
         "pair": list(report.compared),
         "tasks": whole.count("tasks"),
         "runs": [whole.count("runs", side) for side in SIDES],
@@ -457,7 +462,7 @@ def _paired(report: SignatureReport) -> Document | None:
                 **_paired_counts(rows[mode.code]),
                 "p_adjusted": rows[mode.code].value("p_adjusted"),
             }
-            for mode in report.given.modes
+            for mode in report.inputs.modes
         },
     }
 
@@ -486,7 +491,7 @@ def _trend(report: SignatureReport) -> Document | None:
     if axis is None:
         return None
     return {
-        "by": report.given.by,
+        "by": report.inputs.by,
         "groups": list(axis.groups),
         "scores": list(axis.scores),
         "unit": axis.unit,
@@ -505,7 +510,7 @@ def _trend(report: SignatureReport) -> Document | None:
                     ],
                     **_slope(report.figures.table(f"trend_{side}", mode=mode.code)),
                 }
-                for mode in report.given.modes
+                for mode in report.inputs.modes
             }
             for side in ("failed", "all")
         },
@@ -513,7 +518,7 @@ def _trend(report: SignatureReport) -> Document | None:
 
 
 def _slope(table: FigureTable) -> Document:
-    p_value = next(one for one in table.figures if one.statistic == "p_value")
+    p_value = next(figure for figure in table.figures if figure.statistic == "p_value")
     document: Document = {
         "slope_pp": points(table.value("slope")),
         "z": table.value("z"),
@@ -529,36 +534,36 @@ def _slope(table: FigureTable) -> Document:
 # What a report cannot tell, in sentences
 
 
-def cannot_say(given: SignatureInput) -> Iterator[str]:
+def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     """Yield what the traces of a report do not carry."""
-    if not given.traces:
+    if not inputs.traces:
         # Never by name, which pseudonyms would not find within a sentence.
-        whose = "anybody" if given.labels_kind == "gold" else "the annotator"
+        annotator = "anybody" if inputs.labels_kind == "gold" else "the annotator"
         yield (
-            f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
-            "no figure."
+            f"No trace that {annotator} has finished under {inputs.taxonomy_ref} counts here; "
+            "there is no figure."
         )
-    if given.unfinished:
-        traces = counted(given.unfinished, "trace")
+    if inputs.unfinished:
+        traces = counted(inputs.unfinished, "trace")
         yield f"Left out: {traces} that the annotator has begun and not finished."
-    if given.of_no_whole:
+    if inputs.of_no_whole:
         yield (
             "Traces came into the study with different chances, of no one whole: shares are those "
             "of the traces that were labelled."
         )
-    if given.unplaced:
-        name = "label names" if given.unplaced == 1 else "labels name"
+    if inputs.unplaced:
+        name = "label names" if inputs.unplaced == 1 else "labels name"
         yield (
-            f"{given.unplaced} {name} spans whose place is not known here: the trace is not at "
+            f"{inputs.unplaced} {name} spans whose place is not known here: the trace is not at "
             "hand or holds something else now; nothing about places rests on that."
         )
-    if given.whole:
+    if inputs.whole:
         are = (
             "label is on a whole trace and names"
-            if given.whole == 1
+            if inputs.whole == 1
             else "labels are on whole traces and name"
         )
-        yield f"{given.whole} {are} no place."
+        yield f"{inputs.whole} {are} no place."
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
@@ -585,7 +590,7 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
             f"With fewer than {report.rules.least} failed or successful traces no mode is called "
             "fatal or benign."
         )
-    rates = {code: one.find("rate", "all") for code, one in report.rows("mode", name).items()}
+    rates = {code: mode.find("rate", "all") for code, mode in report.rows("mode", name).items()}
     never = [code for code, rate in rates.items() if not rate.n]
     if len(never) == len(rates):
         yield "No mode was judged present or absent on any trace."

@@ -290,8 +290,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "Pairs of modes most often together",
         """
         pair | modes | text | | 100
-        both | both | count | {which} with both | 95
-        both#n | of | count | traces judged on both | 80
+        jaccard#count | both | count | {which} with both | 95
+        phi#n | of | count | traces judged on both | 80
         jaccard#value | of either | share | share of the traces with either | 70
         phi | φ | number | correlation φ | 60
         """,
@@ -352,7 +352,7 @@ def signatures_report(
         The report, with charts.
     """
     parts = group_parts(figures)
-    by = figures.given.by
+    by = figures.inputs.by
     by_groups = groups_asked and by != ALL
     group_names = list(figures.groups) if by_groups else large_groups(figures)
     sections = []
@@ -374,7 +374,7 @@ def signatures_report(
     method = (_method(figures), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
     notes = [
-        *_cannot_say(cannot_say(figures.given)),
+        *_cannot_say(cannot_say(figures.inputs)),
         *_small_groups(figures, len(group_names)),
     ]
     return model.Report(
@@ -389,7 +389,7 @@ def signatures_report(
 
 def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
     """Say how many groups are not shown by themselves."""
-    grouping = figures.given.by
+    grouping = figures.inputs.by
     groups = len(figures.groups)
     left = 0 if grouping == ALL or groups < 2 else groups - shown_count
     if left:
@@ -454,14 +454,14 @@ def group_report(
         sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
     notes = [
         *_cannot_say(group_cannot_say(figures, group)),
-        *_cannot_say(cannot_say(figures.given)),
+        *_cannot_say(cannot_say(figures.inputs)),
     ]
     if not tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
         title=group_words(figures, group),
-        about=_about(figures, figures.given.by),
+        about=_about(figures, figures.inputs.by),
         sections=tuple(sections),
         notes=(*notes, *reading),
         facts=tuple(_group_facts(tables.group)),
@@ -501,13 +501,13 @@ def _prevalence_of(group: _Group) -> Iterator[model.Part]:
 
 
 def _about(figures: SignatureReport, grouping: str) -> str:
-    given = figures.given
+    inputs = figures.inputs
     overall = figures.group(OVERALL)
-    below = given.failed_below
+    below = inputs.failed_below
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
-        f"{given.taxonomy_ref}, labels: {whose_labels(given)}, by {grouping}; "
-        f"{counted(len(given.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
+        f"{inputs.taxonomy_ref}, labels: {whose_labels(inputs)}, by {grouping}; "
+        f"{counted(len(inputs.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
         f"{overall.count('traces', 'succeeded'):,} succeeded, "
         f"{overall.count('traces', 'unknown'):,} unknown.{outcome}"
     )
@@ -548,7 +548,7 @@ def _cannot_say(sentences: Iterable[str]) -> Iterator[Note]:
 
 def _no_places(figures: SignatureReport) -> Note:
     sentence = "No label names spans that are known here, so nothing can be said of places."
-    if figures.given.unplaced:
+    if figures.inputs.unplaced:
         sentence += (
             " The traces of the labels were never read here: open the folder that holds them once, "
             "with mast-tui FOLDER, so that the workspace knows the order of their spans."
@@ -778,7 +778,7 @@ class _Group:
     @cached_property
     def mode_names(self) -> dict[str, str]:
         """The names of the modes by code."""
-        return {mode.code: mode.name for mode in self.figures.given.modes}
+        return {mode.code: mode.name for mode in self.figures.inputs.modes}
 
     # Modes in all traces, in failed and in successful ones.
 
@@ -847,7 +847,7 @@ class _Group:
 
     def _mode_row(self, code: str, mode: FigureTable) -> Row:
         word, _ = severity(mode, self.figures.rules)
-        info = next(one for one in self.figures.given.modes if one.code == code)
+        info = next(one for one in self.figures.inputs.modes if one.code == code)
         cells: dict[str, Cell] = {
             **self.mode_cells(code),
             **_without_missing_ratio(_cells(mode, self.columns("modes"), self.sizes)),
@@ -951,7 +951,7 @@ class _Group:
             (other_sign, sign, "mark"),
         )
         notes += withheld_notes(*tables.values())
-        title = _TABLES["stratified"][0].format(len(self.figures.given.stratum_names))
+        title = _TABLES["stratified"][0].format(len(self.figures.inputs.stratum_names))
         return self.table("stratified", rows, *notes, title=title)
 
     def _corrected(self) -> Table | None:
@@ -1013,9 +1013,9 @@ class _Group:
     @property
     def levels(self) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         """The levels of categories: the name of a lower one, its scope, its categories by id."""
-        given = self.figures.given
-        yield "", "category", dict(given.categories)
-        for level, groups in list(given.levels.items())[1:]:
+        inputs = self.figures.inputs
+        yield "", "category", dict(inputs.categories)
+        for level, groups in list(inputs.levels.items())[1:]:
             yield level, f"level {level}", {id: name for id, name, _ in groups}
 
     def _shares(self, ident: str, scope: str, names: Mapping[str, str], level: str) -> Table | None:
@@ -1281,11 +1281,11 @@ class _Group:
                 elif pair is None:
                     cells[key] = 0
                 else:
-                    cells[key] = pair.count("both")
+                    cells[key] = pair["jaccard"].count
                     details[key] = tuple(_pair_words(pair, self.which))
                     if cells[key]:
                         title = f"{code} and {other} in {self.which}"
-                        leads[key] = self.behind(title, pair["both"])
+                        leads[key] = self.behind(title, pair["jaccard"])
             lead = leads[f"with {code}"]
             rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=details))
         shown = [
@@ -1306,9 +1306,13 @@ class _Group:
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
         shown = self.columns("pairs")
+        counts = {
+            pair: (table["jaccard"].count or 0, table)
+            for pair, table in self.rows("together").items()
+        }
         there = sorted(
-            (item for item in self.rows("together").items() if item[1].count("both")),
-            key=lambda item: -item[1].count("both"),
+            ((pair, table) for pair, (both, table) in counts.items() if both),
+            key=lambda item: -counts[item[0]][0],
         )
         rows = []
         for pair, table in there[:MOST_PAIRS]:
@@ -1318,7 +1322,7 @@ class _Group:
                     " ".join(modes),
                     {"pair": " + ".join(modes), **_cells(table, shown)},
                     detail=tuple(_pair_words(table, self.which)),
-                    behind=self.behind(" and ".join(modes), table["both"]),
+                    behind=self.behind(" and ".join(modes), table["jaccard"]),
                 )
             )
         often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
@@ -1445,7 +1449,7 @@ class _Group:
 def _behind(figures: SignatureReport, title: str, figure: Figure) -> Behind:
     """Return the query for the traces of a figure, with its title."""
     sources = figure.sources or Sources("signatures")
-    codes = {mode.slug: mode.code for mode in figures.given.modes}
+    codes = {mode.slug: mode.code for mode in figures.inputs.modes}
     where = dict(sources.where)
     if figure.statistic == "position_tenth":
         where["tenth"] = figure.condition
@@ -1478,12 +1482,14 @@ def _missing_once(table: FigureTable) -> Iterator[str]:
 def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
     first, second = pair.mode.split(PAIR)
     phi = pair["phi"]
+    jaccard = pair["jaccard"]
+    neither = (phi.n or 0) - (jaccard.n or 0)
     yield (
-        f"{first} and {second}: both in {pair.count('both'):,} of {phi.n:,} {which} judged on "
-        f"both; only {first} in {pair.count('only_first'):,}, only {second} in "
-        f"{pair.count('only_second'):,}, neither in {pair.count('neither'):,}."
+        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {which} judged on both; "
+        f"only {first} in {pair.count('only_first'):,}, only {second} in "
+        f"{pair.count('only_second'):,}, neither in {neither:,}."
     )
-    share = _percent(pair.value("jaccard") or 0.0)
+    share = _percent(jaccard.value or 0.0)
     often = f"Of the traces with either, {share} have both (Jaccard)"
     if phi.value is None:
         yield f"{often}; no correlation, as one of them shows in every trace."
@@ -1516,7 +1522,7 @@ def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
     if apart.value is not None:
         ends = "" if apart.interval is None else f"{apart.low:+.1f} to {apart.high:+.1f}"
         facts.append(("modes per failed trace, difference", f"{apart.value:+.1f}", ends))
-    names = {mode.code: mode.name for mode in figures.given.modes}
+    names = {mode.code: mode.name for mode in figures.inputs.modes}
     shown = columns(_COMPARED, first=first, second=second)
     sizes = dict(zip(SIDES, failed, strict=True))
     tables = figures.figures.rows("comparison", subject=compared)
@@ -1556,7 +1562,7 @@ def _paired(figures: SignatureReport, compared: tuple[str, str]) -> Table | None
     tasks = whole.count("tasks")
     shown = columns(_OF_TASKS, first=first, second=second)
     tables = figures.figures.rows("paired", subject=compared)
-    names = {mode.code: mode.name for mode in figures.given.modes}
+    names = {mode.code: mode.name for mode in figures.inputs.modes}
     sizes = dict.fromkeys(SIDES, tasks)
     modes = tuple(
         Row(code, {"code": code, "name": name, **_cells(tables[code], shown, sizes)})
@@ -1628,7 +1634,7 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
         ("all", "trend-all", "Trend in all traces"),
     ):
         rows = []
-        for mode in figures.given.modes:
+        for mode in figures.inputs.modes:
             rates = {
                 group: figures.figures.table(f"trend_{side}", group=group, mode=mode.code)["rate"]
                 for group in axis.groups
@@ -1647,14 +1653,14 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
             id, title, (*_MODE, *shown), (tuple(rows),), caption, tuple(notes), id != "trend"
         )
         parts += _tables(_with_values(made))
-    return Section("trend", f"Trend by {figures.given.by}", tuple(parts))
+    return Section("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
 def _reading(figures: SignatureReport) -> Iterator[str]:
     """Yield how figures are to be read, and the rule for classes."""
     rules = figures.rules
     yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
-    if figures.given.weights is not None:
+    if figures.inputs.weights is not None:
         yield (
             "Traces were drawn with different chances: shares, their differences and means are "
             "weighted by one over these, and rest on the traces of the study. Counts, tests, what "

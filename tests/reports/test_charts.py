@@ -64,7 +64,7 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(
     for one in figures:
         assert "n = " in one.note
         assert "Labels: " in one.note
-        assert report.given.taxonomy_ref in one.note
+        assert report.inputs.taxonomy_ref in one.note
         assert one.note.split(":")[0] in {
             "Bars",
             "Dots",

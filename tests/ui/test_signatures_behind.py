@@ -46,7 +46,7 @@ def made(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    return Signatures(SignatureChoice(), report=signature_report(given, rounds=0), given=given)
+    return Signatures(SignatureChoice(), report=signature_report(given, rounds=0), inputs=given)
 
 
 def says(column: str | None, row: Row) -> int | None:
@@ -68,7 +68,7 @@ def says(column: str | None, row: Row) -> int | None:
 def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: bool) -> None:
     found = made(seed)
     assert found.report is not None
-    assert found.given is not None
+    assert found.inputs is not None
     for group in found.groups:
         report = group_report(found.report, group, every=every)
         for table in report.tables:
@@ -80,7 +80,8 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
                         assert (
-                            traces_behind(found.given, group, TraceFilter.of(behind)).total == count
+                            traces_behind(found.inputs, group, TraceFilter.of(behind)).total
+                            == count
                         )
 
 
@@ -90,9 +91,9 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
     seed: int,
 ) -> None:
     found = made(seed)
-    assert found.given is not None
+    assert found.inputs is not None
     for group in found.groups:
-        listed = traces_behind(found.given, group, TraceFilter(outcome="failed"))
+        listed = traces_behind(found.inputs, group, TraceFilter(outcome="failed"))
         shapes = [one.shape for one in listed.traces]
         counted = found.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
@@ -106,13 +107,13 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
 
 def test_a_trace_is_opened_at_the_mode_that_was_asked_for() -> None:
     found = next(
-        found for found in map(made, range(99)) if found.given and len(found.given.places.trace)
+        found for found in map(made, range(99)) if found.inputs and len(found.inputs.places.trace)
     )
-    assert found.given is not None
-    places = found.given.places
+    assert found.inputs is not None
+    places = found.inputs.places
     row, mode = int(places.trace[-1]), int(places.mode[-1])
-    group = found.given.group_names[int(found.given.group[row])]
-    listed = traces_behind(found.given, group, TraceFilter(modes=(CODES[mode],)))
+    group = found.inputs.group_names[int(found.inputs.group[row])]
+    listed = traces_behind(found.inputs, group, TraceFilter(modes=(CODES[mode],)))
     one = next(one for one in listed.traces if one.trace_id == f"t{row}")
     assert one.at == places.first[(places.trace == row) & (places.mode == mode)].min()
 

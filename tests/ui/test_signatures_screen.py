@@ -153,8 +153,8 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
         await on.press("S")
         given = screen(on).found
         assert given is not None
-        assert given.given is not None
-        assert len(given.given.traces) == 1
+        assert given.inputs is not None
+        assert len(given.inputs.traces) == 1
         assert "1 trace hidden from you" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text

@@ -42,7 +42,7 @@ AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
 
 
 def costs(
-    given: SignatureInput,
+    inputs: SignatureInput,
     spent_of: SpentOf,
     chosen: Flags,
     fatal: Mapping[str, Flags],
@@ -54,28 +54,28 @@ def costs(
     figures.
 
     Args:
-        given: The input of the report.
+        inputs: The input of the report.
         spent_of: What each trace used up; asked once for each.
         chosen: Which traces count, a flag for each.
         fatal: Which labels with places are fatal, a flag for each, by what makes them so.
         group: The group of the traces.
     """
     rows = np.flatnonzero(chosen).tolist()
-    used = {row: spent for row in rows if (spent := spent_of(given.traces[row])) is not None}
+    used = {row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None}
     for by, flags in fatal.items():
-        yield from _costs(given, flags, rows, used, group, by)
+        yield from _costs(inputs, flags, rows, used, group, by)
 
 
 def _costs(
-    given: SignatureInput,
+    inputs: SignatureInput,
     fatal: Flags,
     rows: Sequence[int],
     used: Mapping[int, Spent],
     group: GroupScope,
     by: str,
 ) -> Iterator[Figure]:
-    firsts = first_fatal(given, fatal).first
-    places = given.places
+    firsts = first_fatal(inputs, fatal).first
+    places = inputs.places
     opening = fatal & (places.first == firsts[places.trace])
     blamed: dict[int, set[int]] = {}
     columns = places.trace[opening].tolist(), places.mode[opening].tolist()
@@ -96,7 +96,7 @@ def _costs(
     yield scope.number("traces", len(rows), condition=by)
     yield scope.number("with_fatal", sum(row in blamed for row in rows), condition=by)
     yield scope.number("at_hand", len(used), condition=by)
-    codes = [mode.code for mode in given.modes]
+    codes = [mode.code for mode in inputs.modes]
     for name in AMOUNTS:
         yield from _sums(runs[name], codes, group, f"{by}{PAIR}{name}")
 

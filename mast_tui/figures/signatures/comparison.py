@@ -37,23 +37,25 @@ SIDES: Final = ("first", "second")
 
 
 def comparison(
-    given: SignatureInput, names: tuple[str, str], groups: Mapping[str, GroupFigures]
+    inputs: SignatureInput, names: tuple[str, str], groups: Mapping[str, GroupFigures]
 ) -> Iterator[Figure]:
     """Yield two groups of one report against each other, over their failed traces.
 
     Args:
-        given: The input of the report.
+        inputs: The input of the report.
         names: The names of both groups.
         groups: What was counted of each group, by its name.
 
     Raises:
         KeyError: A name is no group's.
     """
-    first, second = (_failed(given, name) for name in names)
-    yield from _means(given, names, groups)
-    scopes = [FigureScope("comparison", given.taxonomy_ref, "", m.code, names) for m in given.modes]
+    first, second = (_failed(inputs, name) for name in names)
+    yield from _means(inputs, names, groups)
+    scopes = [
+        FigureScope("comparison", inputs.taxonomy_ref, "", m.code, names) for m in inputs.modes
+    ]
     compared = differences(first, second, SIDES, scopes)
-    for i, mode in enumerate(given.modes):
+    for i, mode in enumerate(inputs.modes):
         for name, side, counts in zip(names, SIDES, (first, second), strict=True):
             sources = Sources(
                 "signatures", (mode.slug,), group=name, where=(("outcome", "failed"),)
@@ -62,17 +64,17 @@ def comparison(
         yield from compared[i]
 
 
-def _failed(given: SignatureInput, name: str) -> Counts:
-    here = given.group == given.group_names.index(name)
-    here &= given.outcome == FAILED
-    return Counts.of(given.verdicts[here], given.weights_of(here))
+def _failed(inputs: SignatureInput, name: str) -> Counts:
+    here = inputs.group == inputs.group_names.index(name)
+    here &= inputs.outcome == FAILED
+    return Counts.of(inputs.verdicts[here], inputs.weights_of(here))
 
 
 def _means(
-    given: SignatureInput, names: tuple[str, str], groups: Mapping[str, GroupFigures]
+    inputs: SignatureInput, names: tuple[str, str], groups: Mapping[str, GroupFigures]
 ) -> Iterator[Figure]:
     """Yield the modes per failed trace of both groups, and the first less the second."""
-    scope = FigureScope("comparison", given.taxonomy_ref, subject=names)
+    scope = FigureScope("comparison", inputs.taxonomy_ref, subject=names)
     statistic = "modes_per_failed_trace"
     sides = [groups[name] for name in names]
     p, q = (one.per_failed.value for one in sides)
@@ -99,7 +101,7 @@ def _means(
     )
 
 
-def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure]:
+def paired_groups(inputs: SignatureInput, first: str, second: str) -> list[Figure]:
     """Compare two groups of a report, such as two versions, over the tasks that both did.
 
     Each side counts with one run of a task, the first by trace id, whatever was judged on it.
@@ -108,18 +110,18 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
     done by the other one. Whether the run failed is over the tasks where both outcomes are known.
 
     Args:
-        given: The input of a report.
+        inputs: The input of a report.
         first: A group's name.
         second: Another group's name.
 
     Returns:
         The figures; none where no task is known that both did.
     """
-    task = given.task
+    task = inputs.task
     if task is None:
         return []
-    sides = [given.group == given.group_names.index(name) for name in (first, second)]
-    firsts = [_first_runs(given, task, side) for side in sides]
+    sides = [inputs.group == inputs.group_names.index(name) for name in (first, second)]
+    firsts = [_first_runs(inputs, task, side) for side in sides]
     tasks, *rows = np.intersect1d(
         task[firsts[0]],
         task[firsts[1]],
@@ -129,11 +131,11 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
     if not len(tasks):
         return []
     runs = [mine[row] for mine, row in zip(firsts, rows, strict=True)]
-    verdicts = [given.verdicts[one] for one in runs]
-    outcomes = [given.outcome[one] for one in runs]
+    verdicts = [inputs.verdicts[one] for one in runs]
+    outcomes = [inputs.outcome[one] for one in runs]
     both_known = (outcomes[0] != UNKNOWN) & (outcomes[1] != UNKNOWN)
     judged = [(one == PRESENT) | (one == ABSENT) for one in verdicts]
-    scope = FigureScope("paired", given.taxonomy_ref, subject=(first, second))
+    scope = FigureScope("paired", inputs.taxonomy_ref, subject=(first, second))
     figures = [scope.number("tasks", len(tasks))]
     for condition, side, mine in zip(SIDES, sides, firsts, strict=True):
         known = int((side & (task >= 0)).sum())
@@ -154,7 +156,7 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
             judged[0][:, i] & judged[1][:, i],
             _doubts(verdicts[0][:, i], verdicts[1][:, i]),
         )
-        for i, mode in enumerate(given.modes)
+        for i, mode in enumerate(inputs.modes)
     ]
     # The p-value is the last of the figures of a mode.
     adjusted = benjamini_hochberg([of_mode[-1].value for of_mode in by_mode])
@@ -165,11 +167,11 @@ def paired_groups(given: SignatureInput, first: str, second: str) -> list[Figure
     return figures
 
 
-def _first_runs(given: SignatureInput, task: Whole, side: Flags) -> Whole:
+def _first_runs(inputs: SignatureInput, task: Whole, side: Flags) -> Whole:
     """The rows of the first trace by id of every task that a side did, by task."""
     found: dict[int, int] = {}
     rows = np.flatnonzero(side & (task >= 0)).tolist()
-    for row in sorted(rows, key=lambda row: given.traces[row]):
+    for row in sorted(rows, key=lambda row: inputs.traces[row]):
         found.setdefault(int(task[row]), row)
     return np.array([found[one] for one in sorted(found)], dtype=np.int64)
 

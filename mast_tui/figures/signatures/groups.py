@@ -162,8 +162,8 @@ def together(
 ) -> Iterator[Figure]:
     """Yield every pair of modes that both show somewhere among the traces judged on both.
 
-    Jaccard is the share of the traces with either that have both, φ their correlation, undefined
-    (``no_variance``) where one of them shows in every trace.
+    Jaccard is the share of the traces with either that have both (``count``), φ their correlation
+    over all traces judged on both, undefined (``no_variance``) where a mode shows in every trace.
 
     Args:
         verdicts: Traces × modes.
@@ -192,14 +192,13 @@ def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
 def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
     margins = (both + first, both + second, second + neither, first + neither)
     product = margins[0] * margins[1] * margins[2] * margins[3]
-    n = both + first + second + neither
+    either = both + first + second
+    n = either + neither
     phi = (both * neither - first * second) / sqrt(product) if product else None
-    yield scope.number("both", both, n=n)
-    yield scope.number("only_first", first, n=n)
-    yield scope.number("only_second", second, n=n)
-    yield scope.number("neither", neither, n=n)
-    yield scope.number("jaccard", both / (both + first + second), n=n)
-    yield scope.number("phi", phi, n=n, reason="" if product else "no_variance")
+    yield scope.figure("jaccard", both / either, count=both, n=either)
+    yield scope.figure("phi", phi, n=n, reason="" if product else "no_variance")
+    yield scope.figure("only_first", first, n=n)
+    yield scope.figure("only_second", second, n=n)
 
 
 Verdicts = NDArray[np.uint8]
@@ -232,7 +231,7 @@ class Setting:
     used up, where that is asked for.
     """
 
-    given: SignatureInput
+    inputs: SignatureInput
     onsets: Onsets
     fatal: FirstFatal
     rules: Rules
@@ -249,13 +248,13 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         number: The place of the group in the input's ``group_names``.
         name: The group in records: its name, or ``OVERALL``.
     """
-    given = setting.given
-    group = GroupScope.of(given, name)
-    chosen = given.group == number
-    verdicts = given.verdicts[chosen]
-    weights = given.weights_of(chosen)
-    failed = given.outcome[chosen] == FAILED
-    succeeded = given.outcome[chosen] == SUCCEEDED
+    inputs = setting.inputs
+    group = GroupScope.named(inputs, name)
+    chosen = inputs.group == number
+    verdicts = inputs.verdicts[chosen]
+    weights = inputs.weights_of(chosen)
+    failed = inputs.outcome[chosen] == FAILED
+    succeeded = inputs.outcome[chosen] == SUCCEEDED
     of_failed, of_succeeded = (
         None if weights is None else weights[side] for side in (failed, succeeded)
     )
@@ -267,7 +266,7 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
         "unknown": int((~failed & ~succeeded).sum()),
     }
     figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
-    figures.append(_mean_score(scope, given.score[chosen]))
+    figures.append(_mean_score(scope, inputs.score[chosen]))
     values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
     per_failed, *distribution = _modes_per_trace(
         scope, verdicts[failed], values, setting.rounds, of_failed
@@ -277,7 +276,7 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
     figures += [
         scope.number("shape", n, condition=shape) for shape, n in zip(SHAPES, of_shape, strict=True)
     ]
-    codes = tuple(mode.code for mode in given.modes)
+    codes = tuple(mode.code for mode in inputs.modes)
     of_modes = tuple(
         mode_figures(
             Counts.of(verdicts, weights),
@@ -290,17 +289,17 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
     )
     figures += of_modes
     top = [
-        (id, name, tuple(mode.slug for mode in given.modes if mode.category == id))
-        for id, name in given.categories
+        (id, name, tuple(mode.slug for mode in inputs.modes if mode.category == id))
+        for id, name in inputs.categories
     ]
-    figures += _categories(given, chosen, top, group, "category")
-    for level, groups in given.levels.items():
-        figures += _categories(given, chosen, groups, group, f"level {level}")
+    figures += _categories(inputs, chosen, top, group, "category")
+    for level, groups in inputs.levels.items():
+        figures += _categories(inputs, chosen, groups, group, f"level {level}")
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
-    figures += stratified(given, chosen, stratum_scopes)
+    figures += stratified(inputs, chosen, stratum_scopes)
     figures += together(verdicts[failed], codes, "failed", group)
     figures += together(verdicts, codes, "all", group)
-    places = given.places
+    places = inputs.places
     here = chosen[places.trace]
     if here.any():
         modes = FigureIndex(of_modes).rows("mode", group=name)
@@ -308,13 +307,17 @@ def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
             [severity(modes[code], setting.rules)[0] == "fatal" for code in codes], dtype=bool
         )
         of_fatal_modes = fatal[places.mode] & here
-        first = {"labels": setting.fatal, "class": first_fatal(given, of_fatal_modes)}
-        lost = chosen & (given.outcome == FAILED)
-        figures += places_figures(given, setting.onsets, lost, "failed", group, first)
-        figures += places_figures(given, setting.onsets, chosen, "all", group, first)
+        first = {"labels": setting.fatal, "class": first_fatal(inputs, of_fatal_modes)}
+        lost = chosen & (inputs.outcome == FAILED)
+        shows = (verdicts == PRESENT).any(axis=1)
+        for side, flags, showing in (
+            ("failed", lost, int(shows[failed].sum())),
+            ("all", chosen, int(shows.sum())),
+        ):
+            figures += places_figures(inputs, setting.onsets, flags, showing, side, group, first)
         if setting.spent_of is not None:
-            flags = {"labels": places.fatal & here, "class": of_fatal_modes}
-            figures += costs(given, setting.spent_of, lost, flags, group)
+            by = {"labels": places.fatal & here, "class": of_fatal_modes}
+            figures += costs(inputs, setting.spent_of, lost, by, group)
     return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
 
 
@@ -369,7 +372,7 @@ def _modes_per_trace(
 
 
 def _categories(
-    given: SignatureInput,
+    inputs: SignatureInput,
     chosen: Flags,
     categories: Iterable[Group],
     group: GroupScope,
@@ -381,21 +384,21 @@ def _categories(
     """
     sides = {
         "all": chosen,
-        "failed": chosen & (given.outcome == FAILED),
-        "succeeded": chosen & (given.outcome == SUCCEEDED),
+        "failed": chosen & (inputs.outcome == FAILED),
+        "succeeded": chosen & (inputs.outcome == SUCCEEDED),
     }
     for category, _, slugs in categories:
-        columns = [i for i, mode in enumerate(given.modes) if mode.slug in slugs]
+        columns = [i for i, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(name, category)
         for side, flags in sides.items():
-            yield from _side(given, flags, columns, scope, side)
+            yield from _side(inputs, flags, columns, scope, side)
 
 
 def _side(
-    given: SignatureInput, chosen: Flags, columns: list[int], scope: FigureScope, side: str
+    inputs: SignatureInput, chosen: Flags, columns: list[int], scope: FigureScope, side: str
 ) -> Iterator[Figure]:
-    verdicts = given.verdicts[chosen]
-    weights = given.weights_of(chosen)
+    verdicts = inputs.verdicts[chosen]
+    weights = inputs.weights_of(chosen)
     present = verdicts == PRESENT
     each = np.ones(len(verdicts)) if weights is None else weights
     everything = float((each @ present).sum())

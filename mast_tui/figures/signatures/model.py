@@ -165,14 +165,14 @@ class GroupScope:
     """The slugs of the modes by code."""
 
     @classmethod
-    def of(cls, given: SignatureInput, group: str) -> GroupScope:
+    def named(cls, inputs: SignatureInput, group: str) -> GroupScope:
         """Return the scope of a group.
 
         Args:
-            given: The input of the report.
+            inputs: The input of the report.
             group: The name of the group, or ``OVERALL``.
         """
-        return cls(given.taxonomy_ref, group, {mode.code: mode.slug for mode in given.modes})
+        return cls(inputs.taxonomy_ref, group, {mode.code: mode.slug for mode in inputs.modes})
 
     def scope(self, name: str, mode: str = "", *codes: str, **where: str) -> FigureScope:
         """Return one scope of the group.

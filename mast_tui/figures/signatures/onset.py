@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import PAIR, Figure, FigureScope
-from mast_tui.figures.signatures.model import PRESENT, Flags, GroupScope, SignatureInput, Whole
+from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput, Whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +42,9 @@ class FirstFatal:
     last: Whole
 
 
-def onsets(given: SignatureInput) -> Onsets:
+def onsets(inputs: SignatureInput) -> Onsets:
     """The onsets of every trace with places."""
-    places = given.places
+    places = inputs.places
     order = np.lexsort((places.first, places.mode, places.trace))
     trace, mode, first = places.trace[order], places.mode[order], places.first[order]
     opens = _changes(trace) | _changes(mode)
@@ -68,17 +68,17 @@ def _steps(trace: Whole, first: Whole) -> Whole:
     return np.asarray(counted - begins, dtype=np.int64)
 
 
-def first_fatal(given: SignatureInput, fatal: Flags) -> FirstFatal:
+def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
     """Per trace its earliest failure among the places that are flagged as fatal.
 
     Of several that begin at one span it is the one that ends first.
     """
-    places = given.places
+    places = inputs.places
     trace, first, last = places.trace[fatal], places.first[fatal], places.last[fatal]
     order = np.lexsort((last, first, trace))
     trace, first, last = trace[order], first[order], last[order]
     opens = _changes(trace)
-    begin = np.full(len(given.traces), -1, dtype=np.int64)
+    begin = np.full(len(inputs.traces), -1, dtype=np.int64)
     end = begin.copy()
     begin[trace[opens]] = first[opens]
     end[trace[opens]] = last[opens]
@@ -91,9 +91,10 @@ MOST_CHAINS: Final = 20
 
 
 def places_figures(
-    given: SignatureInput,
+    inputs: SignatureInput,
     all_onsets: Onsets,
     chosen: Flags,
+    showing: int,
     side: str,
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
@@ -104,28 +105,29 @@ def places_figures(
     at the first span of a trace each of them is first (``tied`` counts these traces).
 
     Args:
-        given: The input of the report.
+        inputs: The input of the report.
         all_onsets: Where each mode sets on, of all traces.
         chosen: Which traces count, a flag for each.
+        showing: How many of them show any mode.
         side: ``failed`` or ``all``: the traces that these are.
         group: The group that they are of.
         fatal: The first fatal failure of every trace, by what made it fatal.
     """
-    codes = [mode.code for mode in given.modes]
+    codes = [mode.code for mode in inputs.modes]
     here = all_onsets.of(chosen)
     traces = len(np.unique(here.trace))
     opening = here.step == 0
     starts, place, ties = np.unique(here.trace[opening], return_index=True, return_counts=True)
-    lengths = given.spans[starts]
+    lengths = inputs.spans[starts]
     firsts = np.bincount(here.mode[opening], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", traces)
-    yield scope.number("showing", int((chosen & (given.verdicts == PRESENT).any(axis=1)).sum()))
+    yield scope.number("showing", showing)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((ties > 1).sum()))
     yield from position(scope, here.first[opening][place], lengths)
     for by, failures in fatal.items():
-        yield from _after(scope, by, failures, given.spans, chosen)
+        yield from _after(scope, by, failures, inputs.spans, chosen)
     for i, code in enumerate(codes):
         if firsts[i]:
             yield rate(
@@ -135,7 +137,7 @@ def places_figures(
         rows = here.mode == i
         if rows.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
-            yield from position(onset, here.first[rows], given.spans[here.trace[rows]])
+            yield from position(onset, here.first[rows], inputs.spans[here.trace[rows]])
     for pair, before, after, n in _order(here, codes):
         scope = group.scope(f"order_{side}", PAIR.join(pair), *pair, placed="yes")
         counts = {"before": before, "after": after, "together": n - before - after}

@@ -62,7 +62,7 @@ class SignatureReport:
     """The figures of a report on failure signatures, and what they were made from.
 
     Args:
-        given: Whose words on which traces, and their groups.
+        inputs: Whose words on which traces, and their groups.
         rules: Where the lines are drawn.
         rounds: How many resamples were drawn.
         seed: What they were drawn from.
@@ -73,7 +73,7 @@ class SignatureReport:
         axis: The groups along which there is a trend, None where they have no order.
     """
 
-    given: SignatureInput
+    inputs: SignatureInput
     rules: Rules
     rounds: int
     seed: int
@@ -86,11 +86,11 @@ class SignatureReport:
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
-        return self.given.group_names
+        return self.inputs.group_names
 
     def key(self, name: str) -> str:
         """Return the group in records; the one group of ``ALL`` is all traces together."""
-        return OVERALL if self.given.by == ALL and name == ALL else name
+        return OVERALL if self.inputs.by == ALL and name == ALL else name
 
     def group(self, name: str) -> FigureTable:
         """Return the figures of a group as a whole.
@@ -135,7 +135,7 @@ class SignatureReport:
 
 
 def signature_report(
-    given: SignatureInput,
+    inputs: SignatureInput,
     *,
     rules: Rules | None = None,
     rounds: int = ROUNDS,
@@ -147,7 +147,7 @@ def signature_report(
     """Compute the figures of a report; none is ever NaN.
 
     Args:
-        given: Whose words on which traces, and their groups.
+        inputs: Whose words on which traces, and their groups.
         rules: Where the lines are drawn; by default as ``Rules`` has them.
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
@@ -156,26 +156,26 @@ def signature_report(
         spent_of: What traces used up, for the bill of what they did once they were lost.
     """
     rules = Rules() if rules is None else rules
-    fatal = first_fatal(given, given.places.fatal)
-    setting = Setting(given, onsets(given), fatal, rules, rounds, seed, spent_of)
-    one_group = replace(setting, given=given.as_one_group())
+    fatal = first_fatal(inputs, inputs.places.fatal)
+    setting = Setting(inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of)
+    one_group = replace(setting, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL).figures]
     groups: dict[str, GroupFigures] = {}
-    if given.fields:
-        for number, name in enumerate(given.group_names):
+    if inputs.fields:
+        for number, name in enumerate(inputs.group_names):
             # Groups are drawn apart from each other, so from seeds of their own.
             groups[name] = group_figures(replace(setting, seed=seed + number), number, name)
             figures += groups[name].figures
     if compare:
-        figures += comparison(given, compare, groups)
-        figures += paired_groups(given, *compare)
-    axis = trend_axis(given)
+        figures += comparison(inputs, compare, groups)
+        figures += paired_groups(inputs, *compare)
+    axis = trend_axis(inputs)
     if axis is not None:
-        figures += trend(given, axis)
-    stated = stated_for(given.taxonomy_ref)
+        figures += trend(inputs, axis)
+    stated = stated_for(inputs.taxonomy_ref)
     index = FigureIndex(figures)
     return SignatureReport(
-        given, rules, rounds, seed, stated, index, corrected or {}, compare, axis
+        inputs, rules, rounds, seed, stated, index, corrected or {}, compare, axis
     )
 
 
@@ -185,7 +185,7 @@ def large_groups(report: SignatureReport) -> list[str]:
     They have ``LEAST_TRACES`` or more. One group alone is all traces once more, and the traces of
     which nobody knows the value are no group by themselves.
     """
-    if not report.given.fields or len(report.groups) < 2:
+    if not report.inputs.fields or len(report.groups) < 2:
         return []
     large = [name for name in report.groups if report.group(name).count("traces") >= LEAST_TRACES]
     return [] if large == [NO_VALUE] else large
@@ -196,9 +196,9 @@ def compares_outcomes(group: FigureTable) -> bool:
     return sum(group.count("traces", side) for side in OUTCOMES) >= LEAST_OUTCOMES
 
 
-def whose_labels(given: SignatureInput) -> str:
+def whose_labels(inputs: SignatureInput) -> str:
     """Return whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
-    if given.gold is not None:
-        return gold_words(given.gold)
-    kind = given.labels_kind
-    return given.labels if kind == given.labels else f"{given.labels} ({kind})"
+    if inputs.gold is not None:
+        return gold_words(inputs.gold)
+    kind = inputs.labels_kind
+    return inputs.labels if kind == inputs.labels else f"{inputs.labels} ({kind})"

@@ -35,30 +35,32 @@ Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
 
 
-def stratified(given: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]) -> list[Figure]:
+def stratified(
+    inputs: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]
+) -> list[Figure]:
     """Return the stratified figures of the ``chosen`` traces.
 
     There are none where fewer than two models are known, or groups are what tells traces apart.
 
     Args:
-        given: The input of the report.
+        inputs: The input of the report.
         chosen: Which traces count.
         scopes: What the figures of each mode are about.
     """
-    if given.by != ALL or given.stratum is None or len(given.stratum_names) < 2:
+    if inputs.by != ALL or inputs.stratum is None or len(inputs.stratum_names) < 2:
         return []
     sides: list[tuple[Counts, Counts]] = []
-    for stratum in range(len(given.stratum_names)):
-        here = chosen & (given.stratum == stratum)
-        failed, succeeded = (here & (given.outcome == outcome) for outcome in (FAILED, SUCCEEDED))
-        sides.append((Counts.of(given.verdicts[failed]), Counts.of(given.verdicts[succeeded])))
+    for stratum in range(len(inputs.stratum_names)):
+        here = chosen & (inputs.stratum == stratum)
+        failed, succeeded = (here & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED))
+        sides.append((Counts.of(inputs.verdicts[failed]), Counts.of(inputs.verdicts[succeeded])))
     figures = []
     for i, scope in enumerate(scopes):
         strata = [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]
         unresolved = sum(f.unresolved[i] + s.unresolved[i] for f, s in sides)
         needs = to_resolve(unresolved, sum(f.judged[i] + s.judged[i] for f, s in sides))
         figures += mantel_haenszel(strata, scope, needs=needs)
-    left_out = int(np.count_nonzero(chosen & (given.stratum < 0)))
+    left_out = int(np.count_nonzero(chosen & (inputs.stratum < 0)))
     figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
     return figures
 

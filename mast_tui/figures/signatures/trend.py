@@ -34,35 +34,35 @@ class TrendAxis:
     unit: Unit
 
 
-def trend_axis(given: SignatureInput) -> TrendAxis | None:
+def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
     """Return the known groups in their order, versions by the size of their numbers.
 
     Returns:
         The axis; None where the groups have no order, or are fewer than two.
     """
-    known = [name for name in given.group_names if name != NO_VALUE]
-    groups = sorted(known, key=natural_order) if given.by in ORDERED else []
+    known = [name for name in inputs.group_names if name != NO_VALUE]
+    groups = sorted(known, key=natural_order) if inputs.by in ORDERED else []
     if len(groups) < 2:
         return None
-    if given.by != "date":
+    if inputs.by != "date":
         return TrendAxis(tuple(groups), tuple(range(len(groups))), "step")
     days = [date.fromisoformat(name).toordinal() for name in groups]
     return TrendAxis(tuple(groups), tuple(day - days[0] for day in days), "day")
 
 
-def trend(given: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
+def trend(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
     """Yield how each mode develops along the groups, over the failed traces and over all.
 
     Args:
-        given: The input of the report.
+        inputs: The input of the report.
         axis: The groups.
     """
-    flags = [given.group == given.group_names.index(name) for name in axis.groups]
-    left_out = len(given.traces) - sum(int(one.sum()) for one in flags)
-    yield FigureScope("trend", given.taxonomy_ref).number("no_group", left_out)
-    failed = given.outcome == FAILED
-    yield from _of_modes(given, "trend_failed", [one & failed for one in flags], axis)
-    yield from _of_modes(given, "trend_all", flags, axis)
+    flags = [inputs.group == inputs.group_names.index(name) for name in axis.groups]
+    left_out = len(inputs.traces) - sum(int(one.sum()) for one in flags)
+    yield FigureScope("trend", inputs.taxonomy_ref).number("no_group", left_out)
+    failed = inputs.outcome == FAILED
+    yield from _of_modes(inputs, "trend_failed", [one & failed for one in flags], axis)
+    yield from _of_modes(inputs, "trend_all", flags, axis)
 
 
 def natural_order(version: str) -> list[tuple[int, int, str]]:
@@ -72,20 +72,20 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
 
 
 def _of_modes(
-    given: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
+    inputs: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
 ) -> Iterator[Figure]:
-    counts = [Counts.of(given.verdicts[one]) for one in groups]
+    counts = [Counts.of(inputs.verdicts[one]) for one in groups]
     tested = [
         cochran_armitage(
             [one.present[i] for one in counts], [one.judged[i] for one in counts], axis.scores
         )
-        for i in range(len(given.modes))
+        for i in range(len(inputs.modes))
     ]
     adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tested])
-    for i, mode in enumerate(given.modes):
+    for i, mode in enumerate(inputs.modes):
         for group, one in zip(axis.groups, counts, strict=True):
-            yield one.rate(i, FigureScope(name, given.taxonomy_ref, group, mode.code))
-        scope = FigureScope(name, given.taxonomy_ref, mode=mode.code)
+            yield one.rate(i, FigureScope(name, inputs.taxonomy_ref, group, mode.code))
+        scope = FigureScope(name, inputs.taxonomy_ref, mode=mode.code)
         cases = [one.judged[i] for one in counts]
         test = tested[i]
         few = "not_judged" if sum(n > 0 for n in cases) < 2 else ""

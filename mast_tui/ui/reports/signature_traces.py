@@ -121,57 +121,57 @@ class Listed:
     total: int
 
 
-def traces_behind(given: SignatureInput, group: str, wanted: TraceFilter) -> Listed:
+def traces_behind(inputs: SignatureInput, group: str, wanted: TraceFilter) -> Listed:
     """List the wanted traces of a group, those with most modes first.
 
     Args:
-        given: What was counted.
+        inputs: What was counted.
         group: The name of the group, or ``OVERALL``.
         wanted: Which of its traces.
     """
-    codes = [mode.code for mode in given.modes]
-    here = given.members()[group]
-    failed = here & (given.outcome == FAILED)
+    codes = [mode.code for mode in inputs.modes]
+    here = inputs.members()[group]
+    failed = here & (inputs.outcome == FAILED)
     chosen = here
     if wanted.outcome is not None:
-        chosen = failed if wanted.outcome == "failed" else here & (given.outcome == SUCCEEDED)
+        chosen = failed if wanted.outcome == "failed" else here & (inputs.outcome == SUCCEEDED)
     for code in wanted.modes:
-        chosen = chosen & (given.verdicts[:, codes.index(code)] == PRESENT)
-    found = onsets(given).of(chosen)
+        chosen = chosen & (inputs.verdicts[:, codes.index(code)] == PRESENT)
+    found = onsets(inputs).of(chosen)
     placed_in: dict[int, Placed] = {}
     columns = (found.trace.tolist(), found.mode.tolist(), found.first.tolist(), found.step.tolist())
     for row, mode, first, step in zip(*columns, strict=True):
         placed_in.setdefault(row, []).append((codes[mode], first, step))
-    shape_of = _shapes(given, here, failed)
+    shape_of = _shapes(inputs, here, failed)
 
     def failing(row: int) -> FailingTrace:
         placed, looked = placed_in.get(row, []), wanted.modes or wanted.step
         return FailingTrace(
-            given.traces[row],
-            ("", "failed", "succeeded")[int(given.outcome[row])],
+            inputs.traces[row],
+            ("", "failed", "succeeded")[int(inputs.outcome[row])],
             shape_of[row],
-            tuple(codes[mode] for mode in (given.verdicts[row] == PRESENT).nonzero()[0].tolist()),
+            tuple(codes[mode] for mode in (inputs.verdicts[row] == PRESENT).nonzero()[0].tolist()),
             _chain(placed),
             placed[0][1] if placed else None,
             next((first for code, first, _ in placed if not looked or code in looked), None),
-            int(given.spans[row]),
+            int(inputs.spans[row]),
         )
 
-    counts = (given.verdicts == PRESENT).sum(axis=1).tolist()
+    counts = (inputs.verdicts == PRESENT).sum(axis=1).tolist()
     rows = [
         row
         for row in chosen.nonzero()[0].tolist()
-        if _fits(placed_in.get(row, []), int(given.spans[row]), wanted)
+        if _fits(placed_in.get(row, []), int(inputs.spans[row]), wanted)
     ]
-    rows.sort(key=lambda row: (-counts[row], given.traces[row]))
+    rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))
     return Listed(tuple(map(failing, rows[:MOST])), len(rows))
 
 
-def _shapes(given: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]:
+def _shapes(inputs: SignatureInput, here: Flags, failed: Flags) -> dict[int, str]:
     """The shapes of the traces of a group: of failed ones among the failed, of others among all."""
     found: dict[int, str] = {}
     for among in (here, failed):
-        numbers = shapes(given.verdicts[among], Rules()).tolist()
+        numbers = shapes(inputs.verdicts[among], Rules()).tolist()
         rows = among.nonzero()[0].tolist()
         found |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
     return found

@@ -99,7 +99,7 @@ class SignatureChoice:
 class Signatures:
     """What was counted.
 
-    ``report`` is None where nothing could be, and so is ``given``, which it was made from.
+    ``report`` is None where nothing could be, and so is ``inputs``, which it was made from.
     ``pending`` says that places and intervals of means are still to come. ``sources`` are whose
     labels there are. ``hidden`` are ids of traces that are left out, as this annotator may not know
     yet what was said of them; ``veiled`` counts the traces whose outcome is kept from them.
@@ -108,7 +108,7 @@ class Signatures:
 
     choice: SignatureChoice
     report: SignatureReport | None = None
-    given: SignatureInput | None = None
+    inputs: SignatureInput | None = None
     pending: bool = False
     sources: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Signatures:
     def groups(self) -> Mapping[str, FigureTable]:
         """The figures of all traces (``OVERALL``), then those of the groups by their names."""
         report = self.report
-        if report is None or not report.given.traces:
+        if report is None or not report.inputs.traces:
             return {}
         groups = () if self.choice.by == ALL else report.groups
         return {name: report.group(name) for name in (OVERALL, *groups)}
@@ -252,7 +252,7 @@ class SignaturesScreen(ReportScreen):
         asked = (found, self.group, every)
         if self._made is None or self._made[0] != asked:
             assert found.report is not None
-            assert found.given is not None
+            assert found.inputs is not None
             wanted = TraceFilter(outcome=None if every else "failed")
             self._made = (
                 asked,
@@ -262,7 +262,7 @@ class SignaturesScreen(ReportScreen):
                     every=every,
                     extras=Extras(self.mast.taxonomy),
                 ),
-                traces_behind(found.given, self.group, wanted),
+                traces_behind(found.inputs, self.group, wanted),
             )
         return self._made[1:]
 
@@ -309,10 +309,10 @@ class SignaturesScreen(ReportScreen):
 
         def made(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
             *_, found = count_signatures(opened, choice, orders, stopped)
-            if found.report is None or found.given is None or not found.groups:
+            if found.report is None or found.inputs is None or not found.groups:
                 raise MastError(nothing_words(found, key_of))
             workspace, taxonomy = opened.workspace, opened.taxonomy
-            extras = extras_for(workspace, taxonomy, found.given, places=True)
+            extras = extras_for(workspace, taxonomy, found.inputs, places=True)
             return signatures_report(found.report, extras=extras)
 
         return made
@@ -324,10 +324,10 @@ class SignaturesScreen(ReportScreen):
         found, group = self.found, self.group
 
         def listed(_opened: OpenWorkspace) -> Listing | None:
-            if found is None or found.given is None:
+            if found is None or found.inputs is None:
                 return None
             return listing_of(
-                traces_behind(found.given, group, TraceFilter.of(behind)), found.names
+                traces_behind(found.inputs, group, TraceFilter.of(behind)), found.names
             )
 
         return listed
@@ -513,7 +513,7 @@ def count_signatures(
         names=trace_names(workspace.traces()),
     )
     order_of = until(stopped, orders(workspace))
-    given = input_from_workspace(
+    inputs = input_from_workspace(
         workspace,
         taxonomy,
         labels=choice.labels,
@@ -523,14 +523,14 @@ def count_signatures(
         order_of=order_of,
         traces=frozenset(sight.seen),
     )
-    given, veiled = without_outcomes(given, shown)
+    inputs, veiled = without_outcomes(inputs, shown)
     for rounds in (0, ROUNDS):
         corrected = None
         if choice.of_judge and rounds:
             visible = visible_traces_for_agreement(workspace, me, taxonomy.ref)
-            corrected = corrected_prevalence(workspace, taxonomy, given, visible)
-        report = signature_report(given, rounds=rounds, corrected=corrected)
-        yield replace(found, report=report, given=given, pending=not rounds, veiled=veiled)
+            corrected = corrected_prevalence(workspace, taxonomy, inputs, visible)
+        report = signature_report(inputs, rounds=rounds, corrected=corrected)
+        yield replace(found, report=report, inputs=inputs, pending=not rounds, veiled=veiled)
         if stopped():
             raise LeftError
 
@@ -541,7 +541,7 @@ def count_signatures(
 def whose_counted(found: Signatures) -> str:
     """Say whose labels are counted: gold that is one person's word bears their name, kept short so
     that the outcomes stay on a narrow screen."""
-    mix = None if found.report is None else found.report.given.gold
+    mix = None if found.report is None else found.report.inputs.gold
     if mix is None or is_gold(mix) or not mix["sources"]["single"]:
         return whose_words(found.choice.labels)
     people = mix["annotators"]
