@@ -10,8 +10,8 @@ from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places,
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.reports.model import Behind, Estimate, Row
 from mast_tui.reports.signatures import group_report
-from mast_tui.ui.reports.signature_traces import Wanted, chain_words, traces_behind
-from mast_tui.ui.reports.signatures import Choice, Signatures, nothing_words
+from mast_tui.ui.reports.signature_traces import TraceFilter, chain_words, traces_behind
+from mast_tui.ui.reports.signatures import SignatureChoice, Signatures, nothing_words
 from tests.ui.stage import shown_key
 
 NOT_COUNTED = ("stratified", "helps")
@@ -46,7 +46,7 @@ def made(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    return Signatures(Choice(), report=signature_report(given, rounds=0), inputs=given)
+    return Signatures(SignatureChoice(), report=signature_report(given, rounds=0), inputs=given)
 
 
 def says(column: str | None, row: Row) -> int | None:
@@ -79,7 +79,10 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
                 for column, behind in cells.items():
                     count = says(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
-                        assert traces_behind(found.inputs, group, Wanted.of(behind)).total == count
+                        assert (
+                            traces_behind(found.inputs, group, TraceFilter.of(behind)).total
+                            == count
+                        )
 
 
 @given(st.integers(0, 10_000))
@@ -90,7 +93,7 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
     found = made(seed)
     assert found.inputs is not None
     for group in found.groups:
-        listed = traces_behind(found.inputs, group, Wanted(outcome="failed"))
+        listed = traces_behind(found.inputs, group, TraceFilter(outcome="failed"))
         shapes = [one.shape for one in listed.traces]
         counted = found.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
@@ -110,17 +113,19 @@ def test_a_trace_is_opened_at_the_mode_that_was_asked_for() -> None:
     places = found.inputs.places
     row, mode = int(places.trace[-1]), int(places.mode[-1])
     group = found.inputs.group_names[int(found.inputs.group[row])]
-    listed = traces_behind(found.inputs, group, Wanted(modes=(CODES[mode],)))
+    listed = traces_behind(found.inputs, group, TraceFilter(modes=(CODES[mode],)))
     one = next(one for one in listed.traces if one.trace_id == f"t{row}")
     assert one.at == places.first[(places.trace == row) & (places.mode == mode)].min()
 
 
 def test_nothing_to_count_tells_what_to_do() -> None:
-    assert "D finishes" in nothing_words(Signatures(Choice()), shown_key)
-    hidden = nothing_words(Signatures(Choice(), hidden=("t1", "t2")), shown_key)
+    assert "D finishes" in nothing_words(Signatures(SignatureChoice()), shown_key)
+    hidden = nothing_words(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
     assert "o = include them as adjudicator" in hidden
-    judge = nothing_words(Signatures(Choice(labels="judge:rules@1"), hidden=("t1",)), shown_key)
+    judge = nothing_words(
+        Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
+    )
     assert "is hidden from you" in judge
     assert "o = include" not in judge
-    broken = Signatures(Choice(), problem="no such\x1b file")
+    broken = Signatures(SignatureChoice(), problem="no such\x1b file")
     assert "no such\x1b" not in nothing_words(broken, shown_key)

@@ -94,7 +94,7 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class SpanFigures:
     """How far people agree on places: the report, its page, and what it was made from."""
 
     report: SpanAgreement | None = None
@@ -105,7 +105,7 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class JudgeFigures:
     """How good a judge is: the report, its page, and what it was made from.
 
     ``judges`` are those of the workspace and ``references`` what they can be held against.
@@ -155,8 +155,8 @@ class AgreementScreen(ReportScreen):
         self.passes: PassChoice = "first"
         self.choice = JudgeChoice()
         self.people: People | None = None
-        self.spans: Spans | None = None
-        self.judge: Judge | None = None
+        self.spans: SpanFigures | None = None
+        self.judge: JudgeFigures | None = None
 
     # Counting
 
@@ -182,15 +182,15 @@ class AgreementScreen(ReportScreen):
         """Count what the open page needs and what is not under way already."""
         people, passes = self.people, self.passes
         if self.page == SPANS and people is not None and self.spans is None:
-            self.spans = Spans(pending=True)
+            self.spans = SpanFigures(pending=True)
             self.count(
                 SPANS,
                 lambda stopped: count_spans(opened, people, passes, stopped),
                 self._take_spans,
-                lambda problem: Spans(problem=problem),
+                lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
-            self.judge = Judge(pending=True)
+            self.judge = JudgeFigures(pending=True)
             self._count_judge(opened)
 
     def _count_judge(self, opened: OpenWorkspace) -> None:
@@ -199,7 +199,7 @@ class AgreementScreen(ReportScreen):
             JUDGE,
             lambda stopped: count_judge(opened, choice, passes, stopped),
             self._take_judge,
-            lambda problem: Judge(problem=problem),
+            lambda problem: JudgeFigures(problem=problem),
         )
 
     def count_again(self, opened: OpenWorkspace) -> None:
@@ -228,12 +228,12 @@ class AgreementScreen(ReportScreen):
         elif warnings:
             self.hints.say(warnings[0])
 
-    def _take_spans(self, found: Spans) -> None:
+    def _take_spans(self, found: SpanFigures) -> None:
         self.spans = found
         if self.page == SPANS:
             self.show()
 
-    def _take_judge(self, found: Judge) -> None:
+    def _take_judge(self, found: JudgeFigures) -> None:
         self.judge = found
         if self.page == JUDGE:
             self.hints.clear()
@@ -385,7 +385,9 @@ class AgreementScreen(ReportScreen):
         known = self.judge
         if known is not None:
             # Who there is stays known, so that keys pressed meanwhile choose among them.
-            self.judge = Judge(judges=known.judges, references=known.references, pending=True)
+            self.judge = JudgeFigures(
+                judges=known.judges, references=known.references, pending=True
+            )
         self.hints.prompt(HOLDING)
         self.mast.workspace.when_ready(self._count_judge)
 
@@ -469,7 +471,7 @@ def _sight(opened: OpenWorkspace, people: People) -> dict[str, object] | None:
 
 def count_spans(
     opened: OpenWorkspace, people: People, passes: PassChoice, stopped: Stopped
-) -> Iterator[Spans]:
+) -> Iterator[SpanFigures]:
     """Count the places that the same people marked; every trace that is compared is read.
 
     Args:
@@ -482,7 +484,7 @@ def count_spans(
         LeftError: Nobody does.
     """
     if people.study is None:
-        yield Spans()
+        yield SpanFigures()
         return
     orders = SpanOrders(opened.workspace)
 
@@ -502,12 +504,12 @@ def count_spans(
     )
     for rounds in (0, ROUNDS):
         report = span_figures(given, rounds=rounds)
-        yield Spans(report, given, places_section(report), pending=not rounds)
+        yield SpanFigures(report, given, places_section(report), pending=not rounds)
 
 
 def count_judge(
     opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
-) -> Iterator[Judge]:
+) -> Iterator[JudgeFigures]:
     """Hold a judge against what was said of the traces that the annotator has finished or
     adjudicated; that it is shown is recorded where it tells what was hidden.
 
@@ -523,7 +525,7 @@ def count_judge(
     workspace, taxonomy = opened.workspace, opened.taxonomy
     judges, references = _who_there_is(opened)
     if not judges:
-        yield Judge(references=references)
+        yield JudgeFigures(references=references)
         return
     judge = choice.judge if choice.judge in judges else judges[0]
     against = choice.against if choice.against in references else GOLD
@@ -532,11 +534,11 @@ def count_judge(
     allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
     words = words_by_trace(workspace, taxonomy)
 
-    def held(given: JudgeInput, rounds: int) -> Judge:
+    def held(given: JudgeInput, rounds: int) -> JudgeFigures:
         report = judge_report(given, rounds=rounds, with_seen=choice.with_seen)
         found = compared(given, with_seen=choice.with_seen)
         section = judge_section(report)
-        return Judge(report, given, found, section, judges, references, hidden, not rounds)
+        return JudgeFigures(report, given, found, section, judges, references, hidden, not rounds)
 
     order_of = until(stopped, SpanOrders(workspace))
     gold = {
@@ -608,7 +610,7 @@ def nothing_to_count(people: People, key_of: KeyOf) -> str:
     return "\n".join(lines)
 
 
-def nothing_of_spans(spans: Spans | None) -> str:
+def nothing_of_spans(spans: SpanFigures | None) -> str:
     """Say why there are no figures on places, and what to do; nothing where there are some."""
     if spans is not None and spans.problem is not None:
         return one_line(spans.problem)
@@ -624,7 +626,7 @@ def nothing_of_spans(spans: Spans | None) -> str:
     )
 
 
-def nothing_of_judge(judge: Judge, key_of: KeyOf) -> str:
+def nothing_of_judge(judge: JudgeFigures, key_of: KeyOf) -> str:
     """Return why there are no figures of a judge, and what to do.
 
     Args:

@@ -42,7 +42,7 @@ class AgreementTracesScreen(TracesScreen):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TraceAnswers:
     """One trace and mode: what each side says, whether they differ, whether any says present.
 
     ``judge`` is the judge's name where the sides are a judge and its reference, else None.
@@ -68,12 +68,12 @@ class Cases:
     differ; ``sides`` are the columns."""
 
     sides: tuple[str, ...]
-    rows: tuple[Case, ...]
+    rows: tuple[TraceAnswers, ...]
     total: int
     differing: int
 
     @classmethod
-    def of(cls, sides: tuple[str, ...], found: list[tuple[Any, Case]]) -> Cases:
+    def of(cls, sides: tuple[str, ...], found: list[tuple[Any, TraceAnswers]]) -> Cases:
         """Put the cases into the order of their first parts."""
         cases = [case for _, case in sorted(found, key=lambda item: item[0])]
         return cls(sides, tuple(cases[:MOST]), len(cases), sum(case.differs for case in cases))
@@ -118,7 +118,7 @@ def _cases(
             differs, note = one.disagreement > 0, ""
             if judge is not None and differs:
                 note = "false alarm" if invents else "missed"
-            case = Case(one.trace_id, mode, says, differs, present, note, judge)
+            case = TraceAnswers(one.trace_id, mode, says, differs, present, note, judge)
             found.append(((-one.disagreement, invents), case))
     return Cases.of(sides, found)
 
@@ -142,7 +142,7 @@ def behind_spans(given: SpanInput, modes: Sequence[str]) -> Cases:
         alone = _unmatched(list(places.values()))
         says = {name: _places_words(marked) for name, marked in places.items()}
         note = f"{alone} of {sum(len(p) for p in places.values())} unlike" if alone else ""
-        case = Case(trace.trace_id, mode, says, alone > 0, True, note)
+        case = TraceAnswers(trace.trace_id, mode, says, alone > 0, True, note)
         found.append(((-alone, trace.trace_id), case))
     return Cases.of(given.annotators, found)
 
@@ -216,7 +216,7 @@ def listing_of(cases: Cases, taxonomy: Taxonomy, names: Mapping[str, str]) -> Li
     )
 
 
-def _row(one: Case, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
+def _row(one: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
     cells = {
         "trace": names.get(one.trace_id, one.trace_id),
         "code": code,
@@ -237,7 +237,7 @@ def _may_adjudicate(opened: OpenWorkspace) -> bool:
     return opened.annotator in study.adjudicators
 
 
-def _evidence(opened: OpenWorkspace, one: Case) -> TraceLocation:
+def _evidence(opened: OpenWorkspace, one: TraceAnswers) -> TraceLocation:
     """Where to look in a trace: at the judge's suggestion, one's own label, or anybody's."""
     found = [
         label

@@ -85,7 +85,7 @@ class ReportLines(VirtualLines):
         self.parts: Sequence[Part] = ()
         self.pending = False
         self._lines: list[Line] = []
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, LineLayout] = {}
         self._chosen: dict[str, str] = {}
         self._unfolded: set[str] = set()
 
@@ -409,7 +409,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LineLayout:
     """The columns that are shown, and the cells between them."""
 
     columns: tuple[Fitted, ...]
@@ -421,7 +421,7 @@ class Layout:
         between = self.gap * max(0, len(self.columns) - 1)
         return LEAD + between + sum(one.width for one in self.columns)
 
-    def with_in_place(self, one: Fitted, others: tuple[Fitted, ...]) -> Layout:
+    def with_in_place(self, one: Fitted, others: tuple[Fitted, ...]) -> LineLayout:
         """The layout with ``others`` where one column was."""
         place = self.columns.index(one)
         return replace(self, columns=(*self.columns[:place], *others, *self.columns[place + 1 :]))
@@ -447,7 +447,7 @@ class Layout:
         return None
 
 
-def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool) -> Layout:
+def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool) -> LineLayout:
     """Fit a table's columns to a width.
 
     Names are cut to a quarter of the width before intervals go, those of the columns that keep
@@ -462,7 +462,7 @@ def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool
     measured = [_measured(table, column, pending) for column in table.shown()[0]]
     keeps = _keeps(table, measured, chosen)
     natural = {one.column.key: one.values for one in measured}
-    layout = Layout(_cut(measured, max(LEAST_NAME, width // 4)))
+    layout = LineLayout(_cut(measured, max(LEAST_NAME, width // 4)))
     bare = sorted((one for one in measured if one.interval), key=lambda one: keeps[one.column.key])
     for one in bare:
         if layout.width <= width:
@@ -470,7 +470,7 @@ def fitted(table: Table, width: int, *, chosen: str | None = None, pending: bool
         kept = next(this for this in layout.columns if this.column is one.column)
         layout = layout.with_in_place(kept, (replace(kept, interval=0),))
     if layout.width > width:
-        layout = _narrowed(Layout(_cut(layout.columns, LEAST_NAME), gap=1), width, keeps)
+        layout = _narrowed(LineLayout(_cut(layout.columns, LEAST_NAME), gap=1), width, keeps)
     return _widened(layout, width, natural)
 
 
@@ -481,7 +481,7 @@ def _cut(columns: Iterable[Fitted], most: int) -> tuple[Fitted, ...]:
     )
 
 
-def _narrowed(layout: Layout, width: int, keeps: Mapping[str, float]) -> Layout:
+def _narrowed(layout: LineLayout, width: int, keeps: Mapping[str, float]) -> LineLayout:
     """Let bars and columns go, those that keep least first, each bar before its column."""
     while layout.width > width and len(layout.columns) > 1:
         one = min(layout.columns, key=lambda one: keeps[one.column.key])
@@ -517,7 +517,7 @@ def _keeps(table: Table, measured: Sequence[Fitted], chosen: str | None) -> Mapp
     return keeps
 
 
-def _widened(layout: Layout, width: int, natural: Mapping[str, int]) -> Layout:
+def _widened(layout: LineLayout, width: int, natural: Mapping[str, int]) -> LineLayout:
     """Give names what they need of the room that is left, then bars."""
     room = width - layout.width
     columns = list(layout.columns)

@@ -56,7 +56,7 @@ class SignatureTracesScreen(TracesScreen):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TraceFilter:
     """Which traces of a group: with this outcome, all of these ``modes`` (codes) and more.
 
     ``tenth`` is the part of the run, from 0, in which the first failure stands; ``first`` a mode
@@ -74,7 +74,7 @@ class Wanted:
     chain: Chain | None = None
 
     @classmethod
-    def of(cls, behind: Behind) -> Wanted:
+    def of(cls, behind: Behind) -> TraceFilter:
         """Return which traces a figure rests on; its modes are codes."""
         where = dict(behind.which)
         tenth = where.get("tenth")
@@ -121,7 +121,7 @@ class Listed:
     total: int
 
 
-def traces_behind(inputs: SignatureInput, group: str, wanted: Wanted) -> Listed:
+def traces_behind(inputs: SignatureInput, group: str, wanted: TraceFilter) -> Listed:
     """List the wanted traces of a group, those with most modes first.
 
     Args:
@@ -184,7 +184,7 @@ def _chain(placed: Placed) -> Chain:
     )
 
 
-def _fits(placed: Placed, spans: int, wanted: Wanted) -> bool:
+def _fits(placed: Placed, spans: int, wanted: TraceFilter) -> bool:
     """Whether a trace is wanted whose modes have these places."""
     if wanted.placed and not set(wanted.modes) <= {code for code, _, _ in placed}:
         return False

@@ -55,7 +55,7 @@ from mast_tui.ui.reports.screen import (
 from mast_tui.ui.reports.signature_traces import (
     Listed,
     SignatureTracesScreen,
-    Wanted,
+    TraceFilter,
     listing_of,
     traces_behind,
     traces_table,
@@ -82,7 +82,7 @@ NO_GROUP: Final = "There is no group to choose"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SignatureChoice:
     """Whose labels are counted, and how: by which field, and which score means failed."""
 
     labels: str = GOLD
@@ -106,7 +106,7 @@ class Signatures:
     ``names`` are what traces go by; ``problem`` is why nothing could be counted.
     """
 
-    choice: Choice
+    choice: SignatureChoice
     report: SignatureReport | None = None
     inputs: SignatureInput | None = None
     pending: bool = False
@@ -147,7 +147,7 @@ class SignaturesScreen(ReportScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.choice = Choice()
+        self.choice = SignatureChoice()
         self.found: Signatures | None = None
         self.group = OVERALL
         self.every = False
@@ -253,7 +253,7 @@ class SignaturesScreen(ReportScreen):
         if self._made is None or self._made[0] != asked:
             assert found.report is not None
             assert found.inputs is not None
-            wanted = Wanted(outcome=None if every else "failed")
+            wanted = TraceFilter(outcome=None if every else "failed")
             self._made = (
                 asked,
                 group_report(
@@ -326,7 +326,9 @@ class SignaturesScreen(ReportScreen):
         def listed(_opened: OpenWorkspace) -> Listing | None:
             if found is None or found.inputs is None:
                 return None
-            return listing_of(traces_behind(found.inputs, group, Wanted.of(behind)), found.names)
+            return listing_of(
+                traces_behind(found.inputs, group, TraceFilter.of(behind)), found.names
+            )
 
         return listed
 
@@ -450,7 +452,7 @@ class SignaturesScreen(ReportScreen):
         else:
             self.offer_adjudication(hidden)
 
-    def _count(self, choice: Choice) -> None:
+    def _count(self, choice: SignatureChoice) -> None:
         if choice != self.choice:
             self.choice = choice
             self.mast.workspace.when_ready(self.start)
@@ -476,7 +478,10 @@ class SignaturesScreen(ReportScreen):
 
 
 def count_signatures(
-    opened: OpenWorkspace, choice: Choice, orders: Callable[[Workspace], OrderOf], stopped: Stopped
+    opened: OpenWorkspace,
+    choice: SignatureChoice,
+    orders: Callable[[Workspace], OrderOf],
+    stopped: Stopped,
 ) -> Iterator[Signatures]:
     """Count over the traces that the annotator may know about.
 
