@@ -262,8 +262,8 @@ def modes_section(agreement: Agreement) -> Section:
     tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
     tables.append(people.retests())
     notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
-    kept = tuple(table for table in tables if table is not None)
-    return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
+    shown = tuple(table for table in tables if table is not None)
+    return Section("modes", "Modes", shown, tuple(people.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
@@ -415,17 +415,17 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
         people: How many annotators are compared; Fleiss' κ is for three or more.
         rotating: Whether two of them share few of the traces, so that κ comes last.
     """
-    chosen = [one for one in _COLUMNS if people > 2 or one.key != _FLEISS]
+    chosen = [column for column in _COLUMNS if people > 2 or column.key != _FLEISS]
     if people > 2:
-        kappa = next(one for one in chosen if one.key == _KAPPA)
+        kappa = next(column for column in chosen if column.key == _KAPPA)
         mean = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
-        chosen = [mean if one is kappa else one for one in chosen]
+        chosen = [mean if column is kappa else column for column in chosen]
     if rotating:
-        last = [one for one in chosen if one.key in _OF_PAIRS]
-        chosen = [one for one in chosen if one.key not in _OF_PAIRS]
-        chosen += [replace(one, keeps=min(one.keeps, 41)) for one in last]
-    lead = max(chosen, key=lambda one: one.keeps)
-    return tuple(replace(one, keeps=_LEADS) if one is lead else one for one in chosen)
+        last = [column for column in chosen if column.key in _OF_PAIRS]
+        chosen = [column for column in chosen if column.key not in _OF_PAIRS]
+        chosen += [replace(column, keeps=min(column.keeps, 41)) for column in last]
+    lead = max(chosen, key=lambda column: column.keeps)
+    return tuple(replace(column, keeps=_LEADS) if column is lead else column for column in chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1054,17 +1054,17 @@ def _left_out(agreement: Agreement) -> Iterator[Note]:
 
 def _halving(agreement: Agreement) -> Iterator[Note]:
     """Say how many more traces, labelled by two, would halve the interval of κ, by mode."""
-    wanted: dict[int, list[str]] = {}
+    planned: dict[int, list[str]] = {}
     unknown: dict[str, list[str]] = {}
     for _, code, _ in agreement.modes:
         more = agreement.index.table("halving", mode=code)["more_traces"]
         if more.value is not None:
-            wanted.setdefault(int(more.value), []).append(code)
+            planned.setdefault(int(more.value), []).append(code)
         else:
             unknown.setdefault(more.reason.replace("_", " "), []).append(code)
-    if wanted:
+    if planned:
         plans = "; ".join(
-            f"about {more:,} for {', '.join(wanted[more])}" for more in sorted(wanted)
+            f"about {more:,} for {', '.join(planned[more])}" for more in sorted(planned)
         )
         none = "".join(
             f"; nobody can tell for {', '.join(codes)} ({why})" for why, codes in unknown.items()

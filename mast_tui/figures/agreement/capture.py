@@ -1,4 +1,4 @@
-"""How many failures all finders missed: capture and recapture.
+"""Estimates of the failures that all finders missed: capture and recapture.
 
 A unit is trace × mode. A finder has looked at it who has a verdict on it, and has found it by
 saying present. From how often finders found the same failures follows how many none of them found,
@@ -59,7 +59,7 @@ class Capture:
 
 
 class Dependence(NamedTuple):
-    """Whether two finders find the same failures, among ``n`` that a third one found.
+    """A test of whether two finders find the same failures, among ``n`` that a third found.
 
     With an ``odds_ratio`` over 1 what the one finds the other finds more often too; it is None
     where they differ in nothing, ``p_value`` where there is nothing to test.
@@ -71,37 +71,37 @@ class Dependence(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What some finders found of one mode among ``n`` units that just they have looked at.
+class Catch:
+    """The failures of one mode among ``n`` units that just these finders have looked at.
 
-    ``finders`` are their numbers; ``by`` is found failures × these finders.
+    ``finders`` are their numbers; ``caught`` is found failures × these finders.
     """
 
     n: int
     finders: tuple[int, ...]
-    by: NDArray[np.bool_]
+    caught: NDArray[np.bool_]
 
     @property
     def times(self) -> NDArray[np.int_]:
-        """By how many finders each failure was found."""
-        times: NDArray[np.int_] = self.by.sum(axis=1)
+        """The number of finders of each failure."""
+        times: NDArray[np.int_] = self.caught.sum(axis=1)
         return times
 
     @property
     def alone(self) -> NDArray[np.float64]:
-        """By finder, how many failures nobody else found."""
-        return np.asarray(self.by[self.times == 1].sum(axis=0), dtype=np.float64)
+        """By finder, the failures that no other finder found."""
+        return np.asarray(self.caught[self.times == 1].sum(axis=0), dtype=np.float64)
 
     @property
     def twice(self) -> int:
-        """How many failures just two found."""
+        """The number of failures that just two found."""
         return int((self.times == 2).sum())
 
 
 def capture(
     names: Sequence[str],
     modes: Mapping[str, int],
-    said: Said,
+    verdicts: Said,
     *,
     suggested: NDArray[np.bool_],
     settled_absent: NDArray[np.bool_],
@@ -113,42 +113,42 @@ def capture(
     Args:
         names: The finders.
         modes: The columns of the modes, by code.
-        said: Finders × traces × modes.
+        verdicts: Finders × traces × modes.
         suggested: Finders × traces: where a judge's suggestions were on screen.
         settled_absent: Traces × modes: what was adjudicated as absent.
         intervals: Whether there are intervals.
         taxonomy: The taxonomy of the modes.
     """
-    rated = said >= 0
-    present = said == PRESENT
+    rated = verdicts >= 0
+    present = verdicts == PRESENT
     looked = rated & ~suggested[:, :, None]
-    found = present & looked & ~settled_absent
-    groups = {code: tuple(_groups(looked[:, :, m], found[:, :, m])) for code, m in modes.items()}
-    every = tuple(one for own in groups.values() for one in own)
+    caught = present & looked & ~settled_absent
+    groups = {code: tuple(_groups(looked[:, :, m], caught[:, :, m])) for code, m in modes.items()}
+    every = tuple(group for of_mode in groups.values() for group in of_mode)
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
     tests = [dependence(every, first, second) for first, second in pairs]
-    p_value, alike = _together(every, len(names), [one.p_value for one in tests])
+    p_value, alike = _together(every, len(names), [test.p_value for test in tests])
     dependent = None if p_value is None else p_value < ALPHA
 
     def figures() -> Iterator[Figure]:
-        for code, own in groups.items():
+        for code, of_mode in groups.items():
             scope = FigureScope("missed", taxonomy, mode=code)
-            yield from missed(own, scope, dependent=bool(dependent), intervals=intervals)
+            yield from missed(of_mode, scope, dependent=bool(dependent), intervals=intervals)
         pooled = FigureScope("missed_pooled", taxonomy)
         yield from missed(every, pooled, dependent=bool(dependent), intervals=intervals)
-        adjusted = benjamini_hochberg([one.p_value for one in tests])
-        for pair, one, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+        adjusted = benjamini_hochberg([test.p_value for test in tests])
+        for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
             scope = FigureScope(
                 "missed_pair", taxonomy, subject=tuple(names[number] for number in pair)
             )
-            yield scope.number("n", one.n)
-            yield scope.number("odds_ratio", one.odds_ratio, n=one.n)
-            yield scope.number("p_value", one.p_value, n=one.n)
-            yield scope.number("p_adjusted", p_adjusted, n=one.n)
+            yield scope.number("n", test.n)
+            yield scope.number("odds_ratio", test.odds_ratio, n=test.n)
+            yield scope.number("p_value", test.p_value, n=test.n)
+            yield scope.number("p_adjusted", p_adjusted, n=test.n)
         yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
         left_out = FigureScope("missed_left_out", taxonomy)
-        for name, own_rated, there in zip(names, rated, suggested, strict=True):
-            units = int((own_rated & there[:, None]).sum())
+        for name, finder_rated, with_judge in zip(names, rated, suggested, strict=True):
+            units = int((finder_rated & with_judge[:, None]).sum())
             yield left_out.number("with_suggestions", units, annotator=name)
         absent = int((present.any(axis=0) & settled_absent).sum())
         yield left_out.number("settled_absent", absent)
@@ -156,24 +156,24 @@ def capture(
     return Capture(tuple(names), dependent, alike, tuple(figures()))
 
 
-def _groups(looked: NDArray[np.bool_], found: NDArray[np.bool_]) -> Iterator[Found]:
-    """The failures of one mode by who looked for them, where these are two or more.
+def _groups(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
+    """Yield the failures of one mode by who looked for them, where these are two or more.
 
     Args:
         looked: Finders × traces.
-        found: The same.
+        caught: The same.
     """
     kinds = numbered_rows(looked.T.astype(np.int8))
     for kind in range(kinds.max(initial=-1) + 1):
         same = kinds == kind
-        who = np.flatnonzero(looked[:, same.argmax()])
-        if len(who) > 1:
-            own = found[np.ix_(who, same)].T
-            yield Found(len(own), tuple(who.tolist()), own[own.any(axis=1)])
+        finders = np.flatnonzero(looked[:, same.argmax()])
+        if len(finders) > 1:
+            units = caught[np.ix_(finders, same)].T
+            yield Catch(len(units), tuple(finders.tolist()), units[units.any(axis=1)])
 
 
 def missed(
-    groups: Sequence[Found], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
+    groups: Sequence[Catch], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
 ) -> Iterator[Figure]:
     """Estimate how many failures were missed.
 
@@ -184,13 +184,17 @@ def missed(
         dependent: Whether finders were found to be dependent: then no interval would hold.
         intervals: Whether there are intervals at all.
     """
-    n = sum(one.n for one in groups)
-    found = sum(len(one.by) for one in groups)
+    n = sum(group.n for group in groups)
+    total = sum(len(group.caught) for group in groups)
     # No more are missed than there are units left that could be one.
-    value = sum(min(unseen(one.alone, one.twice), one.n - len(one.by)) for one in groups)
+    value = sum(
+        min(unseen(group.alone, group.twice), group.n - len(group.caught)) for group in groups
+    )
     figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
-    if found:
-        ends, shares, withheld = None, None, _withheld(groups, dependent) if intervals else None
+    if total:
+        ends: Interval | None = None
+        shares: Interval | None = None
+        withheld = _withheld(groups, dependent) if intervals else None
         if intervals and withheld is None:
             low, high = (
                 sadinle_interval(groups[0].alone, groups[0].twice)
@@ -198,16 +202,17 @@ def missed(
                 else lognormal_interval(groups)
             )
             # Failures are whole, so ends are; and the figure lies between them.
-            low, high = max(0, floor(low)), min(ceil(high), n - found)
-            ends = float(min(low, value)), float(max(high, value))
-            shares = found / (found + ends[1]), found / (found + ends[0])
+            least = float(min(max(0, floor(low)), value))
+            most = float(max(min(ceil(high), n - total), value))
+            ends = (least, most)
+            shares = (total / (total + most), total / (total + least))
         figure = Coefficient(value, ci=ends, withheld=withheld)
-        share = Coefficient(found / (found + value), ci=shares, withheld=withheld)
+        share = Coefficient(total / (total + value), ci=shares, withheld=withheld)
     yield scope.number("n", n)
-    yield scope.number("found", found, n=n)
-    found_once = sum(int((one.times == 1).sum()) for one in groups)
-    yield scope.number("found_once", found_once, n=n)
-    yield scope.number("found_twice", sum(one.twice for one in groups), n=n)
+    yield scope.number("found", total, n=n)
+    once = sum(int((group.times == 1).sum()) for group in groups)
+    yield scope.number("found_once", once, n=n)
+    yield scope.number("found_twice", sum(group.twice for group in groups), n=n)
     yield scope.estimate("missed", figure, n=n)
     yield scope.estimate("share_found", share, n=n)
 
@@ -238,14 +243,15 @@ def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
         alone: By finder, how many failures nobody else found.
         twice: How many just two found.
     """
-    own, both = alone + 0.5, twice + 0.5
-    middle = _products(own) / both
-    pulls = (own.sum() - own) / (middle * both)
-    factor = exp(Z * sqrt(float((pulls**2 * own).sum()) + 1 / both + 1 / middle))
+    by_finder = alone + 0.5
+    both = twice + 0.5
+    middle = _products(by_finder) / both
+    pulls = (by_finder.sum() - by_finder) / (middle * both)
+    factor = exp(Z * sqrt(float((pulls**2 * by_finder).sum()) + 1 / both + 1 / middle))
     return middle / factor - 0.5, middle * factor - 0.5
 
 
-def lognormal_interval(groups: Sequence[Found]) -> Interval:
+def lognormal_interval(groups: Sequence[Catch]) -> Interval:
     """Give the interval of what nobody found, over several groups.
 
     Chao's, on the scale of the logarithm (1987, Biometrics 43:783-791): the variances of the
@@ -254,30 +260,32 @@ def lognormal_interval(groups: Sequence[Found]) -> Interval:
     Args:
         groups: What was found, by mode and by who looked.
     """
-    middle, variance = 0.5, 0.5
-    for one in groups:
-        own, both = one.alone, one.twice + 1
-        pulls = (own.sum() - own) / both
-        left = unseen(own, one.twice)
+    middle = 0.5
+    variance = 0.5
+    for group in groups:
+        alone = group.alone
+        both = group.twice + 1
+        pulls = (alone.sum() - alone) / both
+        left = unseen(alone, group.twice)
         middle += left
-        variance += float((pulls**2 * own).sum()) + left**2 * one.twice / both**2 + left
+        variance += float((pulls**2 * alone).sum()) + left**2 * group.twice / both**2 + left
     factor = exp(Z * sqrt(log(1 + variance / middle**2)))
     return middle / factor - 0.5, middle * factor
 
 
 def _products(alone: NDArray[np.float64]) -> float:
-    """What one finder found alone times what another did, over all pairs."""
+    """Return the failures of one finder alone times those of another, over all pairs."""
     return float((alone.sum() ** 2 - (alone**2).sum()) / 2)
 
 
-def _withheld(groups: Sequence[Found], dependent: bool) -> tuple[Withheld, int] | None:
+def _withheld(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
     if dependent:
         return "dependent_finders", 0
-    often = sum(int((one.times > 1).sum()) for one in groups)
+    often = sum(int((group.times > 1).sum()) for group in groups)
     return ("few_found_twice", FEWEST_TWICE) if often < FEWEST_TWICE else None
 
 
-def dependence(groups: Sequence[Found], first: int, second: int) -> Dependence:
+def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
     """Test whether two finders find the same failures, among those that a third one found.
 
     Where finders are independent, what the first found is no easier for the second. The test of
@@ -289,19 +297,25 @@ def dependence(groups: Sequence[Found], first: int, second: int) -> Dependence:
         first: The number of a finder.
         second: The number of another one.
     """
-    count, off, variance, alike, unlike = 0, 0.0, 0.0, 0.0, 0.0
+    count = 0
+    off = 0.0
+    variance = 0.0
+    alike = 0.0
+    unlike = 0.0
     for group in groups:
         if not {first, second} < set(group.finders):
             continue
-        one, other = group.finders.index(first), group.finders.index(second)
-        of_third = np.delete(group.by, [one, other], axis=1).any(axis=1)
+        columns_of_pair = [group.finders.index(first), group.finders.index(second)]
+        of_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
         n = int(of_third.sum())
         count += n
         if n < 2:
             continue
-        a, b = group.by[of_third, one], group.by[of_third, other]
-        both, neither = int((a & b).sum()), int((~a & ~b).sum())
-        rows, columns = int(a.sum()), int(b.sum())
+        a, b = group.caught[of_third][:, columns_of_pair].T
+        both = int((a & b).sum())
+        neither = int((~a & ~b).sum())
+        rows = int(a.sum())
+        columns = int(b.sum())
         off += both - rows * columns / n
         variance += rows * (n - rows) * columns * (n - columns) / (n * n * (n - 1))
         alike += both * neither / n
@@ -314,7 +328,7 @@ def dependence(groups: Sequence[Found], first: int, second: int) -> Dependence:
 
 
 def _together(
-    groups: Sequence[Found], finders: int, of_pairs: Sequence[float | None]
+    groups: Sequence[Catch], finders: int, of_pairs: Sequence[float | None]
 ) -> tuple[float | None, bool | None]:
     """Join all tests: those of the pairs, and the scores of all that was found.
 
@@ -324,17 +338,17 @@ def _together(
     """
     scores, spread = interaction_scores(groups, finders)
     tests = [*zip(scores, np.diag(spread), strict=True), (scores.sum(), spread.sum())]
-    found = [erfc(abs(one) / sqrt(2 * of)) for one, of in tests if of > _NO_SPREAD]
-    found += [p for p in of_pairs if p is not None]
-    if not found:
+    p_values = [erfc(abs(score) / sqrt(2 * var)) for score, var in tests if var > _NO_SPREAD]
+    p_values += [p for p in of_pairs if p is not None]
+    if not p_values:
         return None, None
     # At 0 and 1 the tangent has no end.
-    joined = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in found) / len(found)
+    joined = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in p_values) / len(p_values)
     return 0.5 - atan(joined) / pi, bool(scores.sum() > 0)
 
 
 def interaction_scores(
-    groups: Sequence[Found], finders: int
+    groups: Sequence[Catch], finders: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give the scores of the interactions of each two finders in log-linear models.
 
@@ -350,38 +364,43 @@ def interaction_scores(
         The scores by pair, in the order of ``combinations``, and their covariances.
     """
     pairs = list(combinations(range(finders), 2))
-    scores, spread = np.zeros(len(pairs)), np.zeros((len(pairs), len(pairs)))
+    scores = np.zeros(len(pairs))
+    spread = np.zeros((len(pairs), len(pairs)))
     for group in groups:
         skills = _skills(group)
         if skills is None:
             continue
         cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
-        own = np.array(list(combinations(range(len(skills)), 2)))
-        both = cells[:, own[:, 0]] * cells[:, own[:, 1]]
+        couples = np.array(list(combinations(range(len(skills)), 2)))
+        both = cells[:, couples[:, 0]] * cells[:, couples[:, 1]]
         p = np.where(cells, skills, 1 - skills).prod(axis=1)
         p /= p.sum()
-        off_x, off_z = cells - p @ cells, both - p @ both
-        across, within = off_z.T @ (p[:, None] * off_x), off_x.T @ (p[:, None] * off_x)
+        off_x = cells - p @ cells
+        off_z = both - p @ both
+        across = off_z.T @ (p[:, None] * off_x)
+        within = off_x.T @ (p[:, None] * off_x)
         alone = off_z.T @ (p[:, None] * off_z)
         places = [pairs.index(pair) for pair in combinations(group.finders, 2)]
-        n = len(group.by)
-        seen = (group.by[:, own[:, 0]] & group.by[:, own[:, 1]]).sum(axis=0)
+        n = len(group.caught)
+        seen = (group.caught[:, couples[:, 0]] & group.caught[:, couples[:, 1]]).sum(axis=0)
         scores[places] += seen - n * (p @ both)
         left = alone - across @ np.linalg.pinv(within, rcond=_NO_SPREAD) @ across.T
         spread[np.ix_(places, places)] += n * left
     return scores, spread
 
 
-def _skills(group: Found) -> NDArray[np.float64] | None:
-    """What part of the failures each finder finds if they are independent, by maximum likelihood.
+def _skills(group: Catch) -> NDArray[np.float64] | None:
+    """Estimate the share of failures that each independent finder finds, by maximum likelihood.
 
-    None where that says nothing: of two finders, of too many, or where nobody found what another
+    None where that cannot be told: of two finders, of too many, or where nobody found what another
     did.
     """
-    n, each = len(group.by), group.by.sum(axis=0).astype(np.float64)
+    n = len(group.caught)
+    each = group.caught.sum(axis=0).astype(np.float64)
     if not 2 < len(each) <= _MOST_FINDERS or each.sum() <= n:
         return None
-    low, high = float(n), _MOST_FAILURES * n
+    low = float(n)
+    high = _MOST_FAILURES * n
     while high / low > 1 + 1e-12:
         # All failures, of which so many were found by nobody.
         whole = sqrt(low * high)
@@ -389,5 +408,5 @@ def _skills(group: Found) -> NDArray[np.float64] | None:
             low = whole
         else:
             high = whole
-    found: NDArray[np.float64] = np.minimum(each / low, 1.0)
-    return found
+    skills: NDArray[np.float64] = np.minimum(each / low, 1.0)
+    return skills

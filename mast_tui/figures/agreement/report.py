@@ -2,7 +2,7 @@
 
 The unit is trace × mode where two annotators or more have a verdict, in traces that they have
 finished. ``present`` and ``absent`` are the two categories. ``unsure`` is no verdict on either
-side: it counts as missing, and how often it was said is a figure too.
+side: it counts as missing, and how often it was verdicts is a figure too.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figu
 class Tables:
     """All tables of some annotators' verdicts, from one counting and the same resamples.
 
-    ``said`` is annotators × traces × modes and ``shared`` the traces that two or more have
+    ``verdicts`` is annotators × traces × modes and ``shared`` the traces that two or more have
     finished: these are resampled, ``rounds`` times with ``seed``. ``blocks`` has the same number
     for traces that are copies of each other.
     """
@@ -292,7 +292,7 @@ class Tables:
     def __init__(
         self,
         names: Sequence[str],
-        said: Said,
+        verdicts: Said,
         shared: Sequence[int],
         rounds: int,
         seed: int,
@@ -300,10 +300,10 @@ class Tables:
     ) -> None:
         self._blocks = blocks
         self._names = tuple(names)
-        self._said = said
-        self._sums: Sums = sums_of(said, shared, rounds, seed, blocks=blocks)
-        self._own_sums = self._sums_of_pairs(shared, rounds, seed)
-        self._modes = said.shape[2]
+        self._verdicts = verdicts
+        self._sums: Sums = sums_of(verdicts, shared, rounds, seed, blocks=blocks)
+        self._sums_by_pair = self._sums_of_pairs(shared, rounds, seed)
+        self._modes = verdicts.shape[2]
         self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
 
     def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
@@ -312,16 +312,16 @@ class Tables:
         Resamples of all the traces, or one of them left out, tell too little of these.
         """
         traces = np.asarray(shared, dtype=np.intp)
-        rated = self._said[:, traces] >= 0
+        rated = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         if len(pairs) < 2 or not rounds:
             return {}
         sums: dict[int, Sums] = {}
         for number, (a, b) in enumerate(pairs):
-            own = traces[(rated[a] & rated[b]).any(axis=1)]
-            if len(own) < min(MANY, len(traces)):
+            pair_traces = traces[(rated[a] & rated[b]).any(axis=1)]
+            if len(pair_traces) < min(MANY, len(traces)):
                 sums[number] = sums_of(
-                    self._said[[a, b]], own.tolist(), rounds, seed, blocks=self._blocks
+                    self._verdicts[[a, b]], pair_traces.tolist(), rounds, seed, blocks=self._blocks
                 )
         return sums
 
@@ -356,18 +356,18 @@ class Tables:
     def _table(
         self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
-        said = self._said[:, :, chosen]
+        verdicts = self._verdicts[:, :, chosen]
         sums = self._sums.of(chosen)
         yield scope.number("n", sums.n)
         yield scope.number("n_complete", sums.complete)
-        yield from _prevalence(self._names, said, scope)
+        yield from _prevalence(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
             yield scope.estimate(name, coefficient)
-        yield from scope.numbers("unsure", counts_of(self._names, said, UNSURE))
+        yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
         for number, pair in enumerate(combinations(self._names, 2)):
-            own = self._own_sums.get(number)
-            of_pair = sums.pair(number) if own is None else own.of(chosen)
-            yield from _pair(of_pair, scope.of_pair(pair), pair)
+            pair_sums = self._sums_by_pair.get(number)
+            table = sums.pair(number) if pair_sums is None else pair_sums.of(chosen)
+            yield from _pair(table, scope.of_pair(pair), pair)
         if sums.rotates:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
@@ -399,19 +399,25 @@ def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator
         yield scope.estimate(statistic, coefficient)
 
 
-def counts_of(names: Sequence[str], said: Said, cell: int) -> dict[str, int]:
-    """Return how often each annotator gave one answer."""
-    return {name: int((rows == cell).sum()) for name, rows in zip(names, said, strict=True)}
+def counts_of(names: Sequence[str], verdicts: Said, cell: int) -> dict[str, int]:
+    """Return how often each annotator gave one answer.
+
+    Args:
+        names: The annotators.
+        verdicts: Their verdicts, annotators × traces × modes.
+        cell: The answer.
+    """
+    return {name: int((rows == cell).sum()) for name, rows in zip(names, verdicts, strict=True)}
 
 
-def _prevalence(names: Sequence[str], said: Said, scope: FigureScope) -> Iterator[Figure]:
+def _prevalence(names: Sequence[str], verdicts: Said, scope: FigureScope) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
-    rated = said >= 0
+    rated = verdicts >= 0
     shared = rated.sum(axis=0) > 1
     units: dict[str, int] = {}
-    for name, own, rows in zip(names, rated & shared, said, strict=True):
-        n = int(own.sum())
-        share = int(((rows == PRESENT) & own).sum()) / n if n else None
+    for name, counts, rows in zip(names, rated & shared, verdicts, strict=True):
+        n = int(counts.sum())
+        share = int(((rows == PRESENT) & counts).sum()) / n if n else None
         units[name] = n
         yield scope.number(
             "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
@@ -421,7 +427,7 @@ def _prevalence(names: Sequence[str], said: Said, scope: FigureScope) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class StudyInput:
-    """Whose verdicts are compared, on which modes, and what they said.
+    """Whose verdicts are compared, on which modes, and what they verdicts.
 
     ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is what the report
     calls the pass (``1``, ``last``). ``verdicts`` are those of ``annotators`` on ``modes``, over
@@ -458,9 +464,9 @@ class StudyInput:
     def __post_init__(self) -> None:
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError(f"an annotator is named twice: {', '.join(self.annotators)}")
-        for place, what in ((0, "slug"), (1, "code")):
-            if len({mode[place] for mode in self.modes}) < len(self.modes):
-                raise ValueError(f"two modes of {self.taxonomy_ref} have the same {what}")
+        for column, field_name in ((0, "slug"), (1, "code")):
+            if len({mode[column] for mode in self.modes}) < len(self.modes):
+                raise ValueError(f"two modes of {self.taxonomy_ref} have the same {field_name}")
 
 
 def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
@@ -527,11 +533,11 @@ class _Counted:
         """The traces that two or more have finished."""
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
-    def tables(self, said: Said) -> Tables:
+    def tables(self, verdicts: Said) -> Tables:
         """Return the tables of some verdicts on all traces."""
         return Tables(
             self.study.annotators,
-            said,
+            verdicts,
             self.shared.tolist(),
             self.rounds,
             self.seed,
@@ -557,18 +563,18 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
     """Yield all figures but those of missed failures, in the order of the document."""
     study = counted.study
     table = study.verdicts
-    places = {slug: place for place, (slug, _, _) in enumerate(study.modes)}
-    slugs = tuple(places)
+    columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
+    slugs = tuple(columns)
     yield from _finished_figures(counted)
     tables = counted.tables(table.said)
     for slug, code, _ in study.modes:
-        yield from tables.mode(places[slug], counted.scope("mode", [slug], mode=code))
+        yield from tables.mode(columns[slug], counted.scope("mode", [slug], mode=code))
     yield from tables.macro(counted.scope("macro", slugs))
     yield from tables.pooled(counted.scope("pooled", slugs))
     for ident, _, of_category in study.categories:
-        known = [slug for slug in of_category if slug in places]
-        scope = counted.scope("category", known, mode=ident)
-        yield from tables.pooled(scope, [places[slug] for slug in known])
+        category_slugs = [slug for slug in of_category if slug in columns]
+        scope = counted.scope("category", category_slugs, mode=ident)
+        yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
         table.said[:, counted.shared],
         counted.rounds,
@@ -586,7 +592,7 @@ def _figures(counted: _Counted) -> Iterator[Figure]:
             yield from _retest(counted, name, retest)
     for slug, code, _ in study.modes:
         scope = counted.scope("halving", [slug], mode=code)
-        yield from tables.halving(places[slug], scope)
+        yield from tables.halving(columns[slug], scope)
     yield from _left_out(counted)
     for level, groups in study.levels.items():
         yield from _level(counted, level, groups)
@@ -611,21 +617,21 @@ def _finished_figures(counted: _Counted) -> Iterator[Figure]:
 def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[Figure]:
     """Yield the figures of a level of categories, from the same resamples as the modes."""
     table = counted.study.verdicts
-    said = [
+    verdicts = [
         _any_within(table.said[:, :, [slug in slugs for slug in table.slugs]])
         for _, _, slugs in groups
     ]
-    tables = counted.tables(np.stack(said, axis=2))
-    for place, (ident, _, slugs) in enumerate(groups):
-        yield from tables.mode(place, counted.scope("level", slugs, group=level, mode=ident))
+    tables = counted.tables(np.stack(verdicts, axis=2))
+    for number, (ident, _, slugs) in enumerate(groups):
+        yield from tables.mode(number, counted.scope("level", slugs, group=level, mode=ident))
     every = [slug for _, _, slugs in groups for slug in slugs]
     yield from tables.macro(counted.scope("level_macro", every, group=level))
     yield from tables.pooled(counted.scope("level_pooled", every, group=level))
 
 
-def _any_within(said: Said) -> NDArray[np.int8]:
+def _any_within(verdicts: Said) -> NDArray[np.int8]:
     """Return annotators × traces: the verdict on some modes together, open where it depends."""
-    present, unsure, open_ = ((said == one).any(axis=2) for one in (PRESENT, UNSURE, MISSING))
+    present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
     together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
     return together.astype(np.int8)
 
@@ -663,7 +669,7 @@ def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Captu
     absent = [[(t, slug) in study.settled_absent for slug in table.slugs] for t in table.traces]
     return capture(
         table.annotators,
-        {code: place for place, (_, code, _) in enumerate(study.modes)},
+        {code: column for column, (_, code, _) in enumerate(study.modes)},
         table.said,
         suggested=np.array(suggested, dtype=np.bool_).reshape(table.said.shape[:2]),
         settled_absent=np.array(absent, dtype=np.bool_).reshape(table.said.shape[1:]),
@@ -683,15 +689,15 @@ def _left_out(counted: _Counted) -> Iterator[Figure]:
     """
     study = counted.study
     names = study.annotators
-    said = study.verdicts.said
+    verdicts = study.verdicts.said
     finished = counted.finished
     alone = finished & (finished.sum(axis=0) == 1)
-    opened = (said == MISSING) & finished[:, :, None]
+    opened = (verdicts == MISSING) & finished[:, :, None]
     by_statistic: dict[str, Mapping[str, int]] = {
         "unfinished": {name: study.unfinished.get(name, 0) for name in names},
         "examples": {name: study.examples.get(name, 0) for name in names},
         "alone": {name: int(row.sum()) for name, row in zip(names, alone, strict=True)},
-        "unsure": counts_of(names, said, UNSURE),
+        "unsure": counts_of(names, verdicts, UNSURE),
         "open": {name: int(row.sum()) for name, row in zip(names, opened, strict=True)},
         "not_in_study": study.not_in_study,
         "open_codes": {name: study.open_codes.get(name, 0) for name in names},

@@ -82,22 +82,26 @@ class Figures:
 
 
 def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
-    """The figures of each with a 95 % interval: by the jackknife of few traces, of many by BCa.
+    """Return figures with 95 % intervals: by the jackknife of few traces, of many by BCa.
 
-    The latter is from ``rounds`` resamples of the traces. All have the same traces, and each
-    resample serves all of them. There is no interval without rounds, nor where every resample
-    gives the same figure: resampling what is all alike tells nothing of what else there may be.
-    Traces of which all columns are zero cost nothing.
+    All have the same traces, and each resample serves all of them. There is no interval without
+    rounds, nor where every resample gives the same figure: resampling what is all alike tells
+    nothing of what else there may be. Traces of which all columns are zero cost nothing.
+
+    Args:
+        several: The figures of several sums.
+        rounds: How many resamples of the traces.
+        seed: What they are drawn from.
     """
     drawn: list[list[Floats]] = [[] for _ in several]
-    telling = [np.flatnonzero(one.features.any(axis=1)) for one in several]
+    telling = [np.flatnonzero(figures.features.any(axis=1)) for figures in several]
     for block in resamples(len(several[0].features), rounds, seed):
         weights = block.astype(np.float64)
-        for figures, rows, kept in zip(several, telling, drawn, strict=True):
-            kept.append(figures.of(weights[:, rows] @ figures.features[rows]))
+        for figures, rows, values in zip(several, telling, drawn, strict=True):
+            values.append(figures.of(weights[:, rows] @ figures.features[rows]))
     return [
-        _coefficients(figures, np.concatenate(kept) if kept else None)
-        for figures, kept in zip(several, drawn, strict=True)
+        _coefficients(figures, np.concatenate(values) if values else None)
+        for figures, values in zip(several, drawn, strict=True)
     ]
 
 
@@ -108,7 +112,7 @@ def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficien
     left_out = None if resampled is None else figures.of(total - figures.features)
     found = []
     of_each = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
-    for place, (value, reason, needs, meets) in enumerate(of_each):
+    for number, (value, reason, needs, meets) in enumerate(of_each):
         if np.isnan(value):
             found.append(Coefficient(undefined=reason))
         elif resampled is None or left_out is None:
@@ -118,7 +122,7 @@ def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficien
         else:
             found.append(
                 spread_coefficient(
-                    float(value), resampled[:, place], left_out[:, place], Scale(figures.lowest)
+                    float(value), resampled[:, number], left_out[:, number], Scale(figures.lowest)
                 )
             )
     return found
@@ -227,7 +231,7 @@ def _group_json(spans: SpanAgreement) -> dict[str, Any]:
     }
 
 
-def span_figures(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
+def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
     """Compute the agreement on places.
 
     The figures of all sum F1 over the pairs of annotators and have α and α_U of all of them at
@@ -236,47 +240,47 @@ def span_figures(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Sp
     show (``no_overlap``), and for a single annotator (``single_rater``).
 
     Args:
-        given: The places that the annotators marked, in traces whose spans are known.
+        span_input: The places that the annotators marked, in traces whose spans are known.
         rounds: How many resamples of the traces. Without any, and where all of them are alike,
             there are no intervals.
         seed: What the resamples are drawn from.
     """
-    slugs = [slug for slug, _, _ in given.modes]
-    silent = never_placed(given.traces, slugs)
-    looked = [Looked.at(trace, silent) for trace in given.traces]
-    names = given.annotators
-    found = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
+    slugs = [slug for slug, _, _ in span_input.modes]
+    silent = never_placed(span_input.traces, slugs)
+    looked = [Looked.at(trace, silent) for trace in span_input.traces]
+    names = span_input.annotators
+    sums_by_pair = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
 
     def figures() -> Iterator[Figure]:
-        scope = FigureScope("spans_traces", given.taxonomy_ref)
+        scope = FigureScope("spans_traces", span_input.taxonomy_ref)
         yield scope.number("compared", len(looked))
-        yield scope.number("not_at_hand", given.not_at_hand)
-        yield from scope.numbers("examples_left_out", given.examples or {})
+        yield scope.number("not_at_hand", span_input.not_at_hand)
+        yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
-            yield from _rests_on(given, name)
+            yield from _rests_on(span_input, name)
         of_pairs: list[Figure] = []
-        for pair, sums in found.items():
+        for pair, sums in sums_by_pair.items():
             both = [row for row, trace in enumerate(looked) if len(trace.by(pair)) == 2]
-            group = _Group(given, pair, [looked[row] for row in both], sums[both])
+            group = _Group(span_input, pair, [looked[row] for row in both], sums[both])
             of_pairs += [_of_pair(figure, pair) for figure in group.figures(rounds, seed)]
-        if len(found) == 1:
+        if len(sums_by_pair) == 1:
             # Of two, all is the pair.
             yield from map(_of_all, of_pairs)
         else:
             nothing = finding_sums(looked, ("", ""), slugs)
-            every = _Group(given, names, looked, sum(found.values(), start=nothing))
+            every = _Group(span_input, names, looked, sum(sums_by_pair.values(), start=nothing))
             yield from every.figures(rounds, seed)
         yield from of_pairs
 
     return SpanAgreement(
-        taxonomy=given.taxonomy_ref,
+        taxonomy=span_input.taxonomy_ref,
         annotators=names,
-        pass_label=given.pass_label,
-        modes=given.modes,
+        pass_label=span_input.pass_label,
+        modes=span_input.modes,
         bootstrap=bootstrap_json(rounds, seed),
         never_placed={
             name: tuple(
-                code for slug, code, _ in given.modes if slug in silent.get(name, frozenset())
+                code for slug, code, _ in span_input.modes if slug in silent.get(name, frozenset())
             )
             for name in names
         },
@@ -295,7 +299,7 @@ def _of_all(figure: Figure) -> Figure:
     return replace(figure, scope=scope, subject=(), sources=sources)
 
 
-def _rests_on(given: SpanInput, name: str) -> Iterator[Figure]:
+def _rests_on(span_input: SpanInput, name: str) -> Iterator[Figure]:
     """Yield what the figures rest on, of one annotator in the traces that are compared.
 
     In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
@@ -303,16 +307,16 @@ def _rests_on(given: SpanInput, name: str) -> Iterator[Figure]:
     spans that the trace does not have. ``no_places`` counts the traces × modes that they called
     present without saying where.
     """
-    readings = [trace.readings[name] for trace in given.traces if name in trace.readings]
+    readings = [trace.readings[name] for trace in span_input.traces if name in trace.readings]
     counts = {
         "traces": len(readings),
-        "reading_recorded": sum(one.read is not None for one in readings),
-        "places": sum(len(places) for one in readings for places in one.places.values()),
-        "whole_trace": sum(one.whole_trace for one in readings),
-        "not_found": sum(one.not_found for one in readings),
-        "no_places": sum(len(one.unplaced) for one in readings),
+        "reading_recorded": sum(reading.read is not None for reading in readings),
+        "places": sum(len(places) for reading in readings for places in reading.places.values()),
+        "whole_trace": sum(reading.whole_trace for reading in readings),
+        "not_found": sum(reading.not_found for reading in readings),
+        "no_places": sum(len(reading.unplaced) for reading in readings),
     }
-    scope = FigureScope("spans_annotator", given.taxonomy_ref, subject=(name,))
+    scope = FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,))
     for statistic, count in counts.items():
         yield scope.number(statistic, count)
 
@@ -321,15 +325,21 @@ def _rests_on(given: SpanInput, name: str) -> Iterator[Figure]:
 class _Group:
     """Some annotators, the traces in which two of them or more can be compared, what they found."""
 
-    given: SpanInput
+    span_input: SpanInput
     names: Sequence[str]
     traces: Sequence[Looked]
-    found: Floats
+    findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope of all of them."""
+        """Return a scope of all of them.
+
+        Args:
+            name: The name of the scope.
+            slugs: The modes whose traces its figures rest on.
+            mode: The code of the mode.
+        """
         sources = Sources("spans", tuple(slugs))
-        return FigureScope(name, self.given.taxonomy_ref, mode=mode, sources=sources)
+        return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
 
     def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
         """Yield their figures, as those of all annotators.
@@ -344,7 +354,7 @@ class _Group:
             rounds: How many resamples of the traces.
             seed: What they are drawn from.
         """
-        slugs = [slug for slug, _, _ in self.given.modes]
+        slugs = [slug for slug, _, _ in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
         each = (self._f1(sums), self._alpha(sums), self._alpha_u(sums))
         f1, alphas, alphas_u = estimated(each, rounds, seed)
@@ -354,37 +364,37 @@ class _Group:
         yield every.number("spans", spans)
         without_place = sum(len(trace.unplaced(self.names)) for trace in self.traces)
         yield every.number("no_places", without_place)
-        blocks = list(_with_naming(self.found.sum(axis=0)[None])[0])
-        by_block = [f1[place * LEVELS : (place + 1) * LEVELS] for place in range(len(blocks))]
+        blocks = list(_with_naming(self.findings.sum(axis=0)[None])[0])
+        by_block = [f1[number * LEVELS : (number + 1) * LEVELS] for number in range(len(blocks))]
         yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], by_block[0])
         yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], by_block[1])
-        positions = sum(one.positions for one in sums.units)
+        positions = sum(units.positions for units in sums.units)
         yield every.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared = sums.coverage[:, :, 0].sum(axis=0)
-        for place, (slug, code, _) in enumerate(self.given.modes):
+        for number, (slug, code, _) in enumerate(self.span_input.modes):
             scope = self.scope("spans_mode", [slug], code)
-            yield scope.number("traces", sums.answered[place])
+            yield scope.number("traces", sums.answered[number])
             unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
             yield scope.number("no_places", unplaced)
             of_f1 = self.scope("spans_mode_f1", [slug], code)
-            yield from _f1_figures(of_f1, blocks[place + 2], by_block[place + 2])
-            n = int(compared[place])
+            yield from _f1_figures(of_f1, blocks[number + 2], by_block[number + 2])
+            n = int(compared[number])
             yield scope.number("spans", n)
             yield scope.number("spans_left_out", spans - n)
-            yield scope.estimate("krippendorff_alpha", alphas[place], n=n)
-            units = sums.units[place]
+            yield scope.estimate("krippendorff_alpha", alphas[number], n=n)
+            units = sums.units[number]
             yield scope.number("units", units.units)
             yield scope.number("positions", units.positions)
-            yield scope.estimate("krippendorff_alpha_u", alphas_u[place], n=units.positions)
+            yield scope.estimate("krippendorff_alpha_u", alphas_u[number], n=units.positions)
 
     def _f1(self, sums: SpanSums) -> Figures:
-        """F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
+        """Return F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
         # Where nobody says where anything shows there is nothing to find either.
         at_all = max(sums.answered, default=0)
         compared = [at_all, at_all, *sums.answered]
-        columns = self.found.shape[1:]
+        columns = self.findings.shape[1:]
         return Figures(
-            _flat(self.found),
+            _flat(self.findings),
             lambda summed: _flat(_f1(_with_naming(summed.reshape(-1, *columns)))),
             [self._reason(self._raters(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
@@ -393,32 +403,36 @@ class _Group:
         )
 
     def _alpha(self, sums: SpanSums) -> Figures:
-        """α over spans of each mode."""
+        """Return α over spans of each mode."""
         columns = sums.coverage.shape[1:]
         compared = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
             _flat(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
-            [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)],
+            [self._reason(raters, n) for raters, n in zip(sums.rated_by, compared, strict=True)],
             lowest=-1.0,
             needs=[_LEAST_TRACES] * len(sums.rated_by),
             meets=self._meets(),
         )
 
     def _alpha_u(self, sums: SpanSums) -> Figures:
-        """α_U of each mode, and at the end over all."""
-        ends = np.cumsum([one.features.shape[1] for one in sums.units])[:-1]
+        """Return α_U of each mode, and at the end over all."""
+        ends = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
 
         def figures(summed: Floats) -> Floats:
             split = np.split(summed, ends, axis=1)
-            modes = [one.disagreement(part) for one, part in zip(sums.units, split, strict=True)]
-            return np.stack([*(alpha_u([one]) for one in modes), alpha_u(modes)], axis=1)
+            modes = [
+                units.disagreement(part) for units, part in zip(sums.units, split, strict=True)
+            ]
+            return np.stack([*(alpha_u([mode]) for mode in modes), alpha_u(modes)], axis=1)
 
-        compared = [one.positions for one in sums.units]
-        reasons = [self._reason(*of) for of in zip(sums.rated_by, compared, strict=True)]
+        compared = [units.positions for units in sums.units]
+        reasons = [
+            self._reason(raters, n) for raters, n in zip(sums.rated_by, compared, strict=True)
+        ]
         over_all = self._reason(max(sums.rated_by), sum(compared))
         return Figures(
-            np.hstack([one.features for one in sums.units]),
+            np.hstack([units.features for units in sums.units]),
             figures,
             [*reasons, over_all],
             lowest=-1.0,
@@ -427,14 +441,14 @@ class _Group:
         )
 
     def _meets(self) -> list[int]:
-        """In how many traces places of the same mode meet, by mode."""
-        return [int(n) for n in (self.found[:, 1:, PAIRS] > 0).sum(axis=0)]
+        """Return in how many traces places of the same mode meet, by mode."""
+        return [int(n) for n in (self.findings[:, 1:, PAIRS] > 0).sum(axis=0)]
 
     def _raters(self) -> int:
-        return sum(self.given.finished.get(name, 0) > 0 for name in self.names)
+        return sum(self.span_input.finished.get(name, 0) > 0 for name in self.names)
 
     def _reason(self, raters: int, compared: float) -> Undefined:
-        """Why a figure is undefined, where it is, by who said anything and on how much of it."""
+        """Return why a figure is undefined, from its raters and the units compared."""
         if len(self.names) < 2 or raters == 1 or (not self.traces and self._raters() < 2):
             return "single_rater"
         return "no_variance" if compared else "no_overlap"

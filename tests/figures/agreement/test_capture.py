@@ -16,7 +16,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 
 from mast_tui.figures.agreement.capture import (
     Capture,
-    Found,
+    Catch,
     capture,
     dependence,
     interaction_scores,
@@ -141,7 +141,7 @@ def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -
 def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, ...]]) -> None:
     rows = [(1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 1)]
     groups = [
-        Found(99, (0, 1, 2), np.repeat(np.array(rows, np.bool_), table, axis=0)) for table in tables
+        Catch(99, (0, 1, 2), np.repeat(np.array(rows, np.bool_), table, axis=0)) for table in tables
     ]
     found = dependence(groups, 0, 1)
     assert found.n == sum(map(sum, tables))
@@ -157,7 +157,7 @@ def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, .
 @given(st.lists(st.integers(1, 30), min_size=7, max_size=7))
 def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]) -> None:
     cells = np.array(list(product((0, 1), repeat=3))[1:])
-    group = Found(999, (0, 1, 2), np.repeat(cells, counts, axis=0).astype(np.bool_))
+    group = Catch(999, (0, 1, 2), np.repeat(cells, counts, axis=0).astype(np.bool_))
     scores, spread = interaction_scores([group], 3)
     both = np.stack([cells[:, a] * cells[:, b] for a, b in combinations(range(3), 2)], axis=1)
     poisson = sm.families.Poisson()
@@ -191,7 +191,7 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
 def test_no_more_are_missed_than_there_are_units_left(
     by: list[tuple[bool, ...]], more: int
 ) -> None:
-    figures = missed([Found(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed"))
+    figures = missed([Catch(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed"))
     one = FigureTable(tuple(figures))["missed"]
     value, ends = one.value, one.interval
     assert value is not None
