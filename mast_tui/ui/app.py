@@ -60,7 +60,6 @@ from mast_tui.ui.services.input_queue import (
     InputEvent,
     InputPriority,
     InputQueue,
-    switch_threads_often,
 )
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
@@ -679,7 +678,6 @@ def run_app(options: AppOptions) -> int:
         except MastError as error:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
-    switch_threads_often()
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.workspace.close()

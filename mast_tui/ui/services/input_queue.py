@@ -9,7 +9,6 @@ arrive as ``3`` ``1``. So the next event is delivered only when the one before i
 
 from __future__ import annotations
 
-import sys
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -33,15 +32,6 @@ LONGEST: Final = 0.1
 
 LATELY: Final = 0.3
 """Seconds after a key within which the next one is looked for."""
-
-TURN: Final = 0.0005
-"""Seconds for which a thread computes before another that waits has its turn; Python's own are ten
-times as long, and a key waits for several turns on its way to the screen."""
-
-
-def switch_threads_often() -> None:
-    """From here on, threads of this process change places more often."""
-    sys.setswitchinterval(TURN)
 
 
 class InputPriority:
