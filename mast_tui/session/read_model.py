@@ -273,12 +273,12 @@ class ReadModel:
 
         While the server is away it is what was read before.
         """
-        workspace, trace_id, taxonomy = self._workspace, self._trace_id, self._taxonomy
+        workspace = self._workspace
         with suppress(ServerAway):
-            labels = workspace.labels(trace_id=trace_id, taxonomy=taxonomy)
+            labels = workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
             judges = [x.annotator for x in labels if _is_judge(x.annotator)]
             if not judges:  # else the table of judgements need not be gone through
-                judgements = workspace.judgements(trace_id=trace_id, taxonomy=taxonomy)
+                judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
                 judges = [judgement.judge for judgement in judgements]
             if not workspace.away:
                 return OthersWork(labels, tuple(dict.fromkeys(judges)))
