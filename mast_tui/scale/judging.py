@@ -21,7 +21,7 @@ from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.folder import Manifest, ShardFolder
 from mast_tui.scale.tables import Judged, RequestSize, write_shard
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.io.remote import bring
+from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.scanning import Scan, Unit
@@ -126,7 +126,7 @@ class JudgeUnits:
     def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
         """What came of each unit."""
         walk = Scan(())
-        bring(path for unit in units for path in unit.files)
+        fetch_all(path for unit in units for path in unit.files)
         return [self._of_unit(walk, unit) for unit in units]
 
     def _of_unit(self, walk: Scan, unit: Unit) -> UnitJudged:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from rich.cells import cell_len
+
+from mast_tui.columns import padded
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -401,12 +404,12 @@ def assignment_words(before: Study | None, after: Study) -> str:
         lines = [f"{counted(count, 'trace')}, labelled by {who}."]
     elif not shared:
         lines = [f"{counted(count, 'trace')}, each labelled by one."]
-    wide = max(map(len, after.annotators))
+    wide = max(cell_len(one_line(name)) for name in after.annotators)
     for name in after.annotators:
         own = assigned(after, name)
         was = len(own) if before is None else len(assigned(before, name))
         so_far = f"{was:,} → " if was != len(own) else ""
-        told = [f"{name:<{wide}}  {so_far}{counted(len(own), 'trace')}"]
+        told = [f"{padded(one_line(name), wide)}  {so_far}{counted(len(own), 'trace')}"]
         together = sum(one in several for one in own)
         if together not in (0, len(own)):
             told.append(f"{together:,} with others")
