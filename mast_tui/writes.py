@@ -189,7 +189,8 @@ class Writes:
         assert self._running is not None, "only a piece of work uses the writer thread"
         while True:
             future = self._thread.submit(copy_context().run, _with_status, self._status, step)
-            # Most steps end at once; their outcome is then drawn in one frame with the key's.
+            # Most steps end at once; their outcome is then drawn in one frame with the key's. A
+            # label was on disk after 12 ms with this and 15 ms without, and drawn after 64 and 68.
             done, _ = wait([future], UNNOTICED)
             try:
                 return future.result() if done else await asyncio.wrap_future(future)

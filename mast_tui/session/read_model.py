@@ -219,7 +219,7 @@ class Suggested:
 
 
 class OthersWork(NamedTuple):
-    """The labels on a trace by anybody, and the judges that have looked at it."""
+    """The labels on a trace by anybody, and the judges; see ``ReadModel.judges``."""
 
     labels: tuple[Label, ...]
     judges: tuple[str, ...]
@@ -228,8 +228,7 @@ class OthersWork(NamedTuple):
 class ReadModel:
     """What a session shows: a pass, and what others say of the trace, in reading order.
 
-    What others say is asked once until ``forget_others``; while the server is away what was known
-    of it stands.
+    What others say is read where it is lacking (``lacks``), and again after ``forget_others``.
 
     Args:
         workspace: Where others have spoken.
@@ -247,13 +246,14 @@ class ReadModel:
         self._annotator = annotator
         self._trace_id = trace_id
         self._taxonomy = taxonomy
-        self._labels_read: tuple[Label, ...] = ()
-        self._judges: tuple[str, ...] = ()
-        self._asked_for_judges = False
+        self._others_work = OthersWork((), ())
+        self._lacks_judges = True
+        self._lacks_people = True
         self._own = OwnLabels(self._place_of_label)
         self._answered: frozenset[str] = frozenset()
-        self._suggested: Suggested | None = None
-        self._others: tuple[Label, ...] | None = None
+        self._suggested = Suggested((), self._place_of_suggestion)
+        self.others: tuple[Label, ...] = ()
+        """The labels of other people, where they may be shown."""
         self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
 
     def follow(self, current: PassState | None, answered: Iterable[str]) -> None:
@@ -266,11 +266,23 @@ class ReadModel:
 
     def lacks(self, *, people: bool) -> bool:
         """Check if something has to be read before it is shown: of judges, or of ``people`` too."""
-        return self._suggested is None or (people and self._others is None)
+        return self._lacks_judges or (people and self._lacks_people)
 
     def read_others(self) -> OthersWork:
-        """Read what judges and others say, and change nothing here; may run in any thread."""
-        return OthersWork(self._read_labels(), self._read_judges())
+        """Read what judges and others say, and change nothing here; may run in any thread.
+
+        While the server is away it is what was read before.
+        """
+        workspace = self._workspace
+        with suppress(ServerAway):
+            labels = workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            judges = [x.annotator for x in labels if _is_judge(x.annotator)]
+            if not judges:  # else the table of judgements need not be gone through
+                judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
+                judges = [judgement.judge for judgement in judgements]
+            if not workspace.away:
+                return OthersWork(labels, tuple(dict.fromkeys(judges)))
+        return self._others_work
 
     def take_others(self, work: OthersWork, *, people: bool) -> None:
         """Show what was read.
@@ -279,24 +291,24 @@ class ReadModel:
             work: The result of ``read_others``.
             people: Whether the labels of people may be shown too.
         """
-        self._labels_read = work.labels
-        self._judges = work.judges
-        self._asked_for_judges = True
-        self._suggested = self._suggestions_in(work.labels)
-        self._others = self._people_in(work.labels) if people else None
+        others = [label for label in work.labels if label.annotator != self._annotator]
+        by_judges = [label for label in others if _is_judge(label.annotator)]
+        by_people = [label for label in others if not _is_judge(label.annotator)] if people else []
+        self._others_work = work
+        self._lacks_judges = False
+        self._lacks_people = not people
+        self._suggested = Suggested(map(Suggestion.of, by_judges), self._place_of_suggestion)
+        self.others = tuple(sorted(by_people, key=self._place_of_label))
 
     def forget_others(self) -> None:
-        """Look again at what judges and others say."""
-        self._suggested = self._others = None
-        self._asked_for_judges = False
+        """Have what judges and others say read again."""
+        self._lacks_judges = True
+        self._lacks_people = True
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges that have looked at the trace."""
-        if not self._asked_for_judges:
-            self._asked_for_judges = True
-            self._judges = self._read_judges()
-        return self._judges
+        """The judges that suggest something; without any those that have looked at the trace."""
+        return self._others_work.judges
 
     @property
     def own(self) -> OwnLabels:
@@ -307,65 +319,21 @@ class ReadModel:
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Judges' suggestions."""
-        return self._judged().in_order(len(self._trace))
+        return self._suggested.in_order(len(self._trace))
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """Those that wait for an answer."""
-        return self._judged().pending(len(self._trace), self._answered)
+        return self._suggested.pending(len(self._trace), self._answered)
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The same by their ids."""
-        return self._judged().pending_by_id if self.pending else {}
+        return self._suggested.pending_by_id if self.pending else {}
 
     def suggestion(self, suggestion_id: str) -> Suggestion | None:
         """A judge's suggestion, None where there is no such."""
-        return self._judged().by_id.get(suggestion_id)
-
-    @property
-    def others(self) -> tuple[Label, ...]:
-        """The labels of other people."""
-        if self._others is None:
-            self._labels_read = self._read_labels()
-            self._others = self._people_in(self._labels_read)
-        return self._others
-
-    def _people_in(self, labels: Iterable[Label]) -> tuple[Label, ...]:
-        """Return the labels of other people, in reading order."""
-        by_people = (
-            label
-            for label in labels
-            if label.annotator != self._annotator
-            and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
-        )
-        return tuple(sorted(by_people, key=self._place_of_label))
-
-    def _judged(self) -> Suggested:
-        if self._suggested is None:
-            self._labels_read = self._read_labels()
-            self._suggested = self._suggestions_in(self._labels_read)
-        return self._suggested
-
-    def _suggestions_in(self, labels: Iterable[Label]) -> Suggested:
-        judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
-        return Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
-
-    def _read_labels(self) -> tuple[Label, ...]:
-        """Read all labels on the trace; while the server is away they are those read before."""
-        with suppress(ServerAway):
-            labels = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
-            if not self._workspace.away:
-                return labels
-        return self._labels_read
-
-    def _read_judges(self) -> tuple[str, ...]:
-        """Read which judges have looked at the trace, as ``_read_labels`` does."""
-        with suppress(ServerAway):
-            judged = self._workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
-            if not self._workspace.away:
-                return tuple(dict.fromkeys(one.judge for one in judged))
-        return self._judges
+        return self._suggested.by_id.get(suggestion_id)
 
     def _index(self, key: str) -> int:
         index = self._trace.index_of(key)
@@ -387,3 +355,7 @@ class ReadModel:
         key, offsets = suggestion.evidence_key, suggestion.quote_offsets
         index = -1 if key is None else self._index(key)
         return (index, offsets[0] if offsets else 0, suggestion.mode, suggestion.id)
+
+
+def _is_judge(annotator: str) -> bool:
+    return annotator_kind(annotator) is AnnotatorKind.JUDGE

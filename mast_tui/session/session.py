@@ -174,8 +174,16 @@ class Session:
             self._shown_version = self.version
         return self._read_model
 
+    def _shown_of_others(self) -> ReadModel:
+        """Return what is shown, after what others say was read where that was not done yet."""
+        shown = self._shown()
+        if shown.lacks(people=self.others_shown):
+            shown.take_others(shown.read_others(), people=self.others_shown)
+        return shown
+
     def _suggestion(self, suggestion_id: str) -> Suggestion | None:
-        return self._read_model.suggestion(suggestion_id) if self.suggestions_visible else None
+        visible = self.suggestions_visible
+        return self._shown_of_others().suggestion(suggestion_id) if visible else None
 
     @property
     def current(self) -> Pass | None:
@@ -255,22 +263,26 @@ class Session:
 
         Those whose quote was not found come last.
         """
-        return self._shown().suggestions if self.suggestions_visible else ()
+        return self._shown_of_others().suggestions if self.suggestions_visible else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
-        """The judges that have looked at this trace; none while their word is hidden."""
-        return self._shown().judges if self.suggestions_visible else ()
+        """The judges that suggest something here, or else have looked at the trace.
+
+        None while their word is hidden.
+        """
+        return self._shown_of_others().judges if self.suggestions_visible else ()
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for this annotator's answer, in the same order."""
-        return self._shown().pending if self.suggestions_visible else ()
+        return self._shown_of_others().pending if self.suggestions_visible else ()
 
     @property
     def pending_by_id(self) -> Mapping[str, Suggestion]:
         """The same by their ids."""
-        return MappingProxyType(self._shown().pending_by_id if self.suggestions_visible else {})
+        visible = self.suggestions_visible
+        return MappingProxyType(self._shown_of_others().pending_by_id if visible else {})
 
     @property
     def others_shown(self) -> bool:
@@ -281,7 +293,7 @@ class Session:
     @property
     def others(self) -> tuple[Label, ...]:
         """Other people's labels; none before ``reveal``."""
-        return self._shown().others if self.others_shown else ()
+        return self._shown_of_others().others if self.others_shown else ()
 
     @property
     def span_notes(self) -> Mapping[str, str]:
@@ -521,11 +533,15 @@ class Session:
             else:
                 single += [self.trace.span(index).key for index in run]
         single = list(dict.fromkeys(single))
+        self._note(lambda: self._mark_read(single, long_runs))
+
+    def _note(self, step: Callable[[], None]) -> None:
+        """Carry out what is only noted, also where the trace was changed in another window."""
         try:
-            self._mark_read(single, long_runs)
+            step()
         except ChangedElsewhere:
             self.reload()
-            self._mark_read(single, long_runs)
+            step()
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
         read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
@@ -547,11 +563,7 @@ class Session:
         if not self.suggestions_visible:
             return
         self._judge_on_screen = True
-        try:
-            self._note_judge_seen()
-        except ChangedElsewhere:
-            self.reload()
-            self._note_judge_seen()
+        self._note(self._note_judge_seen)
 
     def _note_judge_seen(self) -> None:
         current = self._passes.current

@@ -5,7 +5,7 @@ A benchmark gives many runs the same task, and tools the same answers; so neithe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -25,9 +25,7 @@ _MOST_TRACES: Final = 400
 _MOST_BYTES: Final = 64 << 20
 
 
-def same_runs(
-    traces: Iterable[Trace], wait: Callable[[], object] = lambda: None
-) -> Mapping[str, tuple[str, ...]]:
+def same_runs(traces: Iterable[Trace]) -> Mapping[str, tuple[str, ...]]:
     """Find the traces that are the same run as another.
 
     Only traces of one task from different files are compared, and not more of them than can be
@@ -35,7 +33,6 @@ def same_runs(
 
     Args:
         traces: All traces; each is read again, and dropped from memory afterwards.
-        wait: Called before each is read.
 
     Returns:
         By trace id the ids of the others.
@@ -43,10 +40,7 @@ def same_runs(
     groups = _of_one_task(traces)
     # Held together: traces of one file share one reading.
     unread = {id(trace): trace.anew() for group in groups for trace in group}
-    texts: dict[int, frozenset[str]] = {}
-    for trace_key, trace in unread.items():
-        wait()
-        texts[trace_key] = _agents_texts(trace)
+    texts = {trace_key: _agents_texts(trace) for trace_key, trace in unread.items()}
     same_ids: dict[str, list[str]] = {}
     for group in groups:
         for first, second in combinations(group, 2):

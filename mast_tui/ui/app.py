@@ -58,9 +58,7 @@ from mast_tui.ui.crashes import log_error
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.input_queue import (
     InputEvent,
-    InputPriority,
     InputQueue,
-    switch_threads_often,
 )
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
@@ -481,9 +479,9 @@ class MastApp(TextualApp):
         return key_of(action_id, self.configuration.keys)
 
     @property
-    def input_priority(self) -> InputPriority:
-        """Tells background threads to pause while input is handled."""
-        return self.input_queue.input_priority
+    def keys_come(self) -> bool:
+        """True if a key has come a moment ago, so that another may follow."""
+        return self.input_queue.keys_come
 
     @property
     def input_delivered(self) -> int:
@@ -494,10 +492,6 @@ class MastApp(TextualApp):
     def busy_with_input(self) -> bool:
         """Whether an input event is not handled yet, or something is still being saved."""
         return not self.input_queue.idle or not self.writes.idle
-
-    def key_typed(self) -> None:
-        """Have background threads pause before the key has come through the message queue."""
-        self.input_queue.input_priority.begin()
 
     async def on_event(self, event: events.Event) -> None:
         """Put keys, mouse events and pastes in order; handle all others at once."""
@@ -679,7 +673,6 @@ def run_app(options: AppOptions) -> int:
         except MastError as error:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
-    switch_threads_often()
     app = MastApp(options, taxonomy)
     asyncio.run(_run(app))
     app.workspace.close()

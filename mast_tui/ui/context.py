@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mast_tui.traces.model import Trace
     from mast_tui.ui.actions.registry import Keymap, Where
     from mast_tui.ui.app import MastApp as MastApp
-    from mast_tui.ui.services.input_queue import InputPriority
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.hint_bar import HintBar
 
@@ -188,8 +187,8 @@ class HasInputQueue(Protocol):
     """An app with an input queue; widgets that are tested alone do without."""
 
     @property
-    def input_priority(self) -> InputPriority:
-        """Tells background threads to pause while input is handled."""
+    def keys_come(self) -> bool:
+        """True if a key has come a moment ago, so that another may follow."""
 
     @property
     def input_delivered(self) -> int:

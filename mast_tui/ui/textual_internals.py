@@ -13,7 +13,7 @@ import signal
 import sys
 import termios
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -31,7 +31,6 @@ from textual.css.stylesheet import Stylesheet as TextualStylesheet
 from textual.dom import DOMNode
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -142,7 +141,7 @@ class Stylesheet(TextualStylesheet):
 
 
 class TextualApp(App[None]):
-    """An app that hears of keys early, reads styles once, and keeps a log of what nobody expected.
+    """An app that reads styles once and keeps a log of what nobody expected.
 
     Textual would print such an error with the values of variables, which hold text of traces;
     ``TEXTUAL=debug`` still has it do so.
@@ -150,17 +149,6 @@ class TextualApp(App[None]):
 
     crash: str | None = None
     """What has ended the app though nobody expected it, in words, with the log's place."""
-
-    # Keys
-
-    def key_typed(self) -> None:
-        """A key has been typed and is on its way to the app; called in the driver's thread."""
-
-    def _post_message(self, message: Message) -> Coroutine[Any, Any, bool]:
-        # By this the driver's thread hands over what was typed: no sooner can one know of a key.
-        if isinstance(message, events.Key):
-            self.key_typed()
-        return super()._post_message(message)
 
     # The terminal's focus
 

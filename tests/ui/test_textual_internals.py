@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import threading
 from collections.abc import Callable
 from importlib import import_module
 from inspect import isfunction
@@ -20,12 +19,10 @@ from typing import Any
 import pytest
 import textual
 from rich import cells
-from textual import events
 from textual._cells import cell_len
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.css.stylesheet import Stylesheet as TextualStylesheet
-from textual.driver import Driver
 from textual.geometry import Region, Size
 from textual.message_pump import MessagePump
 from textual.screen import Screen
@@ -50,7 +47,6 @@ from tests.ui.settle import settle
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        (MessagePump._post_message, ["self", "message"]),
         (MessagePump._close_messages_no_wait, ["self"]),
         (App._handle_exception, ["self", "error"]),
         (App._load_screen_css, ["self", "screen"]),
@@ -74,50 +70,15 @@ class Told(TextualApp):
     def __init__(self) -> None:
         super().__init__()
         self.heard: list[str] = []
-        self.threads: set[int] = set()
 
     def compose(self) -> ComposeResult:
         yield Static("one")
-
-    def key_typed(self) -> None:
-        self.heard.append("key")
-        self.threads.add(threading.get_ident())
 
     def action_note(self) -> None:
         self.heard.append("x")
 
     def worker_failed(self, worker: Worker[Any], words: str) -> None:
         self.heard.append(f"{worker.group}: {words.split(';')[0]}")
-
-
-class OneKey(Driver):
-    """A driver of which only the handing over of what was typed is looked at."""
-
-    def write(self, data: str) -> None:
-        """Write nothing."""
-
-    def start_application_mode(self) -> None:
-        """Start nothing."""
-
-    def disable_input(self) -> None:
-        """Disable nothing."""
-
-    def stop_application_mode(self) -> None:
-        """Stop nothing."""
-
-
-async def test_a_key_that_the_drivers_thread_hands_over_is_heard_of_there() -> None:
-    app = Told()
-    async with app.run_test() as pilot:
-        driver = OneKey(app)
-        thread = threading.Thread(target=driver.process_message, args=(events.Key("x", "x"),))
-        thread.start()
-        number = thread.ident
-        while thread.is_alive():
-            await pilot.pause(0)
-        await settle(pilot)
-        assert app.heard == ["key", "x"]
-        assert app.threads in ({number}, {threading.get_ident()})
 
 
 async def test_an_error_in_a_worker_is_told_and_the_app_goes_on() -> None:

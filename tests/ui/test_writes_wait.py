@@ -17,7 +17,7 @@ from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.finish import PASSED_OVER
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.services import workspace as watch
-from mast_tui.ui.services.input_queue import InputPriority
+from mast_tui.ui.services.input_queue import InputQueue
 from mast_tui.workspace import Workspace
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
@@ -175,7 +175,7 @@ async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
     async with stage(small, workspace=place) as on:
         await on.press("j")
         before = len(on.session.read)
-        monkeypatch.setattr(InputPriority, "keys_come", keys_come)
+        monkeypatch.setattr(InputQueue, "keys_come", keys_come)
         for _ in range(waits):
             on.annotate.reading.write_between_keys()
             await settle(on.pilot)

@@ -21,10 +21,6 @@ MOST_MATCHES: Final = 10_000
 """Matches beyond this many in one span are neither counted nor gone to."""
 
 
-def _go_on() -> None:
-    """Do nothing, as no one waits."""
-
-
 class Matcher(Protocol):
     """A search condition for texts."""
 
@@ -129,13 +125,10 @@ class TextSearch:
         self._ahead = start
         self._wrapped = 0
 
-    def step(
-        self, between: Callable[[], None] = _go_on, max_bytes: int = SLICE_BYTES
-    ) -> SearchStep | None:
+    def step(self, max_bytes: int = SLICE_BYTES) -> SearchStep | None:
         """Look at the next spans.
 
         Args:
-            between: Called before each text.
             max_bytes: About how much of the source to read.
 
         Returns:
@@ -144,7 +137,7 @@ class TextSearch:
         loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
         known_spans = len(self.trace)
         hits: list[tuple[int, int]] = []
-        slice_of = partial(self._search_slice, max_bytes, between)
+        slice_of = partial(self._search_slice, max_bytes)
         waits = False
         if self._ahead < known_spans:
             self._ahead, hits = slice_of(self._ahead, known_spans)
@@ -164,7 +157,7 @@ class TextSearch:
         return self._ahead - self.start + self._wrapped
 
     def _search_slice(
-        self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
+        self, max_bytes: int, begin: int, limit: int
     ) -> tuple[int, list[tuple[int, int]]]:
         """Search a slice of the spans; return its end and the matches."""
         end, texts, rows_too = self.trace.candidates(
@@ -174,7 +167,6 @@ class TextSearch:
             texts = self._with_rows(begin, end, texts)
         hits: list[tuple[int, int]] = []
         for index, text in texts:
-            between()
             times = self.matcher.count(text, partial(self._row_lines, index))
             if times:
                 hits.append((index, times))

@@ -255,11 +255,10 @@ class Filter:
         self._screen.in_background(partial(self._narrow, self._narrowing), "filter")
 
     def _narrow(self, narrowing: Narrowing) -> None:
-        worker, input_priority = get_current_worker(), self._screen.context.input_priority
+        worker = get_current_worker()
         indices = array("Q")
         over = False
         while not over and not worker.is_cancelled:
-            input_priority.wait()
             indices += narrowing.step(SLICE)
             over = narrowing.seen >= len(narrowing.trace)
             sleep(0)  # others have their turn

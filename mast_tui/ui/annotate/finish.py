@@ -74,7 +74,7 @@ class DrawnSpans:
 
     def write_between_keys(self) -> None:
         """Write what was read, unless keys come and it has waited for less than a while."""
-        if self._passed_over < PASSED_OVER and self._screen.context.input_priority.keys_come:
+        if self._passed_over < PASSED_OVER and self._screen.context.keys_come:
             self._passed_over += 1
         else:
             self.write()

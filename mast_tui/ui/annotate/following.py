@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker, get_current_worker
 
@@ -18,8 +17,6 @@ from mast_tui.ui.wording import counted
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
-
-_COMPARED_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +95,15 @@ class Following:
         return True
 
     def _look(self, trace: Trace, *, asked: bool) -> None:
-        worker, input_priority = get_current_worker(), self._screen.context.input_priority
+        worker = get_current_worker()
         growth, reason, fresh, moved = Growth.NONE, None, None, False
         try:
             growth = trace.follow()
         except OSError as error:
             reason = error.strerror or str(error)
         if growth is Growth.ANEW or (asked and reason is not None):
-            fresh = _read(trace, worker, input_priority.wait)
-            moved = fresh is not None and _moved(trace, fresh, input_priority.wait)
+            fresh = _read(trace, worker)
+            moved = fresh is not None and _moved(trace, fresh)
         if not worker.is_cancelled:
             news = FileNews(
                 trace=trace, asked=asked, growth=growth, reason=reason, fresh=fresh, moved=moved
@@ -163,21 +160,16 @@ class Following:
             self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
 
 
-def _read(trace: Trace, worker: Worker[object], stand_back: Callable[[], None]) -> Trace | None:
-    """The trace as its file is now, read to its end in small steps."""
+def _read(trace: Trace, worker: Worker[object]) -> Trace | None:
+    """Read the trace as its file is now to its end, unless the worker is cancelled."""
     fresh = read_anew(trace)
     while fresh is not None and not worker.is_cancelled and fresh.advance(READ_BYTES):
-        stand_back()
+        pass
     return fresh
 
 
-def _moved(trace: Trace, fresh: Trace, stand_back: Callable[[], None]) -> bool:
-    """Whether the spans of a trace are not the first ones of a fresh reading, by their keys."""
+def _moved(trace: Trace, fresh: Trace) -> bool:
+    """Check if the spans of a trace are not the first ones of a fresh reading, by their keys."""
     if len(fresh) < len(trace):
         return True
-    for first in range(0, len(trace), _COMPARED_AT_ONCE):
-        stand_back()
-        spans = range(first, min(len(trace), first + _COMPARED_AT_ONCE))
-        if any(trace.span(index).key != fresh.span(index).key for index in spans):
-            return True
-    return False
+    return any(trace.span(i).key != fresh.span(i).key for i in range(len(trace)))

@@ -343,11 +343,10 @@ class Search:
         self._screen.in_background(partial(self._look, search), "search")
 
     def _look(self, search: TextSearch) -> None:
-        worker, input_priority = get_current_worker(), self._screen.context.input_priority
+        worker = get_current_worker()
         some, told, first = Hits(search.start), 0.0, True
         while not worker.is_cancelled:
-            input_priority.wait()
-            found = search.step(input_priority.wait)
+            found = search.step()
             if worker.is_cancelled:
                 return
             if found is None:

@@ -150,7 +150,7 @@ class LibraryScreen(ListScreen):
             )
 
     def _look_for_same_runs(self, traces: Sequence[Trace]) -> None:
-        found = same_runs(traces, self.mast.input_priority.wait)
+        found = same_runs(traces)
         self.call_later(self._same_runs_found, found)
 
     def _same_runs_found(self, found: Mapping[str, tuple[str, ...]]) -> None:

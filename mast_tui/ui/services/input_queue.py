@@ -9,11 +9,9 @@ arrive as ``3`` ``1``. So the next event is delivered only when the one before i
 
 from __future__ import annotations
 
-import sys
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable
-from threading import Event
 from time import monotonic
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -27,51 +25,8 @@ from textual.widgets import Input
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys, Writes
 
-LONGEST: Final = 0.1
-"""Seconds after which work goes on whatever is being done: keys that never end must not stop it."""
-
-
-LATELY: Final = 0.3
-"""Seconds after a key within which the next one is looked for."""
-
-TURN: Final = 0.0005
-"""Seconds for which a thread computes before another that waits has its turn; Python's own are ten
-times as long, and a key waits for several turns on its way to the screen."""
-
-
-def switch_threads_often() -> None:
-    """From here on, threads of this process change places more often."""
-    sys.setswitchinterval(TURN)
-
-
-class InputPriority:
-    """Knows whether a key is being answered; ``begin`` and ``end`` are called by the app."""
-
-    def __init__(self) -> None:
-        self._free = Event()
-        self._free.set()
-        self._last_key = -LATELY
-
-    @property
-    def keys_come(self) -> bool:
-        """Whether a key has come a moment ago, so that another may follow."""
-        return monotonic() - self._last_key < LATELY
-
-    def begin(self) -> None:
-        """A key has come."""
-        self._last_key = monotonic()
-        self._free.clear()
-
-    def end(self) -> None:
-        """What came of the keys so far is on screen."""
-        self._free.set()
-
-    def wait(self) -> None:
-        """Called by a thread between small steps: returns at once while no key is being answered,
-        else when that is over."""
-        if not self._free.is_set():
-            self._free.wait(LONGEST)
-
+KEYS_FOLLOW: Final = 0.3
+"""Seconds after an event within which the next one is expected."""
 
 InputEvent: TypeAlias = events.Key | events.MouseEvent | events.Paste
 
@@ -150,8 +105,6 @@ class InputQueue:
             send: Delivers an event as Textual does.
             nothing_bound: Reports that a key does nothing here.
         """
-        self.input_priority = InputPriority()
-        """Tells background threads to pause while input is handled."""
         self.delivered = 0
         """The number of keys, clicks and pastes delivered so far."""
         self.blocked = False
@@ -168,6 +121,12 @@ class InputQueue:
         self._unread: Screen[object] | None = None
         """The screen whose content the next event waits for."""
         self._check: TimerHandle | None = None
+        self._last_event = -KEYS_FOLLOW
+
+    @property
+    def keys_come(self) -> bool:
+        """True if an event has come a moment ago, so that another may follow."""
+        return monotonic() - self._last_event < KEYS_FOLLOW
 
     @property
     def idle(self) -> bool:
@@ -190,7 +149,7 @@ class InputQueue:
             self.blocked = False
             self._busy = False
         self._waiting.append(event)
-        self.input_priority.begin()
+        self._last_event = monotonic()
         if not self._busy:
             await self._deliver_next()
         else:
@@ -258,13 +217,11 @@ class InputQueue:
             await self._send(self._waiting.popleft())
         self._busy = bool(self._waiting)
         if not self._waiting:
-            self.input_priority.end()
             return
         if self._must_wait(self._waiting[0]):
             self.blocked = True
             if self._awaits_content(self._waiting[0], self._app.screen):
                 self._unread = self._app.screen
-            self.input_priority.end()
             return
         self._number += 1
         event = self._waiting.popleft()

@@ -23,7 +23,6 @@ from mast_tui.columns import padded
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
-from mast_tui.ui.services.input_queue import InputPriority
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import (
     Fold,
@@ -713,26 +712,19 @@ class Timeline(TimelineLines):
 
     def _begin(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
-            app = self.app
-            if isinstance(app, HasInputQueue):
-                self._look_on(trace, self.background, app.input_priority)
-            else:
-                self._look_on(trace, self.background, InputPriority())
+            self._look_on(trace, self.background)
 
     @work(thread=True, group="look", exclusive=True)
-    def _look_on(
-        self, trace: Trace, background: BackgroundIndex, input_priority: InputPriority
-    ) -> None:
+    def _look_on(self, trace: Trace, background: BackgroundIndex) -> None:
         worker = get_current_worker()
         told = monotonic()
         with self._at_work:  # only one thread may read a trace on, and the last may not be over yet
             for worth_showing in index_more(trace, background, reads=self._reads):
-                input_priority.wait()
                 if worker.is_cancelled:
                     return
                 now = monotonic()
                 if worth_showing or now - told > (
-                    TOLD_TO_KEYS if input_priority.keys_come else TOLD_EVERY
+                    TOLD_TO_KEYS if self._keys_come() else TOLD_EVERY
                 ):
                     told = now
                     self.post_message(self.IndexGrown(trace, background.facts, False))
@@ -772,6 +764,10 @@ class Timeline(TimelineLines):
             if self.cursor != self.row_count - 1:
                 self.move_to(self.row_count - 1)
             self._followed_since = since
+
+    def _keys_come(self) -> bool:
+        app = self.app
+        return isinstance(app, HasInputQueue) and app.keys_come
 
     def _input_delivered(self) -> int:
         app = self.app
