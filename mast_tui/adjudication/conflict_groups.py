@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from mast_tui.adjudication.decisions import has_changed, said_now, settles_conflict
 from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, Side, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
@@ -272,5 +274,5 @@ def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
     for one in (said for part in parts for said in part.said):
         known = sides.get(one.annotator, one)
         targets = tuple(dict.fromkeys((*known.targets, *one.targets)))
-        sides[one.annotator] = replace(known, targets=targets)
+        sides[one.annotator] = structs.replace(known, targets=targets)
     return tuple(sides.values())

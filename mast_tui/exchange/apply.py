@@ -11,6 +11,8 @@ from operator import attrgetter
 from time import monotonic
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.exchange.batches import batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import (
@@ -442,8 +444,8 @@ def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
 def _told_differently(fact: Fact, known: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
         origin = label_origin(known.label.annotator, known.label.origin)
-        there = replace(known.label, origin=origin)
-        return replace(fact.label, pass_number=there.pass_number) != there
+        there = structs.replace(known.label, origin=origin)
+        return structs.replace(fact.label, pass_number=there.pass_number) != there
     return False
 
 
@@ -468,7 +470,7 @@ def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> 
         return label  # readers name labels by ``label_id``, and it would come to the same
     name = suggestion_id if is_judge else label_id
     own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
-    return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
+    return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
 def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:

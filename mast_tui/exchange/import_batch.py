@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec import structs
+
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import (
@@ -194,7 +196,7 @@ class WorkDraft:
         if known is not None:
             notes = [known.note, *([label.note] if label.note not in known.note else [])]
             note = "\n".join(filter(None, notes))
-            label = replace(known, note=note, severity=known.severity or label.severity)
+            label = structs.replace(known, note=note, severity=known.severity or label.severity)
         self.labels[label.id] = label
 
     def add_label(self, label: Label, place: str = "") -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
+from msgspec import Struct, structs, to_builtins
+
 from mast_tui.counts import counted
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import RowProblem
@@ -38,13 +40,13 @@ from mast_tui.labels import (
     Origin,
     Target,
     VerdictValue,
+    WholeNumber,
     checked_person,
     label_origin,
 )
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events.codec import LABEL
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import label_from_values, label_to_values, read
 from mast_tui.workspace.records import TraceRecord
 
 Values = dict[str, Any]
@@ -205,7 +207,7 @@ def _results(
     for label in sorted(work.labels, key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
         place = region_of(label.target, spans)
-        detail: Values = {"label": LABEL.write(label)}
+        detail: Values = {"label": label_to_values(label)}
         if label.id in work.merged:
             detail["merged"] = True
         if place is None:
@@ -387,37 +389,86 @@ def read_task(
 
     ``taxonomy`` is that of a task which names none, ``known`` finds one by its reference.
     """
-    fields = Fields(value, place)
-    data = fields.child_or_none("data")
-    if data is None or data.text_or_none("trace_id") is None:
+    document = read(value, _TaskDocument, place)
+    if document.data is None or document.data.trace_id is None:
         raise ValueError(
             "has no 'trace_id' in its data; read what Label Studio exports as JSON of tasks that "
             "'mast-tui export --format label-studio' wrote"
         )
-    meta = fields.child_or_none("meta")
-    ours = None if meta is None else meta.child_or_none(META)
-    ref = None if ours is None else ours.text_or_none("taxonomy")
-    chosen = taxonomy_named(ref, taxonomy, known)
-    trace_id = data.text("trace_id")
-    spans = tuple(
-        TextSpan(span.text("key"), span.text("author", ""), span.text("text"))
-        for span in data.children("spans")
-    )
-    kept = {} if ours is None else _kept_by(value, trace_id, chosen)
+    trace_id = document.data.trace_id
+    ours = None if document.meta is None else document.meta.mast_tui
+    chosen = taxonomy_named(None if ours is None else ours.taxonomy, taxonomy, known)
+    spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
+    kept = {}
+    if ours is not None:
+        kept = {number: _kept(one, trace_id, chosen) for number, one in ours.by.items()}
     return Task(file, place, trace_id, chosen, spans, kept)
 
 
-def _kept_by(value: object, trace_id: str, taxonomy: Taxonomy) -> dict[str, Kept]:
-    assert isinstance(value, Mapping)
-    by = value["meta"][META].get("by", {})
-    if not isinstance(by, Mapping):
-        raise ValueError(f"meta.{META}.by is no object; export the task anew")
-    return {number: _kept(Fields(one, "by"), trace_id, taxonomy) for number, one in by.items()}
+class _SpanDocument(Struct, kw_only=True):
+    key: str
+    author: str = ""
+    text: str
 
 
-def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
-    name = fields.text("annotator")
-    given = {
+class _DataDocument(Struct):
+    trace_id: str | None = None
+    spans: tuple[_SpanDocument, ...] = ()
+
+
+class _PlaceDocument(Struct, rename="camel"):
+    """The place of a region, and the name of its mode."""
+
+    start: str
+    end: str
+    start_offset: WholeNumber
+    end_offset: WholeNumber
+    name: str
+
+
+class _LabelDocument(Struct):
+    label: dict[str, Any]
+    region: str | None = None
+    value: _PlaceDocument | None = None
+
+
+class _WorkDocument(Struct):
+    """The work of one annotator on a task, as it was in the workspace."""
+
+    annotator: str
+    kind: AnnotatorKind
+    finished_at: str | None = None
+    labels: tuple[_LabelDocument, ...] = ()
+    verdicts: dict[str, VerdictValue | None] | None = None
+    span_notes: dict[str, str] = {}
+
+
+class _OursDocument(Struct):
+    taxonomy: str | None = None
+    by: dict[str, _WorkDocument] = {}
+
+
+class _MetaDocument(Struct):
+    mast_tui: _OursDocument | None = None
+
+
+class _TaskDocument(Struct):
+    """A task, as far as it is read here."""
+
+    data: _DataDocument | None = None
+    meta: _MetaDocument | None = None
+
+
+class _ResultValue(Struct):
+    """The value of a result of one of our controls."""
+
+    paragraphlabels: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+def _kept(work: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> Kept:
+    name = work.annotator
+    context = {
         "annotator": name,
         "trace_id": trace_id,
         "taxonomy": taxonomy.ref,
@@ -426,38 +477,34 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
     labels: list[Label] = []
     placeless: list[Label] = []
     regions: dict[str, tuple[Label, Document]] = {}
-    for detail in fields.children("labels"):
-        label = LABEL.read(detail.child("label"), given)
+    for detail in work.labels:
+        label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
-        label = replace(label, id=target_id, suggestion=None, origin=origin)
+        label = structs.replace(label, id=target_id, suggestion=None, origin=origin)
         labels.append(label)
-        region = detail.text_or_none("region")
-        if region is None:
+        if detail.region is None:
             placeless.append(label)
+        elif detail.value is None:
+            raise ValueError(f"the label of region {detail.region!r} has no 'value'")
         else:
-            place = detail.child("value")
-            numbers = {key: place.whole(key) for key in ("startOffset", "endOffset")}
-            ends = {key: place.text(key) for key in ("start", "end")}
-            regions[region] = (label, ends | numbers | {"name": place.text("name")})
-    verdicts = fields.child_or_none("verdicts")
+            regions[detail.region] = (label, to_builtins(detail.value))
+    verdicts = work.verdicts or {}
     return Kept(
         annotator=name,
-        kind=fields.word("kind", AnnotatorKind),
-        finished_at=fields.text_or_none("finished_at"),
+        kind=work.kind,
+        finished_at=work.finished_at,
         labels=tuple(labels),
         regions=regions,
         placeless=tuple(placeless),
-        verdicts={}
-        if verdicts is None
-        else {
-            mode.slug: VerdictValue(word)
+        verdicts={
+            mode.slug: verdict
             for mode in taxonomy.modes
-            if (word := verdicts.text_or_none(mode.slug)) is not None
+            if (verdict := verdicts.get(mode.slug)) is not None
         },
-        notes=dict(fields.named_texts("span_notes")),
+        notes=work.span_notes,
     )
 
 
@@ -524,7 +571,7 @@ def _incoming(found: _Found, annotator: str | None) -> Incoming:
 
 def _renamed(work: IncomingWork, name: str) -> IncomingWork:
     labels = [
-        replace(
+        structs.replace(
             x,
             annotator=name,
             id=label_id(name, x.trace_id, x.taxonomy, x.mode, x.target),
@@ -649,17 +696,16 @@ def _add_results(
 def _add_result(
     draft: WorkDraft, task: Task, kept: Kept | None, result: object, place: str
 ) -> None:
-    fields = Fields(result, "result")
-    assert isinstance(result, Mapping)
-    control = fields.text_or_none("from_name")
-    value = fields.child_or_none("value")
-    if value is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
-        return  # a control of somebody's own, or a relation: not ours to read
+    result = read(result, dict[str, Any], "result")
+    control = result.get("from_name")
+    if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
+        return  # A control of the user's own, or a relation: not ours to read.
+    value = read(result["value"], _ResultValue, "result.value")
     if control == MODES:
-        for name in value.texts("paragraphlabels"):
+        for name in value.paragraphlabels:
             draft.add_label(_label(draft, task, kept, result, task.mode(name)), place)
         return
-    for name in value.texts("choices"):
+    for name in value.choices:
         mode = task.mode(name)
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
@@ -677,13 +723,13 @@ def _label(draft: WorkDraft, task: Task, kept: Kept | None, result: Document, mo
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, written = before
     if place_of(written) != place_of(value):
-        label = replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
+        label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
-        label = replace(label, mode=mode.slug, origin=Origin.IMPORTED)
+        label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)
     if note is not None:
-        label = replace(label, note=note)
+        label = structs.replace(label, note=note)
     name = label_id(draft.annotator, draft.trace_id, draft.taxonomy, label.mode, label.target)
-    return replace(label, id=name)
+    return structs.replace(label, id=name)
 
 
 def _note(result: Document) -> str | None:

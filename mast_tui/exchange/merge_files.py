@@ -347,7 +347,7 @@ def _what(fact: Fact, event: Event) -> str:
             guideline = after or before
             return f"write what was agreed about {guideline.mode if guideline else 'a mode'}"
         case _:
-            return event.kind.value.replace("_", " ")
+            return event.kind.replace("_", " ")
 
 
 Standing = dict[str, Study | None]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
 from mast_tui.exchange.csv_long import LongWork
@@ -97,7 +99,7 @@ def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongW
             one,
             annotator=pseudonyms.name(one.annotator),
             labels=[
-                replace(
+                structs.replace(
                     label,
                     annotator=pseudonyms.name(label.annotator),
                     id=pseudonyms.id(label.id),

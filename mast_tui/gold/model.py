@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct, field
+
 from mast_tui.labels import AnnotatorKind, Label, Severity, Target, VerdictValue
 
 
@@ -55,17 +57,15 @@ class Side:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True, omit_defaults=True):
     """What one side said about a mode or an item: a verdict, and the places it marked for it."""
 
     annotator: str
-    value: VerdictValue | None
-    targets: tuple[Target, ...] = ()
+    value: VerdictValue | None = None
+    targets: tuple[Target, ...] = field(default_factory=lambda: ())
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True, omit_defaults=True):
     """What an adjudicator decided about a mode's verdict or about one item.
 
     ``item`` is the mode's slug for its verdict, else the id of the item (``item_id``).
@@ -92,8 +92,7 @@ class Decision:
         return self.item == self.mode
 
 
-@dataclass(frozen=True, slots=True)
-class Guideline:
+class Guideline(Struct, frozen=True, omit_defaults=True):
     """What was agreed about a mode in general, as an adjudicator wrote it down.
 
     ``trace_id`` and ``item`` name the decision that gave occasion to it, both None for none.

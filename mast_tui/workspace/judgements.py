@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
     AnnotatorKind,
@@ -199,8 +201,8 @@ def _changes(before: Mapping[str, Label], after: Mapping[str, Label]) -> list[Fa
         known = before.get(label_id)
         if known is None:
             facts.append(LabelAdded(label))
-        elif replace(label, created_at=known.created_at) != known:
-            facts.append(LabelChanged(known, replace(label, created_at=known.created_at)))
+        elif structs.replace(label, created_at=known.created_at) != known:
+            facts.append(LabelChanged(known, structs.replace(label, created_at=known.created_at)))
     return facts
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from mast_tui.gold.model import Guideline
 from mast_tui.study.model import Study
 from mast_tui.workspace.events.chain import Foreign, examined
@@ -117,7 +119,7 @@ def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
     settings = run.settings
     if settings is not None:
         examples = tuple(names.get(trace_id, trace_id) for trace_id in settings.examples)
-        settings = replace(settings, examples=examples)
+        settings = structs.replace(settings, examples=examples)
     return replace(run, traces=tuple(traces), settings=settings)
 
 
@@ -130,22 +132,23 @@ def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
 
 def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
     if event.trace_id is None:
-        return event._replace(fact=_with_names(event.fact, names))
+        return structs.replace(event, fact=_with_names(event.fact, names))
     name = names.get(event.trace_id, event.trace_id)
     if name == event.trace_id:
         return event
-    return event._replace(trace_id=name, fact=_renamed_fact(event.fact, name))
+    return structs.replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
 
 
 def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
     match fact:
         case LabelAdded(label):
-            return LabelAdded(replace(label, trace_id=trace_id))
+            return LabelAdded(structs.replace(label, trace_id=trace_id))
         case LabelRemoved(label):
-            return LabelRemoved(replace(label, trace_id=trace_id))
+            return LabelRemoved(structs.replace(label, trace_id=trace_id))
         case LabelChanged(before, after):
             return LabelChanged(
-                replace(before, trace_id=trace_id), replace(after, trace_id=trace_id)
+                structs.replace(before, trace_id=trace_id),
+                structs.replace(after, trace_id=trace_id),
             )
         case _:
             return fact
@@ -171,12 +174,12 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
     def renamed(traces: Iterable[str]) -> tuple[str, ...]:
         return tuple(names.get(one, one) for one in traces)
 
-    return replace(
+    return structs.replace(
         study,
         batches=tuple(map(renamed, study.batches)),
-        releases=tuple(one._replace(traces=renamed(one.traces)) for one in study.releases),
+        releases=tuple(structs.replace(one, traces=renamed(one.traces)) for one in study.releases),
         assignments=tuple(
-            one._replace(trace_id=names.get(one.trace_id, one.trace_id))
+            structs.replace(one, trace_id=names.get(one.trace_id, one.trace_id))
             for one in study.assignments
         ),
     )
@@ -185,4 +188,4 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
 def _renamed_guideline(guideline: Guideline | None, names: Mapping[str, str]) -> Guideline | None:
     if guideline is None or guideline.trace_id is None:
         return guideline
-    return replace(guideline, trace_id=names.get(guideline.trace_id, guideline.trace_id))
+    return structs.replace(guideline, trace_id=names.get(guideline.trace_id, guideline.trace_id))

@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
+from msgspec import structs
 from sqlalchemy import Connection, select
 
 from mast_tui.errors import WorkspaceError
@@ -238,7 +239,7 @@ class Outbox:
             if there != trace_id:
                 for place, change in enumerate(self._waiting):
                     if change.events[0].trace_id == trace_id:
-                        moved = (event._replace(trace_id=there) for event in change.events)
+                        moved = (structs.replace(event, trace_id=there) for event in change.events)
                         # Labels are read anew, as they say on which trace they are.
                         events = tuple(event_from_dict(event_to_dict(one)) for one in moved)
                         self._waiting[place] = change._replace(events=events)
@@ -275,12 +276,18 @@ class Outbox:
         at = now()
         kept = tuple(
             Event(
-                event.id or new_id(),
-                event.annotator,
-                number,
-                event.at or at,
-                *(event.trace_id, event.taxonomy, event.pass_number, event.fact),
-                *(action, undoes, redoes, event.replaces),
+                id=event.id or new_id(),
+                annotator=event.annotator,
+                seq=number,
+                at=event.at or at,
+                trace_id=event.trace_id,
+                taxonomy=event.taxonomy,
+                pass_number=event.pass_number,
+                fact=event.fact,
+                action=action,
+                undoes=undoes,
+                redoes=redoes,
+                replaces=event.replaces,
             )
             for number, event in enumerate(events, max(self.last_seq, known_seq) + 1)
         )

@@ -32,8 +32,7 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import DECISION, GUIDELINE, STUDY
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import decision_from_values, read, study_from_values
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
@@ -44,7 +43,7 @@ from mast_tui.workspace.events.rows import (
     span_note_of,
     verdict_of,
 )
-from mast_tui.workspace.events.types import EventKind, LookAgainSet, SpansRead
+from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
 from mast_tui.workspace.records import Judgement
 
 PassChoice = int | Literal["last", "finished"] | None
@@ -237,15 +236,15 @@ def reads(
     up_to_it = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
         *_conditions(table, work),
-        table.c.kind == EventKind.SPANS_READ.value,
+        table.c.kind == KIND_OF[SpansRead],
         of_it if pass_number in retests else up_to_it,
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
-    read = [fact for fact in facts if isinstance(fact, SpansRead)]
+    marked = [fact for fact in facts if isinstance(fact, SpansRead)]
     return SpansRead(
-        tuple(sorted({key for fact in read for key in fact.keys})),
-        tuple(sorted({run for fact in read for run in fact.runs})),
+        tuple(sorted({key for fact in marked for key in fact.keys})),
+        tuple(sorted({run for fact in marked for run in fact.runs})),
     )
 
 
@@ -257,7 +256,7 @@ def look_again(
     work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
         select(table)
-        .where(*_conditions(table, work), table.c.kind == EventKind.LOOK_AGAIN_SET.value)
+        .where(*_conditions(table, work), table.c.kind == KIND_OF[LookAgainSet])
         .order_by(table.c.seq, table.c.id)
     )
     found: dict[str, tuple[str, ...]] = {}
@@ -289,7 +288,7 @@ def decisions(
     found = defaultdict[str, dict[str, Decision]](dict)
     for trace, item, document in connection.execute(statement):
         found[trace].pop(item, None)
-        found[trace][item] = DECISION.read(Fields(json.loads(document), "decision"))
+        found[trace][item] = decision_from_values(json.loads(document))
     return {trace: tuple(by_item.values()) for trace, by_item in found.items()}
 
 
@@ -303,7 +302,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else STUDY.read(Fields(json.loads(document), "study"))
+    return None if document is None else study_from_values(json.loads(document))
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
@@ -328,7 +327,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     )
     found: dict[str, Guideline] = {}
     for (document,) in connection.execute(statement):
-        guideline = GUIDELINE.read(Fields(json.loads(document), "guideline"))
+        guideline = read(json.loads(document), Guideline, "guideline")
         found[guideline.id] = guideline
     return tuple(guideline for guideline in found.values() if guideline.text)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import add
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from mast_tui.errors import WorkspaceError
-from mast_tui.labels import AnnotatorKind, QuoteCounts
+from mast_tui.labels import AnnotatorKind, Count, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
@@ -184,8 +187,7 @@ class RunTrace:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True, omit_defaults=True):
     """With what a judge that asks a model was run.
 
     ``prompt`` is the hash in the judge's name, ``host`` where requests went, ``parameters`` what
@@ -202,8 +204,8 @@ class RunSettings:
     examples: tuple[str, ...] = ()
     price_in: float | None = None
     price_out: float | None = None
-    form: str | None = None
     price_cached: float | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +232,16 @@ class Asked:
     tokens_cached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True, omit_defaults=True):
     """What answered requests used: their number, and tokens in and out.
 
     Of those in, ``tokens_cached`` were known to the server from earlier requests.
     """
 
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    tokens_cached: int = 0
+    requests: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    tokens_cached: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(add, astuple(self), astuple(other)))
@@ -281,7 +282,7 @@ class Run:
     note: str = ""
     traces: tuple[RunTrace, ...] = ()
     settings: RunSettings | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     ending: str | None = None
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.import_batch import Incoming, label_id
@@ -261,7 +262,7 @@ def test_its_own_code_accepts_what_is_written() -> None:
         label(SLUGS[3], Target("k0", "k2")),
         label(SLUGS[4], WHOLE_TRACE),
     )
-    by_judge = LongWork(JUDGE, "t", MAST, [replace(labels[0], confidence=0.7)], {}, "")
+    by_judge = LongWork(JUDGE, "t", MAST, [structs.replace(labels[0], confidence=0.7)], {}, "")
     (task,) = tasks_of(work(*labels, **said), by_judge)
     interface = there.LabelInterface(label_config(MAST))
     interface.validate()

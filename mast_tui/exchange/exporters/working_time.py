@@ -13,7 +13,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.types import KIND_OF, PassFinished
 from mast_tui.workspace.registers.imports import MIGRATION
 
 LONGEST_PAUSE: Final = 5
@@ -43,7 +43,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
             if trace_id is None or number is None:
                 continue
             key = (annotator, trace_id, number)
-            found[key].append((at, kind == EventKind.PASS_FINISHED.value))
+            found[key].append((at, kind == KIND_OF[PassFinished]))
             if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
                 imported.add(key)
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
@@ -96,7 +96,10 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
         raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
     workspace.add_taxonomy(mapping.new)
     refs = [mapping.old.ref, mapping.new.ref]
-    places = [[who, of, *astuple(at), kind, m] for (who, of, at, kind), m in mapping.places.items()]
+    places = [
+        [who, of, at.first, at.last, at.quote, at.char_start, at.char_end, kind, mode]
+        for (who, of, at, kind), mode in mapping.places.items()
+    ]
     asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
     record = workspace.begin_import(MIGRATION, refs, asked=asked, who=who)
     migration = _Migration(workspace, mapping, record)

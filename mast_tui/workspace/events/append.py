@@ -35,10 +35,11 @@ from mast_tui.workspace.database import (
     writes_by_calls,
 )
 from mast_tui.workspace.events import chain
-from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
+from mast_tui.workspace.events.codec import study_to_values, to_values
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, label_values, readable_events
 from mast_tui.workspace.events.types import (
+    KIND_OF,
     Decided,
     Fact,
     GuidelineSet,
@@ -334,11 +335,26 @@ def _record(
             chained = chain.link(links[name], said)
             if is_linked:
                 links[name] = chained
+        recorded.append(
+            Event(
+                id=own_id,
+                annotator=name,
+                seq=seq,
+                at=at,
+                trace_id=trace_id,
+                taxonomy=taxonomy,
+                pass_number=pass_number,
+                fact=fact,
+                action=action,
+                undoes=undoes,
+                redoes=redoes,
+                replaces=replaces,
+                chain=chained,
+            )
+        )
         work = (trace_id, taxonomy, pass_number)
-        one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
-        recorded.append(one)
         made_void = json.dumps(replaces) if replaces else "[]"
-        said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
+        said_of = (own_id, name, seq, at, KIND_OF[type(fact)], *work, payload)
         rows.append((*said_of, made_void, action, undoes, redoes, chained))
     if by_calls:
         call_function(connection, "append_event", schema.events, rows)
@@ -607,17 +623,17 @@ class _State:
             case Decided(item, _, decision):
                 said: Values | None = None
                 if decision is not None:
-                    said = decision.decided_at, json.dumps(DECISION.write(decision))
+                    said = decision.decided_at, json.dumps(to_values(decision))
                 self._rows[schema.decisions][*work, item] = said
             case SightSet(_, blind):
                 self._rows[schema.sights][annotator,] = (blind,)
             case StudySet(_, study):
-                plan = None if study is None else (event.at, json.dumps(STUDY.write(study)))
+                plan = None if study is None else (event.at, json.dumps(study_to_values(study)))
                 self._rows[schema.studies][annotator, event.taxonomy] = plan
             case GuidelineSet(name, _, words):
                 page: Values | None = None
                 if words is not None:
-                    page = event.taxonomy, words.written_at, json.dumps(GUIDELINE.write(words))
+                    page = event.taxonomy, words.written_at, json.dumps(to_values(words))
                 self._rows[schema.guidelines][annotator, name] = page
 
     def _begin(self, key: Values, kind: PassKind, at: str, *, withheld: bool) -> None:

@@ -22,15 +22,16 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Final
 
+from msgspec import structs
 from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, writes_by_calls
-from mast_tui.workspace.events.codec import KIND_NAMES, fact_to_dict
+from mast_tui.workspace.events.codec import fact_to_values
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_to_row, readable_events
-from mast_tui.workspace.events.types import GuidelineSet, StudySet
+from mast_tui.workspace.events.types import KIND_OF, GuidelineSet, StudySet
 
 LENGTH: Final = 32
 """Hexadecimal digits of a hash that are kept."""
@@ -124,7 +125,7 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    described = _about(event.annotator, KIND_NAMES[type(fact)], event.trace_id, event.taxonomy)
+    described = _about(event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy)
     if placed is not None:
         seq, at, action, undoes, redoes = placed
         position = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
@@ -173,7 +174,9 @@ def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
         if event.seq != counter:
             counter, before = event.seq, same
         if event.chain is None:
-            event = event._replace(chain=link(before if is_linked(event) else START, digest(event)))
+            event = structs.replace(
+                event, chain=link(before if is_linked(event) else START, digest(event))
+            )
         same = follows(event, same)
         yield event
 
@@ -217,7 +220,7 @@ def examined(events: Iterable[Event]) -> Foreign:
         known = unique.setdefault(event.id, event)
         if known is not event:
             repeats += 1
-            if known._replace(chain=None) != event._replace(chain=None):
+            if structs.replace(known, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
     people: dict[str, list[Event]] = {}
     for event in unique.values():
@@ -226,7 +229,10 @@ def examined(events: Iterable[Event]) -> Foreign:
     for name, own in sorted(people.items()):
         own.sort(key=lambda event: (event.seq, event.id))
         if not has_chain(name):
-            found += [event if event.chain is None else event._replace(chain=None) for event in own]
+            found += [
+                event if event.chain is None else structs.replace(event, chain=None)
+                for event in own
+            ]
             continue
         own_broken = first_break(own)
         if own_broken is not None:
@@ -245,7 +251,7 @@ def make_anew(connection: Connection, annotator: str) -> None:
     """Chain all events of a person by their counters and ids, whatever stood there."""
     if not has_chain(annotator):
         return
-    bare = (event._replace(chain=None) for event in _read(connection, annotator))
+    bare = (structs.replace(event, chain=None) for event in _read(connection, annotator))
     replace(connection, list(chained(bare)))
 
 
@@ -285,7 +291,7 @@ def _named(trace_id: str | None) -> str | None:
 
 def _named_payload(fact: StudySet | GuidelineSet) -> str:
     """The fact's own values as JSON, with each trace that it names as every workspace calls it."""
-    values = fact_to_dict(fact)
+    values = fact_to_values(fact)
     for said in (values["before"], values["after"]):
         if isinstance(said, dict):
             if "trace_id" in said:

@@ -17,8 +17,7 @@ from mast_tui.gold.model import Decision
 from mast_tui.gold.overlaps import overlap
 from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import DECISION
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import decision_from_values
 
 Key = tuple[Any, ...]
 Rows = Mapping[Key, Key]
@@ -149,4 +148,4 @@ def _places(decision: Decision) -> Iterable[Any]:
 
 
 def _decision(entry: Entry) -> Decision:
-    return DECISION.read(Fields(json.loads(entry.document), "decision"))
+    return decision_from_values(json.loads(entry.document))

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.labels import Target
-from mast_tui.workspace.events.codec import TARGET
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import read, to_values
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -76,7 +75,7 @@ def add_tags(
 def tag_values(tags: Tags) -> list[list[Any]]:
     """Tags as plain values."""
     return [
-        [annotator, trace_id, TARGET.write(target), is_label, list(given)]
+        [annotator, trace_id, to_values(target), is_label, list(given)]
         for (annotator, trace_id, target, is_label), given in tags.items()
         if given
     ]
@@ -88,7 +87,7 @@ def tags_from(values: object) -> Tags:
     for value in values if isinstance(values, list) else [values]:
         match value:
             case [str(annotator), str(trace_id), target, bool(is_label), [*given]]:
-                place = TARGET.read(Fields(target, "target"))
+                place = read(target, Target, "target")
                 found[annotator, trace_id, place, is_label] = tuple(map(str, given))
             case _:
                 raise ValueError("a tagged place is its annotator, trace, target, kind and tags")

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
+from msgspec import structs
+
 from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
@@ -434,7 +436,7 @@ def _same(setup: Setup, run: Run) -> bool:
     """Whether a run was begun with these settings, whatever form its answers had."""
     ours, theirs = setup.settings(), run.settings
     return theirs is not None and (
-        replace(ours, parameters=(), examples=(), form=None)
-        == replace(theirs, parameters=(), examples=(), form=None)
+        structs.replace(ours, parameters=(), examples=(), form=None)
+        == structs.replace(theirs, parameters=(), examples=(), form=None)
         and sorted(ours.parameters) == sorted(theirs.parameters)
     )
