@@ -350,10 +350,13 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
         (HEAD + "{\n", "line 2"),
         (HEAD + "[1]\n", "line 2: a line is one JSON object"),
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
-        (HEAD + '{"record":"event","id":"x"}\n', "line 2: 'annotator'"),
+        (HEAD + '{"record":"event","id":"x"}\n', "line 2: event.kind: "),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
-        (HEAD + '{"record":"set_aside","seed":0,"share":2}\n', "line 2: a share of traces"),
-        (HEAD + '{"record":"run","id":"r"}\n', "line 2: 'judge'"),
+        (
+            HEAD + '{"record":"set_aside","seed":0,"share":2}\n',
+            "line 2: set_aside.share: ",
+        ),
+        (HEAD + '{"record":"run","id":"r"}\n', "line 2: run: 'judge' is missing"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:

@@ -6,6 +6,7 @@ annotator, the trace, the taxonomy and the pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -33,6 +34,16 @@ Values = dict[str, Any]
 
 _LABEL_CONTEXT: Final = ("annotator", "trace_id", "taxonomy", "pass_number")
 _LABEL_KINDS: Final = frozenset(KIND_OF[fact] for fact in (LabelAdded, LabelRemoved, LabelChanged))
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
+_QUOTED: Final = re.compile(r"`(\w+)`")
+_TYPE_NAMES: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
 _LATER_FIELDS: Final = ("memberships", "releases", "draws", "assignments")
 """Fields of a study that are written only where there is something in them."""
 
@@ -55,8 +66,10 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
     try:
         return convert(values, record_type)
     except ValidationError as error:
-        text, _, path = str(error).replace("`", "'").partition(" - at '$")
-        raise InvalidRecord(f"{name}{path.removesuffix(chr(39))}: {text}") from None
+        text, _, path = str(error).partition(" - at `$")
+        text = _MISSING.sub(r"'\1' is missing", text)
+        text = _QUOTED.sub(lambda match: _TYPE_NAMES.get(match[1], f"'{match[1]}'"), text)
+        raise InvalidRecord(f"{name}{path.removesuffix('`')}: {text}") from None
 
 
 def to_values(record: Struct) -> Values:
@@ -177,7 +190,7 @@ def fact_source(kind: object, payload: object, context: Mapping[str, object]) ->
     """
     fact_type = FACT_TYPES.get(kind) if isinstance(kind, str) else None
     if fact_type is None:
-        raise InvalidRecord(f"event.kind: this version knows no event of the kind {kind!r:.60}")
+        raise InvalidRecord(f"event.kind: this version knows no kind of event {kind!r:.60}")
     for name in fact_type.context:
         if context[name] is None:
             raise InvalidRecord(f"event: an event {kind!r} names its {name}")
