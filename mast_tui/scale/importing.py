@@ -18,7 +18,7 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Look, run_judge
+from mast_tui.judges.runner import JudgedTrace, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.scale.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.scale.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
@@ -95,7 +95,7 @@ def import_shards(
         _looks(_each(read, wanted, place, pool), len(wanted), pool),
         target,
     )
-    traces = {step.value: count for step, count in summary.steps.items()}
+    traces = {step.value: count for step, count in summary.traces.items()}
     document = {
         "shards": place,
         "judge": manifest.judge,
@@ -213,12 +213,12 @@ def _lot(seed: int, key: int) -> int:
     return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
 
 
-def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[Look]:
+def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[JudgedTrace]:
     for number, found in enumerate(read, start=1):
         for one in found:
             path = one.record.path
             assert path is not None, "a judge reads traces from files"
             said = Judgement(one.findings, one.unsure, one.judged)
             pool.on_trace()
-            yield Look(path, one.record, said, one.problem)
+            yield JudgedTrace(path, one.record, said, one.problem)
         pool.tell(number, shards)

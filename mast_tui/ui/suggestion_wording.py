@@ -118,35 +118,36 @@ def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[Line]:
 
 
 def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
-    """In which words a quote differs from what it was found in, and both wordings."""
+    """Yield the differences between a quote and the text of the trace, and both wordings."""
     altered = match is Match.ALTERED
     sign = f"{ALTERED if altered else REWORDED} {match.value}"
     if evidence.wording is None:
         yield Line(f"{sign} quote")
         return
-    # Start-up: few suggestions quote in other words, and it brings what compares them.
+    # Start-up: few suggestions quote in other words, and the import takes time.
     from mast_tui.judges.word_comparison import compare
 
     quoted = evidence.wording[:MOST_OF_A_WORDING]
-    standing = evidence.quote[:MOST_OF_A_WORDING]
-    differences = compare(quoted, standing, in_parts=True).differences
-    found = [one for one in differences if one.altering or not altered]
+    original = evidence.quote[:MOST_OF_A_WORDING]
+    comparison = compare(quoted, original, in_parts=True)
+    differences = [each for each in comparison.differences if each.altering or not altered]
     named = [
-        _difference(quoted[slice(*one.quoted)], standing[slice(*one.standing)])
-        for one in found[:_DIFFERENCES_NAMED]
+        _difference(quoted[slice(*each.quote_range)], original[slice(*each.text_range)])
+        for each in differences[:_DIFFERENCES_NAMED]
     ]
-    if len(found) > len(named):
-        named.append(f"and {len(found) - len(named)} more")
+    if len(differences) > len(named):
+        named.append(f"and {len(differences) - len(named)} more")
     yield Line(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
-    yield _wording("judge", quoted, [one.quoted for one in found])
-    yield _wording("trace", standing, [one.standing for one in found])
+    yield _wording("judge", quoted, [each.quote_range for each in differences])
+    yield _wording("trace", original, [each.text_range for each in differences])
 
 
-def _difference(quoted: str, standing: str) -> str:
-    ours, theirs = (one_line(words, _MOST_OF_A_DIFFERENCE) for words in (quoted, standing))
-    if not theirs:
-        return f"“{ours}” put in"
-    return f"{ours} → {theirs}" if ours else f"“{theirs}” left out"
+def _difference(quoted: str, original: str) -> str:
+    added = one_line(quoted, _MOST_OF_A_DIFFERENCE)
+    omitted = one_line(original, _MOST_OF_A_DIFFERENCE)
+    if not omitted:
+        return f"“{added}” put in"
+    return f"{added} → {omitted}" if added else f"“{omitted}” left out"
 
 
 def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:

@@ -22,7 +22,7 @@ from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import open_workspace, say, working_taxonomy
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
+from mast_tui.judges.runner import JudgedTrace, TraceJudging, judged_traces, run_judge
 from mast_tui.judges.twins import TwinsJudge
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def judge_command(
     if judge_name == "twins":
         twins = TwinsJudge(traces_under(paths, []))
         if not quiet:
-            say(f"mast-tui judge: {twins.words}")
+            say(f"mast-tui judge: {twins.summary}")
         return _into_workspace(replace(command, again=True), twins)
     rules = chosen_rules(rule_names or "default")
     with WorkerPool(wanted_workers, quiet=quiet) as pool:
@@ -152,12 +152,12 @@ def _into_workspace(
     hidden = asked_by(place, chosen.ref, command.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    given: Iterable[Trace | Look] = traces_under(command.paths, reports)
+    given: Iterable[Trace | JudgedTrace] = traces_under(command.paths, reports)
     quiet = command.quiet
     if pool is not None and pool.workers is not None:
         quiet = True  # the pool tells how far it is
-        known = frozenset() if command.again else judged_before(judge, chosen, place, covered_by)
-        given = looks_under(command.paths, reports, Looking(judge, known), pool)
+        known = frozenset() if command.again else judged_traces(judge, chosen, place, covered_by)
+        given = looks_under(command.paths, reports, TraceJudging(judge, known), pool)
     summary = run_judge(
         judge,
         chosen,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.counts import counted
-from mast_tui.judges.runner import Progress, RunSummary, Step
+from mast_tui.judges.runner import Progress, RunSummary, TraceStatus
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
@@ -36,7 +36,7 @@ def run_document(
         "judge": summary.judge,
         "taxonomy": taxonomy.ref,
         "run": summary.run_id,
-        "traces": {step.value: summary.steps[step] for step in Step},
+        "traces": {step.value: summary.traces[step] for step in TraceStatus},
         "suggestions": summary.by_mode.total(),
         "modes": by_code(summary.by_mode, taxonomy),
         "failed": _failed(summary.failed, reports),

@@ -200,7 +200,7 @@ class JudgeRuns:
     ) -> None:
         def run() -> None:
             judge = TwinsJudge(self._read(runs))
-            self._look(TWINS, judge, traces, opened, judge.words, again=True)
+            self._look(TWINS, judge, traces, opened, judge.summary, again=True)
 
         self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
@@ -284,7 +284,7 @@ class JudgeRuns:
         except WorkspaceError as error:
             self._tell(Judged(one_line(str(error)), done=True, problem=True))
             return
-        seen = counted(sum(summary.steps.values()), "trace")
+        seen = counted(sum(summary.traces.values()), "trace")
         count = summary.suggestions
         found = counted(count, "suggestion") if count else "nothing found"
         words = f"{name}: {found}" if len(traces) == 1 else f"{name} has looked at {seen}: {found}"

@@ -18,7 +18,7 @@ from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Progress, Step
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import Judged
@@ -172,7 +172,7 @@ async def unless_cancelled(
 
 def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
     """How a run has ended, in words."""
-    name, judged = plan.name, summary.steps.get(Step.JUDGED, 0)
+    name, judged = plan.name, summary.traces.get(TraceStatus.JUDGED, 0)
     problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         reason = one_line(summary.stopped)
@@ -186,7 +186,8 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
         words = f"{name} failed{some}: {first}"
     elif not judged:
-        words = f"{name} had judged {counted(summary.steps.get(Step.KNOWN, 0), 'trace')} before"
+        known_count = summary.traces.get(TraceStatus.KNOWN, 0)
+        words = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
         parts = [f"{name} has judged {counted(judged, 'trace')}"]
         if not blind:
