@@ -208,7 +208,7 @@ class _Applier:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted({(one.annotator, one.kind) for one in self._incoming.work}):
                 self._workspace.add_annotator(name, kind)
-            record = self._workspace.begin_import(source, files, asked=asked, who=who)
+            record = self._workspace.begin_import(source, files, asked=asked, annotator=who)
         names = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )

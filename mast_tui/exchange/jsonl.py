@@ -206,7 +206,7 @@ class RunTraceLine(Struct, omit_defaults=True):
     def run_trace(self) -> RunTrace:
         """Return the result."""
         counts = self.quote_kinds or quote_counts_from(
-            None, quotes=self.quotes, found=self.verified
+            None, quotes=self.quotes, matched=self.verified
         )
         return RunTrace(self.id, self.findings, self.problem, counts, self.windows, self.remarks)
 

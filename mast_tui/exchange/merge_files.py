@@ -106,7 +106,7 @@ def merge_files(
         would = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=would, refused=merged.refused)
     record = workspace.begin_import(
-        "jsonl", [str(file) for file in contents], asked=asked, who=asked_by
+        "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
     )
     for file, content in contents.items():
         try:

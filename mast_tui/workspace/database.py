@@ -94,7 +94,7 @@ class Database(ABC):
         self.content: set[object] = set()
         """Who, beside the screen, is content with what was read ahead; see ``away``."""
         self._turn = Lock()
-        self._whose: object = None
+        self._caller: object = None
         self._whole = False
         self._spoilt = False
         """Whether a part of a transaction that is ``whole`` has failed."""
@@ -114,7 +114,7 @@ class Database(ABC):
     @property
     def within(self) -> bool:
         """Whether the caller is within a transaction."""
-        return self._whose is current_caller()
+        return self._caller is current_caller()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -131,7 +131,9 @@ class Database(ABC):
                     yield connection
 
     @contextmanager
-    def writing(self, *, whole: bool = False, whose: Collection[str] = ()) -> Iterator[Connection]:
+    def writing(
+        self, *, whole: bool = False, annotators: Collection[str] = ()
+    ) -> Iterator[Connection]:
         """One transaction: kept when the block ends, or nothing of it where it raises.
 
         Inside another one it is a part of that, which can still fail by itself, unless the other is
@@ -142,7 +144,7 @@ class Database(ABC):
 
         Args:
             whole: Whether no part of it may fail by itself.
-            whose: The annotators whose events are added, where nothing else is written: on a
+            annotators: The annotators whose events are added, where nothing else is written: on a
                 server others may add theirs at the same time.
         """
         with self._in_words():
@@ -154,7 +156,7 @@ class Database(ABC):
             self.check_there()
             with self._taking_turn():
                 self._check_open()
-                self._begin(whose)
+                self._begin(annotators)
                 self._whole = whole
                 try:
                     yield self._writer
@@ -179,11 +181,11 @@ class Database(ABC):
             pause(LOOK_AGAIN)
             if self._waits_in_vain:
                 raise ServerAway(f"{self.name}: does not answer now; nothing was written")
-        self._whose = current_caller()
+        self._caller = current_caller()
         try:
             yield
         finally:
-            self._whose = None
+            self._caller = None
             self._turn.release()
 
     @property
@@ -217,7 +219,7 @@ class Database(ABC):
         """A connection for one look."""
 
     @abstractmethod
-    def _begin(self, whose: Collection[str]) -> None:
+    def _begin(self, annotators: Collection[str]) -> None:
         """Begin as the one who writes, so that nothing that is read can become old."""
 
     def _take_back(self) -> None:
@@ -499,10 +501,10 @@ class Among:
         if not values:
             return ()
         if is_on_server(connection):
-            found = connection.execute(self._of_server, {"values": list(values)})
+            rows = connection.execute(self._of_server, {"values": list(values)})
         else:
-            found = connection.execute(self._of_file, {"values": json.dumps(values)})
-        return set(found.scalars())
+            rows = connection.execute(self._of_file, {"values": json.dumps(values)})
+        return set(rows.scalars())
 
 
 class Insertion:
@@ -513,20 +515,22 @@ class Insertion:
     in each call the values that they share only once.
     """
 
-    def __init__(self, table: Table, *, own: Collection[str] = (), where_known: str = "") -> None:
+    def __init__(
+        self, table: Table, *, varying: Collection[str] = (), where_known: str = ""
+    ) -> None:
         """Prepare it.
 
         Args:
             table: Where the rows go.
-            own: Columns, two or more, in which rows that follow each other differ; in all others
-                many of them are alike. None where rows are few.
+            varying: Two or more columns in which rows that follow each other differ; in all
+                others many of them are alike. None where rows are few.
             where_known: What SQLite is to do where there is a row with this key (``ON CONFLICT``).
         """
         self._table = table.name
         self._kinds = [_kind_on_server(column) for column in table.columns]
         self._names = [column.name for column in table.columns]
-        self._own = [index for index, name in enumerate(self._names) if name in own]
-        self._shared = [index for index, name in enumerate(self._names) if name not in own]
+        self._varying = [index for index, name in enumerate(self._names) if name in varying]
+        self._shared = [index for index, name in enumerate(self._names) if name not in varying]
         self._where_known = where_known
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
@@ -541,21 +545,21 @@ class Insertion:
             return
         driver = driver_of(connection)
         few = list[Values]()
-        if len(rows) < self._at_once or not self._own:
-            driver.executemany(self._one, rows)
+        if len(rows) < self._at_once or not self._varying:
+            driver.executemany(self._row_placeholder, rows)
             return
-        shared, own_values = itemgetter(*self._shared), itemgetter(*self._own)
+        shared, own_values = itemgetter(*self._shared), itemgetter(*self._varying)
         for common, alike in groupby(rows, key=shared):
             left = list(alike)
             whole = len(left) - len(left) % self._at_once
             if whole and few:
-                driver.executemany(self._one, few)
+                driver.executemany(self._row_placeholder, few)
                 few = []
             for start in range(0, whole, self._at_once):
                 together = chain.from_iterable(map(own_values, left[start : start + self._at_once]))
                 driver.execute(self._many, (*common, *together))
             few += left[whole:]
-        driver.executemany(self._one, few)
+        driver.executemany(self._row_placeholder, few)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         if len(rows) == 1:
@@ -588,10 +592,10 @@ class Insertion:
 
     @cached_property
     def _at_once(self) -> int:
-        return (_PARAMETERS - len(self._shared)) // max(len(self._own), 1)
+        return (_PARAMETERS - len(self._shared)) // max(len(self._varying), 1)
 
     @cached_property
-    def _one(self) -> str:
+    def _row_placeholder(self) -> str:
         return self._text(f"VALUES ({', '.join('?' * len(self._names))})", " OR FAIL")
 
     @cached_property
@@ -599,8 +603,8 @@ class Insertion:
         numbers = {index: number for number, index in enumerate(self._shared, 1)}
         listed = list[str]()
         for row in range(self._at_once):
-            first = len(self._shared) + row * len(self._own) + 1
-            numbers |= {index: number for number, index in enumerate(self._own, first)}
+            first = len(self._shared) + row * len(self._varying) + 1
+            numbers |= {index: number for number, index in enumerate(self._varying, first)}
             listed.append(", ".join(f"?{numbers[index]}" for index in range(len(self._names))))
         return self._text(f"VALUES ({'), ('.join(listed)})", " OR FAIL")
 
@@ -612,19 +616,19 @@ class Insertion:
 
 
 @lru_cache
-def upsert(table: Table, own: Collection[str] = ()) -> Insertion:
+def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
     """Return the insertion that puts rows in the place of those with the same keys.
 
     Args:
         table: Where the rows go.
-        own: See ``Insertion``.
+        varying: See ``Insertion``.
     """
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
     sets = ", ".join(
         f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
     )
     on_conflict = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
-    return Insertion(table, own=own, where_known=on_conflict)
+    return Insertion(table, varying=varying, where_known=on_conflict)
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -76,7 +76,7 @@ class TraceRecord:
         meta, started = trace.meta, trace.meta.started
         if started is None:
             first = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
-            started = next((one.start for one in first if one.start is not None), None)
+            started = next((span.start for span in first if span.start is not None), None)
         return cls(
             trace_id=trace.identity.trace_id,
             identity=trace.identity,
@@ -134,17 +134,19 @@ def _text_chars(trace: Trace, index: int) -> int | None:
         return None
 
 
-def missing_indices(wanted: Mapping[str, bool], kept: Mapping[str, SpanIndex]) -> dict[str, bool]:
+def missing_indices(
+    asked: Mapping[str, bool], known_indices: Mapping[str, SpanIndex]
+) -> dict[str, bool]:
     """Return those of the wanted spans whose index, or whose length of text, is not kept.
 
     Args:
-        wanted: Keys; True where the length of the text is wanted too.
-        kept: What is kept of the trace.
+        asked: Keys; True where the length of the text is wanted too.
+        known_indices: What is kept of the trace.
     """
     return {
         key: with_length
-        for key, with_length in wanted.items()
-        if (index := kept.get(key)) is None
+        for key, with_length in asked.items()
+        if (index := known_indices.get(key)) is None
         or (with_length and index.index is not None and index.text_chars is None)
     }
 
@@ -302,10 +304,10 @@ class Run:
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
         used = self.usage
-        known = settings.price_in if settings.price_cached is None else settings.price_cached
+        cached_price = settings.price_in if settings.price_cached is None else settings.price_cached
         return (
             (used.tokens_in - used.tokens_cached) * settings.price_in
-            + used.tokens_cached * known
+            + used.tokens_cached * cached_price
             + used.tokens_out * settings.price_out
         ) / 1e6
 

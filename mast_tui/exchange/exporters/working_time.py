@@ -48,7 +48,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
                 imported.add(key)
         return found
 
-    moments = workspace.read_columns("events", columns, take, wanted={"taxonomy": taxonomy.ref})
+    moments = workspace.read_columns("events", columns, take, equal_to={"taxonomy": taxonomy.ref})
     worked = {
         key: _minutes(times)
         for key, times in moments.items()

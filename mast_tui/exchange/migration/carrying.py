@@ -460,7 +460,7 @@ def _take(said: _Said, fact: Fact) -> bool:
         "verdicts": said.verdicts,
         "reviews": said.reviews,
     }
-    for part, name, value in changes_in_pass(fact, at=""):
+    for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
             _put(parts[part], name, value)
             taken = True

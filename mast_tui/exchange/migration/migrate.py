@@ -101,7 +101,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
         for (who, of, at, kind), mode in mapping.places.items()
     ]
     asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, refs, asked=asked, who=who)
+    record = workspace.begin_import(MIGRATION, refs, asked=asked, annotator=who)
     migration = _Migration(workspace, mapping, record)
     migration.study(of_study)
     for batch in batched(migration.works(works), lambda one: len(one[1]), EVENTS_AT_ONCE):

@@ -144,19 +144,19 @@ def settings_from_values(values: object, form: str | None) -> RunSettings:
     return read(complete, RunSettings, "settings")
 
 
-def quote_counts_from(values: object, *, quotes: int, found: int) -> QuoteCounts:
+def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCounts:
     """Make the counts of quotes by how they were found.
 
     Args:
         values: The counts by kind; None in a run of a version that did not distinguish kinds.
         quotes: The number of quotes.
-        found: The number of quotes that were found.
+        matched: The number of quotes that were found.
 
     Raises:
         InvalidRecord: The values are no counts.
     """
     if values is None:
-        return QuoteCounts(not_found=max(0, quotes - found), unsorted=found)
+        return QuoteCounts(not_found=max(0, quotes - matched), unsorted=matched)
     return read(values, QuoteCounts, "quote_kinds")
 
 

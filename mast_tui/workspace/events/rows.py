@@ -161,8 +161,8 @@ PASS_COLUMNS: Final = (
 @_reports_damage_in("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
     """The pass in a row of the ``PASS_COLUMNS``."""
-    annotator, trace_id, taxonomy, number, kind, *rest = row
-    return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *rest)
+    annotator, trace_id, taxonomy, number, kind, *later_columns = row
+    return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *later_columns)
 
 
 def event_to_row(event: Event) -> Row:

@@ -282,7 +282,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
         case LabelAdded(label) | LabelChanged(_, label):
             targets = (label.target,)
         case Decided(_, _, Decision(targets=chosen, said=said)):
-            targets = (*chosen, *(target for one in said for target in one.targets))
+            targets = (*chosen, *(target for opinion in said for target in opinion.targets))
         case SpanNoteSet(key):
             keys[key] = False
         case SpansRead(single, runs):
@@ -301,12 +301,12 @@ PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
 """Where something stands in a pass; of ``pass`` itself the names are those of its columns."""
 
 
-def changes_in_pass(fact: Fact, at: str) -> Sequence[tuple[PassPart, str, Any]]:
+def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
     """What a fact changes in the pass that it belongs to, once this has begun.
 
     Args:
         fact: What happened.
-        at: When it was recorded, ISO 8601 in UTC.
+        time: When it was recorded, ISO 8601 in UTC.
 
     Returns:
         The part, the name of what stands there, and what it is from now on: None for nothing.
@@ -327,18 +327,18 @@ def changes_in_pass(fact: Fact, at: str) -> Sequence[tuple[PassPart, str, Any]]:
         case PassKindSet(_, kind):
             return (("pass", "kind", kind),)
         case PassFinished(_, read, spans, finished_at):
-            return _finish(at if finished_at is None else finished_at, read, spans)
+            return _finish(time if finished_at is None else finished_at, read, spans)
         case PassUnfinished():
             return _finish(None, None, None)
         case SuggestionsSeen():
             return (("pass", "judge_seen", True),)
         case Revealed():
-            return (("pass", "revealed_at", at),)
+            return (("pass", "revealed_at", time),)
         case _:
             return ()
 
 
 def _finish(
-    at: str | None, read: int | None, spans: int | None
+    time: str | None, read: int | None, spans: int | None
 ) -> Sequence[tuple[PassPart, str, Any]]:
-    return (("pass", "finished_at", at), ("pass", "spans_read", read), ("pass", "spans", spans))
+    return (("pass", "finished_at", time), ("pass", "spans_read", read), ("pass", "spans", spans))

@@ -114,9 +114,9 @@ def begin_undo(connection: Connection, record: ImportRecord) -> None:
     _mark(connection, record, undo_begun_at=now())
 
 
-def finish_undo(connection: Connection, record: ImportRecord, who: str | None) -> None:
+def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
     """Note that an import was taken back, and by whom."""
-    _mark(connection, record, undone_at=now(), undone_by=who)
+    _mark(connection, record, undone_at=now(), undone_by=annotator)
 
 
 def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:

@@ -340,7 +340,7 @@ def _runs(
 def _quotes_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
     counts = None if kinds is None else json.loads(kinds)
-    return quote_counts_from(counts, quotes=row["quotes"], found=row["verified"])
+    return quote_counts_from(counts, quotes=row["quotes"], matched=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:

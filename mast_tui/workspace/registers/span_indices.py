@@ -49,10 +49,10 @@ def span_indices(
 ) -> dict[str, dict[str, SpanIndex]]:
     """Return what is kept, by trace and key: of all traces, or of the one named."""
     statement = _ALL if trace_id is None else _OF_TRACE.params(trace_id=trace_id)
-    kept: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
+    indices: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
     for trace, key, index, text_chars in rows_of(connection, statement):
-        kept[trace][key] = SpanIndex(index, text_chars)
-    return dict(kept)
+        indices[trace][key] = SpanIndex(index, text_chars)
+    return dict(indices)
 
 
 def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) -> None:
