@@ -1,4 +1,4 @@
-"""What holds of the tables of a workspace wherever they are: transactions, and rows put in.
+"""The tables of a workspace, in a file or on a server: transactions, and rows put in.
 
 ``sqlite_file`` has them in one file, ``postgresql`` on a server. What the two say differently
 beside that stands here: how very many rows are put in or changed by one call.
@@ -103,7 +103,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the workspace in messages."""
 
     @abstractmethod
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Database(ABC):
 
     @property
     def within(self) -> bool:
-        """Whether the caller is within a transaction."""
+        """True if the caller is within a transaction."""
         return self._caller is current_caller()
 
     @contextmanager
@@ -190,7 +190,7 @@ class Database(ABC):
 
     @property
     def _waits_in_vain(self) -> bool:
-        """Whether who has its turn waits for a server that does not answer."""
+        """True if the thread in turn waits for a server that does not answer."""
         return False
 
     @contextmanager
@@ -243,7 +243,7 @@ class Database(ABC):
 
     @abstractmethod
     def _in_transaction(self) -> bool:
-        """Whether the transaction is still there."""
+        """Check whether the transaction is still there."""
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -264,7 +264,7 @@ class Database(ABC):
 
     @abstractmethod
     def _error(self, error: BaseException) -> WorkspaceError:
-        """What an error of the driver means, in words."""
+        """Explain an error of the driver in words."""
 
     def _check_open(self) -> None:
         if self._closed:
@@ -272,11 +272,11 @@ class Database(ABC):
 
     @property
     def away(self) -> bool:
-        """Whether the screen is told what was read ahead, as the tables are out of reach."""
+        """True if the tables are out of reach, and reads return what was read ahead."""
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
-        """Where an annotator's changes wait while the tables are out of reach; see ``Outbox``.
+        """The changes that wait while the tables are out of reach; see ``Outbox``.
 
         None where they never are.
         """
@@ -290,7 +290,7 @@ class Database(ABC):
 
     @abstractmethod
     def changed_elsewhere(self) -> bool:
-        """Whether another program has written since the last time this was asked.
+        """Check whether another program has written since the last call.
 
         While this program writes, the answer is no, and comes later.
         """
@@ -329,7 +329,7 @@ class Database(ABC):
     # The team
 
     def team(self) -> tuple[Member, ...]:
-        """Who is in it, by name; raises ``WorkspaceError`` for a file."""
+        """Return the members by name; raises ``WorkspaceError`` for a file."""
         raise self._no_team()
 
     def check_team_is_theirs(self) -> None:
@@ -365,7 +365,7 @@ def traces_folder_of(connection: Connection) -> Path | None:
 
 
 def is_on_server(connection: Connection) -> bool:
-    """Whether the tables are on a server."""
+    """True if the tables are on a server."""
     return connection.dialect.name == "postgresql"
 
 
@@ -413,7 +413,7 @@ WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
 
 
 def sees_own_only(connection: Connection) -> bool:
-    """Whether the server shows only what an annotator may see."""
+    """Check whether the server shows only what an annotator may see."""
     return "own_only" in connection.get_execution_options()
 
 
@@ -484,7 +484,7 @@ def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
 
 
 class Among:
-    """Those of very many values that stand in a column.
+    """A query for those of very many values that are in a column.
 
     They are one parameter: thousands of them take SQLAlchemy longer than the database.
     """
@@ -497,7 +497,7 @@ class Among:
         )
 
     def __call__(self, connection: Connection, values: Sequence[str]) -> Collection[str]:
-        """Those of the values that are there."""
+        """Return those of the values that are in the column."""
         if not values:
             return ()
         if is_on_server(connection):
@@ -548,7 +548,8 @@ class Insertion:
         if len(rows) < self._at_once or not self._varying:
             driver.executemany(self._row_placeholder, rows)
             return
-        shared, own_values = itemgetter(*self._shared), itemgetter(*self._varying)
+        shared = itemgetter(*self._shared)
+        own_values = itemgetter(*self._varying)
         for common, alike in groupby(rows, key=shared):
             left = list(alike)
             whole = len(left) - len(left) % self._at_once

@@ -1,4 +1,4 @@
-"""Whether a file lies on a network, where SQLite's write-ahead log cannot be trusted."""
+"""Detection of network file systems, where SQLite's write-ahead log cannot be trusted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether ``path`` lies on a network file system; what cannot be told counts as local."""
+    """Check whether a path is on a network file system; an unknown one counts as local."""
     mount = mount_of(path.resolve(), _mounted(mounts))
     return mount is not None and mount.network
 
@@ -48,7 +48,7 @@ def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
 
 
 def linux_mounts(table: str) -> Iterator[Mount]:
-    """What is mounted, by a table like ``/proc/mounts``."""
+    """Return the mounts in a table like ``/proc/mounts``."""
     for line in table.splitlines():
         fields = line.split(" ")
         if len(fields) >= 3:
@@ -57,7 +57,7 @@ def linux_mounts(table: str) -> Iterator[Mount]:
 
 
 def bsd_mounts(printed: str) -> Iterator[Mount]:
-    """What is mounted, by what ``mount`` prints on macOS: it says which file systems are local."""
+    """Return the mounts that ``mount`` prints on macOS, which says which ones are local."""
     for line in printed.splitlines():
         match = _MOUNT_LINE.fullmatch(line)
         if match is not None:

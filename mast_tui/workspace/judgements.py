@@ -105,7 +105,7 @@ def store_judgement(
 
 
 class StoredJudgement:
-    """What is kept of a judge's word on a trace."""
+    """The stored judgement of a judge on a trace."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class StoredJudgement:
         return len(after)
 
     def _answered(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
-        """Those of the labels that somebody has answered."""
+        """Return those of the labels that an annotator has answered."""
         if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
@@ -175,7 +175,7 @@ class StoredJudgement:
         )
 
     def _stands(self, verdict: Judged) -> bool:
-        """Whether the judge has said the same of the modes without labels."""
+        """Check whether the judge gave the same verdicts on the modes without labels."""
         if all(judgement.looks_at != verdict.looks_at for judgement in self._judgements()):
             return False
         verdicts = self._workspace.verdicts(

@@ -1,4 +1,4 @@
-"""What lies where a workspace should be, told from the file's header before SQLite touches it."""
+"""Checks of the file where a workspace should be, before SQLite touches it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _APPLICATION_ID_AT: Final = 68
 
 
 def is_workspace(path: Path) -> bool:
-    """Whether there is a workspace at ``path``; if not, there is nothing yet.
+    """Check whether there is a workspace at ``path``; if not, there is nothing yet.
 
     Only reads, and leaves nothing behind. Raises ``WorkspaceError`` for anything else: a folder,
     a pipe, another kind of file, a workspace with a newer schema, or no right to read and write it.
@@ -93,7 +93,7 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
 
 
 def why_not_trusted(path: Path) -> str | None:
-    """Why a workspace that nobody has named should not be used without asking, or None.
+    """Return a reason not to use a workspace that the user did not name, or None.
 
     Whoever may write to the file could plant a name, settings and labels in it. Symbolic links
     count by where they lead.

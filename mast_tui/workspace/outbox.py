@@ -64,7 +64,7 @@ class ReadAhead:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a copy."""
+        """True if there is a copy."""
         return self._copy is not None
 
     def read(self, source: Connection, *, everybody: bool) -> None:
@@ -149,7 +149,7 @@ class Change(NamedTuple):
 
     @property
     def is_note(self) -> bool:
-        """Whether no key has asked for it."""
+        """True if no key has asked for it."""
         return all(isinstance(event.fact, _NOTES) for event in self.events)
 
 
@@ -194,12 +194,12 @@ class Outbox:
 
     @property
     def waiting(self) -> tuple[Change, ...]:
-        """What waits, in its order."""
+        """The waiting changes, in their order."""
         return tuple(self._waiting)
 
     @property
     def count(self) -> int:
-        """How many changes wait that a key has asked for."""
+        """The number of waiting changes that a key has asked for."""
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:

@@ -1,4 +1,4 @@
-"""What a command must not write over: labels, traces, and what others have made."""
+"""Files that a command must not overwrite: labels, traces, and files of other programs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
 
 
 def _is_part(real: Path, traces: frozenset[Path]) -> bool:
-    """Whether a file lies in the folder that is a trace, or holds a sub-agent of one."""
+    """Check whether a file is in the folder of a trace, or holds a sub-agent of one."""
     if not traces.isdisjoint(real.parents):
         return True
     thread = thread_of(real)
@@ -103,7 +103,7 @@ def _is_part(real: Path, traces: frozenset[Path]) -> bool:
 
 
 def protected_kind(target: Path) -> str | None:
-    """What a file is that only somebody who says so may replace; None for any other.
+    """Return the kind of a file that only ``--force`` may replace; None for any other.
 
     Told from its content, of which no more than some megabytes are looked at.
 

@@ -1,4 +1,4 @@
-"""Where workspaces and the files of their traces lie, and the name to suggest to an annotator."""
+"""Paths of workspaces and of their traces, and the name to suggest to an annotator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def default_workspace_path(cwd: Path) -> Path:
 
 
 def is_url(location: Path | str) -> bool:
-    """Whether a workspace is on a server."""
+    """Check whether a workspace is on a server."""
     return "://" in str(location)
 
 

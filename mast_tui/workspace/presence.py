@@ -1,4 +1,4 @@
-"""Who is where just now, as programs on one server tell each other; nothing of it is kept.
+"""The open traces of all programs on a server, which tell each other; nothing is kept.
 
 Everybody says every few seconds where they are, and who is not heard any more is gone: so nothing
 is left of a program that was killed. A place is a digest that only those can know who see what is
@@ -20,7 +20,7 @@ GONE_AFTER: Final = 7.0
 
 
 class Presence:
-    """Where one is, and where others are."""
+    """The location of this annotator, and those of other programs."""
 
     def __init__(self) -> None:
         self._annotator = ""
@@ -31,10 +31,12 @@ class Presence:
     def go_to(self, annotator: str, location: str | None) -> None:
         """Be at a place from now on, or nowhere."""
         if (annotator, location) != (self._annotator, self._location):
-            self._annotator, self._location, self._sent_at = annotator, location, 0.0
+            self._annotator = annotator
+            self._location = location
+            self._sent_at = 0.0
 
     def to_say(self) -> str | None:
-        """What is to be said to others now, or None."""
+        """Return the message to the others that is due, or None."""
         if self._sent_at is None or monotonic() - self._sent_at < SAY_EVERY:
             return None
         self._sent_at = None if self._location is None else monotonic()

@@ -76,7 +76,7 @@ def _conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
 
 
 def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
-    """What is selected from a table, with all conditions on it."""
+    """Return the statement with all conditions on its table."""
     statement = statement.where(*_conditions(table, work))
     chosen = work.get("pass_number", "last")
     if isinstance(chosen, int):
@@ -113,7 +113,8 @@ def _in_pass(
     """
     if which is None:
         return statement
-    passes, work = schema.passes, ("annotator", "trace_id", "taxonomy")
+    passes = schema.passes
+    work = ("annotator", "trace_id", "taxonomy")
     counting = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_NO_READINGS)]
     if which == "finished":
         counting.append(passes.c.finished_at.is_not(None))
@@ -141,7 +142,8 @@ def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
 
 def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
-    marked, given_verdicts = schema.labels, schema.verdicts
+    marked = schema.labels
+    given_verdicts = schema.verdicts
     key = [marked.c[column.name] for column in given_verdicts.primary_key]
     present = connection.execute(_with_pass(select(*key), marked, work).distinct())
     by_key = {tuple(row): verdict_of((*row, VerdictValue.PRESENT)) for row in present}
@@ -229,11 +231,12 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
 ) -> SpansRead:
-    """What was read up to and in a pass, each key and each run once.
+    """Return the spans read up to and in a pass, each key and each run once.
 
     A retest begins with nothing read, and what is read in it counts for no other pass.
     """
-    table, passes = schema.events, schema.passes
+    table = schema.events
+    passes = schema.passes
     work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     kind = passes.c.kind == PassKind.RETEST.value
     retest_numbers = select(passes.c.number).where(*_conditions(passes, work), kind)
@@ -312,7 +315,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Who set up each study that stands, by taxonomy: of several the one who did it last."""
+    """Return the author of each study in force, by taxonomy: of several the last one."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
@@ -339,7 +342,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
 
 
 def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgement, ...]:
-    """Which judge has looked at which trace, by trace and judge."""
+    """Return which judge has looked at which trace, by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)
@@ -353,7 +356,7 @@ def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgemen
 
 
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """How many labels an annotator has per trace, in the last pass."""
+    """Count the labels of an annotator per trace, in the last pass."""
     table = schema.labels
     work: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
     statement = _with_pass(select(table.c.trace_id, func.count()), table, work)
@@ -362,8 +365,9 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """How many judges' suggestions an annotator has not answered in any pass, per trace."""
-    table, reviewed = schema.labels, schema.reviews
+    """Count the suggestions that an annotator has not answered in any pass, per trace."""
+    table = schema.labels
+    reviewed = schema.reviews
     answered = (
         select(reviewed.c.suggestion)
         .where(
@@ -387,7 +391,7 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
 
 
 def event_count(connection: Connection) -> int:
-    """How many events are kept, of everybody."""
+    """Count the events of all annotators."""
     return connection.execute(select(func.count()).select_from(schema.events)).scalar_one()
 
 

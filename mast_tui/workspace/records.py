@@ -1,4 +1,4 @@
-"""What a workspace knows besides labels: traces, annotators, runs of judges, merges."""
+"""Records besides labels: traces, annotators, runs of judges, merges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_SPANS: Final = 8
 
 
 class Role(StrEnum):
-    """What somebody in a team on a server does."""
+    """The role of a member of a team on a server."""
 
     ANNOTATOR = "annotator"
     ADJUDICATOR = "adjudicator"
@@ -38,7 +38,7 @@ class Member(NamedTuple):
 
     @property
     def sees_all(self) -> bool:
-        """Whether the server hides nothing from them."""
+        """True if the server hides nothing from the member."""
         return self.role is not Role.ANNOTATOR
 
 
@@ -73,7 +73,8 @@ class TraceRecord:
 
         It began when an ``outcomes.csv`` says, else with the first of its spans that has a time.
         """
-        meta, started = trace.meta, trace.meta.started
+        meta = trace.meta
+        started = trace.meta.started
         if started is None:
             first = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
             started = next((span.start for span in first if span.start is not None), None)
@@ -174,7 +175,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """What a run of a judge did with one trace; ``problem`` is why it failed there.
+    """The result of a judge's run on one trace; ``problem`` is why it failed there.
 
     ``quotes`` counts the quotes on which its suggestions rest, by how they were found in the trace.
     ``remarks`` say what a person must know of the request or the answer: what was shortened, a
@@ -235,7 +236,7 @@ class Asked:
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """What answered requests used: their number, and tokens in and out.
+    """The use of answered requests: their number, and tokens in and out.
 
     Of those in, ``tokens_cached`` were known to the server from earlier requests.
     """
@@ -289,7 +290,7 @@ class Run:
 
     @property
     def findings(self) -> int:
-        """How many suggestions it made."""
+        """The number of suggestions."""
         return sum(trace.findings for trace in self.traces)
 
     @property
@@ -299,7 +300,7 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """What its requests cost, None where no price is known."""
+        """Return the cost of the requests, None where no price is known."""
         settings = self.settings
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
@@ -325,7 +326,7 @@ class EventConflict:
 
 
 class History(StrEnum):
-    """How somebody's events from elsewhere go together with those that are here."""
+    """The relation of an annotator's foreign events to those that are here."""
 
     NEW = "new"
     """There are none here."""
@@ -395,7 +396,7 @@ class MergeRefused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What came of merging: ``added`` events, ``known`` ones, and what does not fit together.
+    """The result of a merge: ``added`` events, ``known`` ones, and those in conflict.
 
     ``altered`` are ids of events that are here with other content. Ours were kept, but for people
     who were to be replaced. ``people`` says by name what changed, of everybody with new events.

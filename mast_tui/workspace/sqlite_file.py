@@ -176,7 +176,7 @@ class SqliteFile(Database):
             )
 
     def _same_files(self) -> bool:
-        """Whether the database and its write-ahead log, if it has one, are those that are open."""
+        """Check whether the database and its write-ahead log are the files that are open."""
         assert self.path is not None
         current = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
         opened = self._files
@@ -191,7 +191,8 @@ class SqliteFile(Database):
         try:
             with self._in_words():
                 self._check_same_files()
-                earlier, self._version = self._version, int(self._pragma("data_version"))
+                earlier = self._version
+                self._version = int(self._pragma("data_version"))
         except sqlite3.OperationalError as error:
             if not _is_busy(error):
                 raise
@@ -243,7 +244,8 @@ class SqliteFile(Database):
             self._thread.shutdown(wait=False)
             if self._readers is not None:
                 self._readers.dispose()
-            self.path, self._gone = target, False
+            self.path = target
+            self._gone = False
             self._open()
 
     def _take_log_away(self) -> None:

@@ -159,7 +159,7 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """What messages call it: its path or address."""
+        """The name in messages: its path or address."""
         return self._database.name
 
     def close(self) -> None:
@@ -191,12 +191,12 @@ class Workspace:
         self._database.when_gone = goes_on
 
     def changed_elsewhere(self) -> bool:
-        """Whether another program has written since this was last asked; see ``Database``."""
+        """Check whether another program has written since the last call; see ``Database``."""
         return self._database.changed_elsewhere()
 
     @property
     def presence(self) -> Presence | None:
-        """Who is where just now; None where nobody can tell, as with a file."""
+        """The open traces of all programs; None for a file, where it is not known."""
         return self._database.presence
 
     def checkpoint(self) -> None:
@@ -205,7 +205,7 @@ class Workspace:
 
     @property
     def last_write(self) -> float:
-        """When this program wrote last, as ``time.monotonic`` tells."""
+        """The time of this program's last write, by ``time.monotonic``."""
         return self._database.last_write
 
     def check(self) -> None:
@@ -266,11 +266,11 @@ class Workspace:
 
     @property
     def member(self) -> Member | None:
-        """Who is connected to a server, in its team; None for a file, and for who owns it."""
+        """The connected member of a team; None for a file, and for the owner."""
         return self._database.member
 
     def team(self) -> tuple[Member, ...]:
-        """Who is in the team, by name; raises ``WorkspaceError`` for a file."""
+        """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
         return self._database.team()
 
     def add_member(self, name: str, role: Role, *, assisted: bool = False) -> str | None:
@@ -310,7 +310,7 @@ class Workspace:
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
-        """Whether a server tells every member who is connected, as only a superuser can have it
+        """True if a server tells every member who is connected, as only a superuser can have it
         keep that to itself; raises ``WorkspaceError`` for a file."""
         return self._database.shows_who_is_connected()
 
@@ -365,7 +365,7 @@ class Workspace:
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Those of them that were not carried over to another, by name."""
+        """Return the taxonomies that were not carried over to another, by name."""
         carried = {
             record.files[0]
             for record in self.imports()
@@ -492,7 +492,7 @@ class Workspace:
                 outbox.known.read(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[Change]) -> tuple[Event, ...]:
-        """What others have decided since the first of these changes that decides the same.
+        """Return the decisions of others since the first of these changes, on the same items.
 
         Args:
             sent: Changes that have waited for the server.
@@ -506,7 +506,8 @@ class Workspace:
             for event in own_events
             if isinstance(event.fact, Decided)
         }
-        since, decided = min((event.at for event in own_events), default=""), list[Event]()
+        since = min((event.at for event in own_events), default="")
+        decided = list[Event]()
         for trace_id, taxonomy in {item[:2] for item in items}:
             decided += (
                 event
@@ -521,7 +522,8 @@ class Workspace:
     @contextmanager
     def as_known(self) -> Iterator[None]:
         """Within, a thread beside the screen is told of everybody's work what was read ahead."""
-        outbox, caller = self.outbox, current_caller()
+        outbox = self.outbox
+        caller = current_caller()
         if outbox is not None and outbox.known.everybody:
             self._database.content.add(caller)
         try:
@@ -531,12 +533,12 @@ class Workspace:
 
     @property
     def away(self) -> bool:
-        """Whether a server is away, and the screen is told what was read ahead."""
+        """True if a server is away, and reads return what was read ahead."""
         return self._database.away
 
     @property
     def waiting(self) -> int:
-        """How many changes wait on this machine until the server is back."""
+        """The number of changes that wait on this machine until the server is back."""
         return 0 if self.outbox is None else self.outbox.count
 
     def _waiting(

@@ -137,7 +137,8 @@ def append(
         ChangedElsewhere: There are later events than the one that is known.
         WorkspaceError: They cannot be written.
     """
-    database, until = workspace._database, deadline()
+    database = workspace._database
+    until = deadline()
     annotators = dict.fromkeys(event.annotator for event in events)
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
@@ -148,7 +149,8 @@ def append(
     after = UNCHECKED if known_seq is None else known_seq
     if outbox is not None and (outbox.waiting or database.away):
         return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
-    latest, database.latest = database.latest, None
+    latest = database.latest
+    database.latest = None
     if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
         latest = None
     while True:
@@ -168,7 +170,8 @@ def append(
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
-            recorded, latest = (), None  # and so it is asked for
+            recorded = ()
+            latest = None
             continue
         except ServerAway:
             latest = None
@@ -185,7 +188,7 @@ def append(
 def _is_known(
     latest: Latest, events: Sequence[NewEvent], action: str, known_seq: int | None
 ) -> bool:
-    """Whether nothing need be asked before events are added, unless there is news.
+    """Check whether events can be added after the last one written here, without a query.
 
     Args:
         latest: The last event that was written here.
@@ -202,7 +205,7 @@ def _is_known(
 
 
 def _latest(recorded: Sequence[Event]) -> Latest | None:
-    """What the next event of an annotator comes after, where that is the last of these."""
+    """Return the event that the next one of an annotator follows, where these are of one."""
     if len({event.annotator for event in recorded}) != 1:
         return None
     last = recorded[-1]
@@ -316,7 +319,8 @@ def _record(
         if isinstance(fact, _LABELLING):
             _check_label(event)
         if name not in counters and latest is not None:
-            counters[name], links[name] = latest.seq, latest.chain
+            counters[name] = latest.seq
+            links[name] = latest.chain
         elif name not in counters:
             last, previous_link = _last(
                 connection, event, is_linked, known_seq if not counters else None
@@ -420,7 +424,7 @@ def last_seq(
 
 
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
-    """What the events of these ids say that are here, by id."""
+    """Return the facts of those events that are here, by id."""
     rows = known_rows(connection, ids)
     return {event.id: event.fact for event in readable_events(rows.values())}
 
@@ -442,7 +446,7 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
 def _last(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """What the next event of an annotator comes after.
+    """Return the counter and the link that the next event of an annotator follows.
 
     Behind a long import it takes a look at each event to find what is linked, so that is not asked
     without need.
@@ -582,7 +586,7 @@ def _change_passes(changed: tuple[str, ...]) -> str:
 
 
 class _State:
-    """What follows from events in the state tables, held back so that many rows go at once.
+    """The changes to the state tables, held back so that many rows are written at once.
 
     What comes later under a key stands in the place of what came before.
     """
@@ -599,7 +603,8 @@ class _State:
 
     def take(self, event: Event) -> None:
         """Take in what follows from the next event."""
-        fact, annotator = event.fact, event.annotator
+        fact = event.fact
+        annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
         for part, name, value in changes_in_pass(fact, event.at):
@@ -678,7 +683,8 @@ class _State:
         self._write_passes()
 
     def _write_verdicts(self) -> None:
-        gone, put = list[Values](), list[Values]()
+        gone = list[Values]()
+        put = list[Values]()
         for key, values in self._verdicts.items():
             for mode, value in values.items():
                 if value is None:

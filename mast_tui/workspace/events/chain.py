@@ -93,17 +93,17 @@ class Foreign:
 
 
 def has_chain(annotator: str) -> bool:
-    """Whether the events of an annotator are chained."""
+    """Check whether the events of an annotator are chained."""
     return annotator_kind(annotator) is not AnnotatorKind.JUDGE
 
 
 def is_linked(event: Event) -> bool:
-    """Whether an event hangs on the one before it."""
+    """Check whether an event is linked to the one before it."""
     return links(event.action)
 
 
 def links(action: str) -> bool:
-    """Whether the events of an action hang on those before them."""
+    """Check whether the events of an action are linked to those before them."""
     return not action.startswith(IMPORT_PREFIX)
 
 
@@ -169,10 +169,12 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
         events: what the person did.
         previous: the chain of the event that the first of them follows.
     """
-    counter, last_link = 0, previous
+    counter = 0
+    last_link = previous
     for event in events:
         if event.seq != counter:
-            counter, previous = event.seq, last_link
+            counter = event.seq
+            previous = last_link
         if event.chain is None:
             event = structs.replace(
                 event, chain=link(previous if is_linked(event) else START, digest(event))
@@ -187,7 +189,10 @@ def first_break(events: Iterable[Event]) -> Event | None:
     It says something else, or what was before it has changed or is gone. Events without a chain
     are passed over.
     """
-    counter, earlier, same, tries = 0, [START], list[str](), _TRIES
+    counter = 0
+    earlier = [START]
+    same = list[str]()
+    tries = _TRIES
     for event in events:
         if event.chain is None:
             continue
@@ -215,7 +220,8 @@ def first_break(events: Iterable[Event]) -> Event | None:
 def examined(events: Iterable[Event]) -> Foreign:
     """Look at events from elsewhere before they are merged; writes nothing."""
     unique: dict[str, Event] = {}
-    repeats, broken = 0, dict[str, Event]()
+    repeats = 0
+    broken = dict[str, Event]()
     for event in events:
         first_copy = unique.setdefault(event.id, event)
         if first_copy is not event:
@@ -274,7 +280,7 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 @lru_cache(maxsize=1000)
 def _described(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
-    """Whose event of what kind it is, and of which work: the same for many in a row."""
+    """Return the annotator, kind, trace and taxonomy as JSON: the same for many in a row."""
     annotator_text, trace_text, taxonomy_text = map(
         _json_of, (annotator, _named(trace_id), taxonomy or None)
     )

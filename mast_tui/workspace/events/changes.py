@@ -65,7 +65,7 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
-    """Whether none of these events takes away, whatever stands where they come.
+    """Check whether none of these events takes anything away, in any state.
 
     For events that hang on nothing that is here: what they do may show only later, once what they
     are about has come as well.
@@ -222,7 +222,8 @@ class _Difference:
     """The keys of rows that are only there afterwards, are gone, or say something else."""
 
     def __init__(self, old: State, new: State, table: str) -> None:
-        was, now = old[table], new[table]
+        was = old[table]
+        now = new[table]
         self.added = now.keys() - was.keys()
         self.removed = was.keys() - now.keys()
         self.changed = {key for key, row in was.items() if now.get(key, row) != row}
@@ -235,7 +236,8 @@ def _frozen_touched(old: State, new: State) -> Collection[Key]:
         key for key, row in finished.items() if _frozen(new["passes"].get(key)) != _frozen(row)
     }
     for table in _OF_A_PASS:
-        was, now = old[table.name], new[table.name]
+        was = old[table.name]
+        now = new[table.name]
         for key in was.keys() | now.keys():
             if was.get(key) != now.get(key):
                 touched.update(_works(table.name, key, was.get(key), now.get(key)))
@@ -299,10 +301,10 @@ def _finished_at(row: Key | None) -> str | None:
 
 
 def _frozen(row: Key | None) -> Key | None:
-    """What no longer changes in a finished pass: all but that something hidden was shown."""
+    """Return the columns of a finished pass that no longer change: all but the reveal."""
     return None if row is None else (*row[:_REVEALED], *row[_REVEALED + 1 :])
 
 
 def _sight(state: State) -> bool:
-    """Whether somebody works blind; who never said so does not."""
+    """Check whether the annotator works blind; one who never said so does not."""
     return any(row[0] for row in state["sights"].values())

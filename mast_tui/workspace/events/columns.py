@@ -51,7 +51,7 @@ def read_columns(
     equal_to: Mapping[str, str] | None = None,
     not_null: str | None = None,
 ) -> Result:
-    """What ``take`` makes of the rows of a state table or register, which come in no order.
+    """Return the result of ``take`` for the rows of a state table or register, in no order.
 
     Args:
         connection: Sees one state throughout.
@@ -84,7 +84,7 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class PackedVerdicts:
-    """What stands under one taxonomy on ``MODES_AT_ONCE`` modes or fewer, the first at ``start``.
+    """The verdicts on at most ``MODES_AT_ONCE`` modes of a taxonomy, the first at ``start``.
 
     ``rows`` are (annotator, trace id, pass number, verdicts, labels). Of the verdicts the two
     lowest bits are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass
@@ -103,7 +103,8 @@ def packed_verdicts(
 
     A mode with labels is present.
     """
-    labels, verdicts = schema.labels, schema.verdicts
+    labels = schema.labels
+    verdicts = schema.verdicts
     codes = {value.value: code for value, code in CODES.items()}
     whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     packed = list[PackedVerdicts]()

@@ -56,7 +56,8 @@ def merge(
     people: list[PersonChanges] = []
     for name, own_events in groupby(foreign.events, key=lambda event: event.annotator):
         part = _Part(connection, name, tuple(own_events), stored, foreign.broken.get(name))
-        added, repeated = added + len(part.fresh), repeated + len(part.events) - len(part.fresh)
+        added = added + len(part.fresh)
+        repeated = repeated + len(part.events) - len(part.fresh)
         altered += [event.id for event in part.edited]
         counted.update((name, event.seq) for event in part.fresh)
         changed = part.write(in_force, replacing)
@@ -269,7 +270,7 @@ def conflicts(
 
 
 class StoredEvent(NamedTuple):
-    """What tells whether an event that is here is the one that comes."""
+    """The author and chain of a stored event, to compare with an event of the same id."""
 
     annotator: str
     chain: str | None
@@ -294,7 +295,7 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
 
 
 def _same(ours: Any, theirs: Event) -> bool:
-    """Whether a row says the same as the event of its id, but for the chain.
+    """Check whether a row says the same as an event of its id, except for the chain.
 
     What an import named may say so at any hour.
     """
@@ -307,6 +308,6 @@ def _same(ours: Any, theirs: Event) -> bool:
 
 
 def _content(event: Event) -> tuple[object, ...]:
-    """What an event says, without its name and its hour."""
+    """Return the content of an event, without its id and its time."""
     work = event.trace_id, event.taxonomy, event.pass_number
     return (event.kind, *work, payload_text(event.fact))

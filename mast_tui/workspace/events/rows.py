@@ -55,7 +55,8 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
 
 def label_values(label: Label) -> tuple[Any, ...]:
     """The row of ``labels`` for a label, without the key that it begins with."""
-    target, evidence = label.target, label.evidence
+    target = label.target
+    evidence = label.evidence
     return (
         label.trace_id,
         label.taxonomy,

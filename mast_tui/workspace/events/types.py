@@ -1,4 +1,4 @@
-"""What can happen in a workspace, one small record per kind, each with its inverse."""
+"""Everything that can happen in a workspace, one record per kind, with its inverse."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
 
 
 class ReviewGiven(Struct, frozen=True, omit_defaults=True):
-    """What a review says: the answer, the label that came of it, and why."""
+    """The content of a review: the answer, the label that resulted, and the reason."""
 
     answer: Answer
     label: str | None = None
@@ -114,7 +114,7 @@ class ReviewSet(_Fact, frozen=True, tag="review_set"):
 
 
 class SpanNoteSet(_Fact, frozen=True, tag="span_note_set"):
-    """What is written beside a span; empty for nothing."""
+    """A note on a span was written; empty for none."""
 
     key: str
     before: str
@@ -186,7 +186,7 @@ class StudySet(_Fact, frozen=True, tag="study_set"):
 
 
 class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
-    """What is agreed about a mode is written down, or put otherwise; None for nothing.
+    """A guideline on a mode was written or changed; None for none.
 
     ``id`` names the guideline, whatever it says.
     """
@@ -302,7 +302,7 @@ PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
-    """What a fact changes in the pass that it belongs to, once this has begun.
+    """Return the changes that a fact makes in its pass, once the pass has begun.
 
     Args:
         fact: What happened.

@@ -41,7 +41,7 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
 
 
 def held_out(workspace: Workspace, trace_id: str) -> bool:
-    """Whether a trace is set aside, so that no prompt may show it."""
+    """Check whether a trace is set aside, so that no prompt may show it."""
     shares = shares_set_aside(workspace)
     return any(_draw(trace_id, seed) < share for seed, share in shares.items())
 

@@ -1,4 +1,4 @@
-"""What the ``outcomes.csv`` beside known traces say by now, taken over into the workspace."""
+"""The current content of ``outcomes.csv`` beside known traces, for the workspace."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _meta(facts: dict[str, Any]) -> TraceMeta:
 
 
 def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
-    """Whether a row says something that is not what is kept."""
+    """Check whether a row differs from what is recorded."""
     names = [
         name for name in ("system", "model", "benchmark", "version") if getattr(read_meta, name)
     ]

@@ -141,7 +141,7 @@ def _names_in(key: str, names: Iterable[str]) -> list[str]:
 
 
 def _name_in(value: object) -> str | None:
-    """Whose a record is, where it says so first."""
+    """Return the annotator of a record that begins with one."""
     if not isinstance(value, Mapping):
         return None
     first = next(iter(value), None)

@@ -254,7 +254,7 @@ def answer_keys(connection: Connection) -> frozenset[str]:
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """What the answered requests of a run used."""
+    """Return the use of the answered requests of a run."""
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
     reported = connection.execute(_REPORTED, {"run": run_id}).first()
     return _sum(tuple(counted), None if reported is None else tuple(reported))
@@ -352,7 +352,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
-    """What was counted here and what was told, together."""
+    """Add what was counted here to what was reported."""
     counted = [part for part in parts if part is not None]
     return Usage(
         *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))

@@ -80,7 +80,8 @@ def _check_name(name: str, names: Iterable[str]) -> None:
 
 def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
     """Everybody who labels here, by name."""
-    table, sights = schema.annotators, schema.sights
+    table = schema.annotators
+    sights = schema.sights
     statement = (
         select(table.c.name, table.c.kind, sights.c.blind)
         .select_from(table.outerjoin(sights, sights.c.annotator == table.c.name))

@@ -34,7 +34,7 @@ def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
 def all_tags(
     workspace: Workspace, taxonomies: Iterable[str] | None = None
 ) -> Iterator[tuple[str, str, Tags]]:
-    """Who gave which tags, under taxonomies with these ids or under all: id, name and tags."""
+    """Return the tags under taxonomies with these ids, or under all: id, author and tags."""
     people = (annotator.name for annotator in workspace.annotators())
     names = sorted({*people, *workspace.study_leads().values()})
     if taxonomies is None:

@@ -149,7 +149,8 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
     """Return the names of taxonomies that are not as they were kept, each with what is wrong."""
-    table, texts = schema.taxonomies, schema.taxonomy_revisions
+    table = schema.taxonomies
+    texts = schema.taxonomy_revisions
     stored = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()
     revised = connection.execute(
         select(texts.c.ref, texts.c.content_hash, texts.c.document).order_by(
@@ -194,7 +195,8 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
 
     What was begun before the first of them was begun under that.
     """
-    table, passes = schema.taxonomy_revisions, schema.passes
+    table = schema.taxonomy_revisions
+    passes = schema.passes
     rows = connection.execute(
         select(table.c.content_hash, table.c.since)
         .where(table.c.ref == ref)

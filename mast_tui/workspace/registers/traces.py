@@ -1,4 +1,4 @@
-"""Which trace is which: known again by its content, wherever its file lies and though it grows."""
+"""Traces, recognised by their content, wherever the file is and though it grows."""
 
 from __future__ import annotations
 
@@ -170,8 +170,9 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
 
 
 def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
-    """Whether the file began as what is known: its head as first seen is still there."""
-    old, new = earlier.identity, record.identity
+    """Check whether a known file has grown: its head as first seen is still there."""
+    old = earlier.identity
+    new = record.identity
     if old is None or new is None or record.path is None or record.record is not None:
         return False
     if old.content_bytes > min(new.content_bytes, _HEAD_BYTES) or not old.content_bytes:
@@ -189,7 +190,8 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, preferred: str) -> str:
-    number, trace_id = 1, preferred
+    number = 1
+    trace_id = preferred
     while connection.execute(_TAKEN, {"wanted": trace_id}).first():
         number += 1
         trace_id = f"{preferred}~{number}"
