@@ -5,16 +5,20 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from operator import add, sub
-from typing import Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
+from msgspec import field as struct_field
 from msgspec.structs import asdict, astuple, force_setattr
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import invisible_in, one_line
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
 
 Value = TypeVar("Value")
 
@@ -246,12 +250,12 @@ class Target(Struct, frozen=True, omit_defaults=True):
     """
 
     first: str | None = None
-    _last: str | None = field(default=None, name="last")
+    _last: str | None = struct_field(default=None, name="last")
     """None where it is the first span, so that the key is written once."""
 
     quote: str | None = None
-    char_start: WholeNumber | None = field(default=None, name="start")
-    char_end: WholeNumber | None = field(default=None, name="end")
+    char_start: WholeNumber | None = struct_field(default=None, name="start")
+    char_end: WholeNumber | None = struct_field(default=None, name="end")
 
     def __post_init__(self) -> None:
         if self._last is not None and self._last == self.first:
@@ -301,8 +305,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     match: Match | None = None
     named: tuple[str, str] | None = None
     wording: str | None = None
-    char_start: WholeNumber | None = field(default=None, name="start")
-    char_end: WholeNumber | None = field(default=None, name="end")
+    char_start: WholeNumber | None = struct_field(default=None, name="start")
+    char_end: WholeNumber | None = struct_field(default=None, name="end")
 
     def __post_init__(self) -> None:
         if self.placed and self.key is None:
@@ -442,7 +446,7 @@ class Label(Struct, frozen=True, omit_defaults=True):
     target: Target
     note: str = ""
     severity: Severity | None = None
-    origin: Origin = field(default_factory=lambda: Origin.MANUAL)
+    origin: Origin = struct_field(default_factory=lambda: Origin.MANUAL)
     suggestion: str | None = None
     saw_suggestions: bool = False
     created_at: str = ""
@@ -521,3 +525,61 @@ class Pass:
     def finished(self) -> bool:
         """Whether the pass is frozen."""
         return self.finished_at is not None
+
+
+@dataclass(slots=True)
+class TraceWork:
+    """One annotator's work on one trace under one taxonomy, as one pass holds it.
+
+    ``labels`` are by id, ``notes`` on spans by the span's key. ``verdicts`` are by a mode's slug; a
+    mode with a label is present, whatever they hold. ``finished_at`` is ISO 8601 in UTC, empty if
+    the time is not known, and None while the trace is not finished. ``judge_seen`` is whether a
+    judge's suggestion was on screen. ``merged`` has the ids of gold labels that cover different
+    places of several annotators.
+    """
+
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    author_kind: AnnotatorKind = AnnotatorKind.HUMAN
+    labels: dict[str, Label] = field(default_factory=dict)
+    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    finished_at: str | None = None
+    judge_seen: bool = False
+    merged: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> WorkKey:
+        """The annotator, the trace id and the taxonomy."""
+        return self.annotator, self.trace_id, self.taxonomy
+
+    def labels_of(self, mode: str) -> tuple[Label, ...]:
+        """Return all labels of a mode."""
+        return tuple(label for label in self.labels.values() if label.mode == mode)
+
+    def verdict(self, mode: str) -> VerdictValue | None:
+        """Return the verdict on a mode; None while it is open."""
+        return VerdictValue.PRESENT if self.labels_of(mode) else self.verdicts.get(mode)
+
+    def verdicts_without_label(self, taxonomy: Taxonomy) -> dict[str, VerdictValue]:
+        """Return the verdicts absent and unsure on a taxonomy's modes, in their order."""
+        labelled = {label.mode for label in self.labels.values()}
+        negative = (VerdictValue.ABSENT, VerdictValue.UNSURE)
+        return {
+            mode.slug: value
+            for mode in taxonomy.modes
+            if mode.slug not in labelled and (value := self.verdicts.get(mode.slug)) in negative
+        }
+
+    def saw_judge(self, mode: str) -> bool:
+        """Return whether a judge may have influenced the verdict on a mode."""
+        return (
+            self.judge_seen
+            or self.author_kind is AnnotatorKind.JUDGE
+            or any(label.saw_suggestions for label in self.labels_of(mode))
+        )
+
+
+WorkKey = tuple[str, str, str]
+"""The annotator, the trace id and the taxonomy of a work."""

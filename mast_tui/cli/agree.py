@@ -26,10 +26,16 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
-from mast_tui.cli.shared.report_files import print_text
+from mast_tui.cli.shared.report_files import (
+    check_records_file,
+    print_text,
+    record_lines,
+    records_content,
+)
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
-from mast_tui.figures.agreement.report import agreement_report as agreement_figures
+from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
@@ -37,7 +43,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -49,13 +55,14 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
+    from mast_tui.figures.spans.report import SpanAgreement
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
+    from mast_tui.reports.model import Report
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -95,8 +102,8 @@ class Wanted:
 
 
 @uncollected()
-def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    """The report of ``agree --json``, with its parts on spans and on a judge.
+def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Agreement:
+    """Compute the figures of ``agree``, with its parts on spans and on a judge.
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
@@ -107,11 +114,12 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
-        report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
+        report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report["judge"] = _judge(judged, wanted)
+        report = replace(report, judge=_judge(judged, wanted))
     if judged is not None and other is not None:
-        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        report = replace(report, judges=both)
     return report
 
 
@@ -175,7 +183,7 @@ def _spans(
     wanted: Wanted,
     study: StudyInput,
     passes: Sequence[Pass],
-) -> SpanReport:
+) -> SpanAgreement:
     given = _without_orders(workspace, study)
     if given is None:
         orders = SpanOrders(workspace)
@@ -189,7 +197,7 @@ def _spans(
             traces=wanted.traces,
             read_passes=passes,
         )
-    return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
@@ -280,6 +288,17 @@ _SHARDS: Final = "mast_tui.scale.figures"
 )
 @options.report_file("--latex", "Also write the tables as LaTeX.")
 @options.report_file("--html", "Also write the report as one HTML page.")
+@click.option(
+    "--methods",
+    is_flag=True,
+    help="Print a paragraph for the methods section of a paper instead.",
+)
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Print the figures of people as flat records, one JSON object a line.",
+)
+@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
 @options.force
 @options.common()
@@ -299,6 +318,9 @@ def agree_command(
     markdown: str | None,
     latex_file: Path | None,
     html_file: Path | None,
+    methods: bool,
+    records: bool,
+    output: Path | None,
     pseudonyms: bool,
     force: bool,
     common: CommonOptions,
@@ -321,6 +343,13 @@ def agree_command(
             "--gold says how much of the gold a judge is measured by; name it with --judge, and "
             "leave out --against"
         )
+    if methods and (as_json or records or mode is not None or markdown == "-"):
+        raise click.UsageError(
+            "--methods prints one paragraph; leave out --json, --records, --traces and '-'"
+        )
+    check_records_file(output, records=records)
+    if records and (as_json or mode is not None or markdown == "-"):
+        raise click.UsageError("--records prints records; leave out --json, --traces and '-'")
     if as_json and markdown == "-":
         raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
     files = {
@@ -328,6 +357,7 @@ def agree_command(
         "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
         "--latex": latex_file,
         "--html": html_file,
+        "--output": output,
     }
     named = {option: file for option, file in files.items() if file is not None}
     if mode is not None and (named or markdown):
@@ -377,7 +407,7 @@ def agree_command(
     else:
         figures = whole_report(place, chosen, wanted)
         if sight:
-            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
+            figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
     letters = pseudonyms_of(place) if pseudonyms else None
     people = (*(names or ()), wanted.against, wanted.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
@@ -389,15 +419,16 @@ def agree_command(
     if mode is not None:
         print_traces(traces | sight, as_json=as_json)
         return
-    document: Mapping[str, Any] = {**figures, "revisions": revisions, **sight}
+    figures = replace(figures, revisions=tuple(revisions))
     if letters is not None:
-        document = letters.in_document(document)
-    report = agreement_report(
-        {key: value for key, value in document.items() if key != "sight"},
-        sight=document.get("sight"),
-    )
+        figures = figures.renamed(letters.letters, letters.in_document)
+        sight = letters.in_document(sight)
+    report = agreement_report(figures, sight=sight.get("sight"))
     for option, file in named.items():
-        outputs.add(file, rendered(report, option.removeprefix("--")))
+        if option == "--output":
+            outputs.add(file, records_content(figures.figures, file.suffix))
+        else:
+            outputs.add(file, rendered(report, option.removeprefix("--")))
     outputs.commit()
     for file in named.values():
         say(f"{file}: written")
@@ -405,11 +436,26 @@ def agree_command(
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-        print_json(document)
+        print_json(agreement_json(figures) | sight)
+    elif methods:
+        _print_methods(report)
+    elif records:
+        if output is None:
+            sys.stdout.write(record_lines(figures.figures))
     elif markdown == "-":
         sys.stdout.write(rendered(report, "markdown"))
     else:
         print_text(report)
+
+
+def _print_methods(report: Report) -> None:
+    """Print the paragraph for a paper, or on stderr why there is none."""
+    if report.methods:
+        print_line(report.methods)
+    else:
+        for note in report.notes:
+            if note.reason in ("few_annotators", "nothing_shared"):
+                say(note.text)
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -438,16 +484,16 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
     if document["traces"]:
         names = document["annotators"]
-        rows = [("", "trace", *names)]
-        rows += [
-            (
-                "≠" if one["disagreement"] else "",
-                one["trace"],
-                *(_word(one["said"], name) for name in names),
-            )
-            for one in document["traces"]
-        ]
-        print_table(rows, numbers_from=2 + len(names))
+        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+            TableColumn("", lambda row: "≠" if row["disagreement"] else ""),
+            key_column("trace"),
+            *(_answer_column(name) for name in names),
+        )
+        print_table(columns, document["traces"])
+
+
+def _answer_column(name: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(name, lambda trace: _word(trace["said"], name))
 
 
 def traces_document(

@@ -13,14 +13,13 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.exchange.exporters.files import (
-    Request,
-    add_export,
     add_workspace,
     check_output,
     left_out_lines,
     written_lines,
 )
-from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
+from mast_tui.exchange.formats import ExportRequest, FormatContent
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--format", "file_format", type=click.Choice(EXPORT_FORMATS), required=True)
+@click.option("--format", "file_format", type=click.Choice(list(EXPORT_FORMATS)), required=True)
 @options.output(
     "The file to write; for huggingface a folder. gold and label-studio write a second file "
     "beside it.",
@@ -85,32 +84,33 @@ def export_command(
     labels, and those of others only on traces that they have finished or adjudicate; this is
     recorded. jsonl is the whole workspace.
     """
-    if file_format == "jsonl":
+    chosen_format = EXPORT_FORMATS[file_format]
+    if chosen_format.is_workspace:
         _refuse_for_jsonl(common, pseudonyms)
     names = split_names(annotators)
-    of_gold = file_format in GOLD_FORMATS
-    if file_format == "jsonl" and labels not in (None, "all"):
+    of_gold = chosen_format.content is FormatContent.GOLD
+    if chosen_format.is_workspace and labels not in (None, "all"):
         raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
     if of_gold and labels not in (None, "gold"):
         raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
     if gold is not None and not of_gold:
         raise click.UsageError("--gold goes with --format gold and huggingface")
-    if file_format == "codebook" and labels is not None:
+    if chosen_format.content is FormatContent.CODEBOOK and labels is not None:
         raise click.UsageError("codebook holds no labels; leave out --labels")
     if datasheet is not None and not of_gold:
         raise click.UsageError("--datasheet goes with --format gold and huggingface")
     place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
-    check_output(outputs, file_format, output)
-    if file_format == "jsonl":
+    check_output(outputs, chosen_format, output)
+    if chosen_format.writes is None:
         counts = add_workspace(place, outputs, output, say)
     else:
         chosen = kept_taxonomy(place, common.taxonomy)
-        request = Request(
+        request = ExportRequest(
             place,
             chosen,
             asked_by(place, chosen.ref, common),
-            file_format,
+            chosen_format,
             output,
             labels=labels,
             which=which,
@@ -122,7 +122,7 @@ def export_command(
             allow_unordered=allow_unordered,
             say=say,
         )
-        counts = add_export(request, outputs)
+        counts = chosen_format.writes(request, outputs)
     place.close()
     outputs.commit()
     if as_json:

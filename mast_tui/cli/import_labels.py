@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,29 +24,18 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
-from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
-from mast_tui.exchange.formats import IMPORT_FORMATS
-from mast_tui.exchange.import_batch import complete_judge_tables
+from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
-from mast_tui.exchange.importers.adamast import read_adamast
-from mast_tui.exchange.importers.agentdash import read_agentdash
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
-from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.importers.trail import read_trail
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
-from mast_tui.exchange.label_studio import read_label_studio
-from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
-from mast_tui.exchange.selection import GOLD
+from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import known_person
@@ -54,24 +43,11 @@ from mast_tui.session import known_person
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
     from mast_tui.exchange.import_batch import Incoming
-    from mast_tui.parallel import Workers
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
 _SHARDS: Final = "mast_tui.scale.importing"
 """The module that imports shards, which the core imports by name alone."""
-
-_READERS: Final[Mapping[str, Callable[[Sequence[Path], str | None], Incoming]]] = {
-    "mast-human": read_mast_human,
-    "agentrx": read_agentrx,
-    "trail": read_trail,
-    "agentdash": read_agentdash,
-    "adamast": read_adamast,
-    "pisama": read_pisama,
-    "agentdebugx": read_agentdebugx,
-}
-"""The importers of the formats that need to know no more than the files and whose they are."""
 
 _PROBLEMS_SHOWN = 50
 _SHOWS_NOTHING = "it takes labels in and shows nobody's"
@@ -84,7 +60,7 @@ _QUICK_WORKS = 500
     nargs=-1,
     metavar="FILE …",
 )
-@click.option("--format", "file_format", type=click.Choice(IMPORT_FORMATS))
+@click.option("--format", "file_format", type=click.Choice(list(IMPORT_FORMATS)))
 @click.option(
     "--crosswalk",
     type=click.Path(path_type=Path),
@@ -188,7 +164,8 @@ def import_command(
     for file in paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
-    if file_format == "jsonl":
+    chosen_format = IMPORT_FORMATS[file_format]
+    if chosen_format.reads is None:
         if crosswalk is not None or (annotator is not None and not replace):
             raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
         return _import_workspaces(paths, common, replace, allow_new, as_json)
@@ -206,12 +183,12 @@ def import_command(
         crosswalk = find_crosswalk(crosswalk)
     chosen = load_chosen_taxonomy(common.taxonomy)
     place = open_workspace(common, create=True)
-    with WorkerPool(wanted_workers if file_format == "who-and-when" else None) as pool:
-        reach = pool.reachable(paths)
-        incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
+    with WorkerPool(wanted_workers if chosen_format.uses_workers else None) as pool:
+        request = ImportRequest(
+            pool.reachable(paths), place, chosen, annotator, judges_finished, pool.workers
+        )
+        incoming = chosen_format.reads(request)
         pool.on_trace(len(incoming.traces))
-    if file_format in ("csv-long", "csv-wide"):
-        incoming = complete_judge_tables(incoming, finished=judges_finished)
     incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")
@@ -228,7 +205,7 @@ def import_command(
         skip_errors=skip_errors,
         files=[str(file) for file in paths],
         asked=asked,
-        who=known_person(place),
+        imported_by=known_person(place),
     )
     if applied.written:
         keep_missing_indices(place)
@@ -272,43 +249,6 @@ def _asked(
     """The words of an import that decide what it brings; they tell one from another."""
     places = [str(file.absolute()) for file in files]
     return json.dumps([file_format, places, annotator, crosswalk and str(crosswalk)])
-
-
-def _read(
-    file_format: str,
-    files: tuple[Path, ...],
-    taxonomy: Taxonomy,
-    workspace: Workspace,
-    annotator: str | None,
-    workers: Workers | None,
-) -> Incoming:
-    """What the files hold, by the importer of their format, which is imported now."""
-    known = {kept.ref: kept for kept in workspace.taxonomies()}.get
-    match file_format:
-        case "csv-long":
-            return read_csv_long(files, taxonomy=taxonomy, known=known, annotator=annotator)
-        case "mast-data":
-            return read_mast_data(files, taxonomy=taxonomy, known=known, annotator=annotator)
-        case "label-studio":
-            # Gold is nobody's work: it is here wherever anybody's is, lest it become its own side.
-            done = {
-                (name, one.trace_id, one.taxonomy)
-                for one in workspace.passes()
-                for name in (one.annotator, GOLD)
-            }
-            return read_label_studio(
-                files,
-                taxonomy=taxonomy,
-                known=known,
-                here=lambda *work: work in done,
-                annotator=annotator,
-            )
-        case "csv-wide":
-            return read_csv_wide(files, taxonomy=taxonomy, annotator=annotator)
-        case "who-and-when":
-            return read_who_and_when(files, annotator, workers)
-        case _:
-            return _READERS[file_format](files, annotator)
 
 
 def _counts(incoming: Incoming) -> dict[str, Any]:
@@ -438,9 +378,6 @@ def _summary(document: Mapping[str, Any]) -> str:
     return f"{lead}. {holds} {held} by {names} on {traces}{of}"
 
 
-_HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
-
-
 def list_imports(workspace: Workspace, as_json: bool) -> int:
     """Show every import with what it brought, the earliest first."""
     documents = [_to_dict(workspace, record) for record in workspace.imports()]
@@ -450,22 +387,21 @@ def list_imports(workspace: Workspace, as_json: bool) -> int:
     if not documents:
         say("nothing was imported here")
         return 0
-    rows = [
-        (
-            one["id"],
-            one["at"][:16].replace("T", " "),
-            one["who"] or "-",
-            one["format"],
-            str(one["events"]),
-            str(one["traces"]),
-            ", ".join(one["annotators"]),
-            one["state"],
-            ", ".join(one["files"]),
-        )
-        for one in documents
-    ]
-    print_table([_HEADINGS, *rows], numbers_from=len(_HEADINGS))
+    columns = (
+        key_column("id", "import"),
+        TableColumn("when", lambda row: row["at"][:16].replace("T", " ")),
+        TableColumn("who", lambda row: row["who"] or "-"),
+        *map(key_column, ("format", "events", "traces")),
+        _names_column("annotators"),
+        key_column("state"),
+        _names_column("files"),
+    )
+    print_table(columns, documents)
     return 0
+
+
+def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(key, lambda row: ", ".join(row[key]))
 
 
 def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:

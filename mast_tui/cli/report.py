@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -17,7 +19,13 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
-from mast_tui.cli.shared.report_files import Files, print_text
+from mast_tui.cli.shared.report_files import (
+    Files,
+    check_records_file,
+    print_text,
+    record_lines,
+    records_content,
+)
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
@@ -28,6 +36,7 @@ from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.output_files import is_stdout
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.safe_text import one_line
 from mast_tui.session import said_by, sight_values, within_sight
@@ -38,11 +47,12 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.figures.signatures.report import Report
+    from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _SHARDS: Final = "mast_tui.scale.report"
 """The module of the report on shards, which the core imports by name alone."""
@@ -129,6 +139,12 @@ _SHARDS: Final = "mast_tui.scale.report"
 @click.option(
     "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
 )
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Print all figures as flat records, one JSON object a line.",
+)
+@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
 @options.pseudonyms
 @options.force
 @options.workers
@@ -161,6 +177,8 @@ def report_command(
     figures: Path | None,
     image: str,
     bare: bool,
+    records: bool,
+    output: Path | None,
     pseudonyms: bool,
     force: bool,
     wanted_workers: str | None,
@@ -191,12 +209,16 @@ def report_command(
             shards, by, rules, failed_below, common, wanted_workers, as_json=as_json
         )
         return
+    check_records_file(output, records=records)
+    if records and as_json:
+        raise click.UsageError("--records prints records; leave out --json")
     if figures is None and (bare or image != "svg"):
         raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
     named = {"html": html_file, "markdown": markdown_file, "csv": csv_file, "latex": latex_file}
     whole = {language: file for language, file in named.items() if file is not None}
     files = Files(whole, figures, image, bare)
-    if len(set(whole.values())) < len(whole):
+    named_files = [file for file in (*whole.values(), output) if file is not None]
+    if len(set(named_files)) < len(named_files):
         raise click.UsageError("two options name the same file; give each its own")
     if paired is not None and (compare is not None or by != "model"):
         raise click.UsageError("--paired compares two models; leave out --compare and --by")
@@ -205,6 +227,8 @@ def report_command(
     place = open_workspace(common)
     outputs = outputs_beside(place, force=force)
     files.check(outputs)
+    if output is not None:
+        outputs.check(output)
     chosen = kept_taxonomy(place, common.taxonomy)
     try:
         viewer = asked_by(place, chosen.ref, common)
@@ -239,13 +263,13 @@ def report_command(
             bill=bill,
         )
         if letters is not None:
-            report = letters.in_document(report)
-        if paired is not None and report["paired"] is None:
+            report = replace(report, given=_with_letters(report.given, letters))
+        if paired is not None and report.paired is None:
             raise click.ClickException(f"--paired {paired}: no task is known that both have run")
         left_out = () if sight is None else sight.hidden
         # The document alone needs none of the labels' words.
         extras = None
-        if whole or not as_json:
+        if whole or not (as_json or records):
             extras = extras_for(place, chosen, given, places=not without_places, letters=letters)
         revisions = list(place.revisions_read(chosen.ref))
     finally:
@@ -253,8 +277,7 @@ def report_command(
     told = sight_values(viewer, left_out)
     if told:
         told["sight"]["outcomes_hidden"] = veiled
-    document = {
-        **report,
+    more = {
         "revisions": revisions,
         "what_helps": what_helps(chosen),
         **(told if letters is None else letters.in_document(told)),
@@ -267,19 +290,33 @@ def report_command(
                 "works blind"
             )
     if as_json and not files:
-        print_json(document)
+        print_json(signature_document(report) | more)
         return
+    if records:
+        if output is None:
+            sys.stdout.write(record_lines(report.figures.figures))
+        else:
+            outputs.add(output, records_content(report.figures.figures, output.suffix))
+            say(f"{output}: {counted(len(report.figures.figures), 'record')}")
+        if not files:
+            outputs.commit()
+            return
     asked = context.get_parameter_source("by") is ParameterSource.COMMANDLINE
     made = signatures_report(report, extras=extras, groups_asked=asked)
     if files:
         written = files.write(made, outputs)
         if as_json:
-            print_json(document)
-        on_stdout = any(map(is_stdout, whole.values()))
+            print_json({**made.document, **more})
+        on_stdout = records or any(map(is_stdout, whole.values()))
         for line in written:
             click.echo(one_line(line), err=as_json or on_stdout)
         return
     print_text(made)
+
+
+def _with_letters(given: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+    """Return the input of a report with letters in place of people's names."""
+    return replace(given, labels=letters.name(given.labels), gold=letters.in_document(given.gold))
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -301,7 +338,7 @@ def report_of(
     seed: int = 0,
     traces: Container[str] | None = None,
     bill: bool = False,
-) -> Report:
+) -> SignatureReport:
     """The report on an input that was read from a workspace.
 
     ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces

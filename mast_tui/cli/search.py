@@ -70,7 +70,15 @@ def search_command(
     the text around the first match. An empty PATTERN ('') finds every span for which the options
     hold. Exit code 0: something was found, and everything was searched; 1 else.
     """
-    query = Query(pattern, regex, case, tool, agent, tuple(map(_KINDS.__getitem__, kinds)), failed)
+    query = Query(
+        text=pattern,
+        regex=regex,
+        exact=case,
+        tool=tool,
+        agent=agent,
+        kinds=tuple(map(_KINDS.__getitem__, kinds)),
+        failed=failed,
+    )
     if query == Query():
         raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed with it")
     try:

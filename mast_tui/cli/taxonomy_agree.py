@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +14,10 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
-from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.agreement.report import agreement_figures
+from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import QueueKind, queue, sight_values
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
+_FIGURE_TITLES: Final = dict(zip(_FIGURES, ("κ", "α"), strict=True))
 
 
 @click.command()
@@ -119,10 +122,11 @@ def _shared(study: StudyInput) -> frozenset[str]:
 def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
     """How many traces, and what all verdicts on them come to together."""
     finished = {name: done & traces for name, done in study.finished.items()}
-    report = agreement_report(
+    agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
     )
-    return {"traces": len(traces), **{name: report["pooled"][name] for name in _FIGURES}}
+    pooled = agreement.index.table("pooled")
+    return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
 def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> dict[str, Any]:
@@ -148,30 +152,38 @@ def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
 
 def _print(document: Mapping[str, Any]) -> None:
     last = document["versions"][-1]["taxonomy"]
-    heading = (
-        *("version", "modes", "traces", "κ", "α", "look again"),
-        *("same traces", "κ here", f"κ {last}", "α here", f"α {last}"),
+    columns = (
+        key_column("taxonomy", "version"),
+        key_column("modes", right=True),
+        key_column("traces", right=True),
+        *(_figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
+        key_column("look_again", "look again", right=True),
+        TableColumn(
+            "same traces",
+            lambda version: str(version["same_traces"]["traces"]) if version["same_traces"] else "",
+            right=True,
+        ),
+        *(
+            _same_traces_column(name, key, f"{title} {column}")
+            for name, title in _FIGURE_TITLES.items()
+            for key, column in (("here", "here"), ("last", last))
+        ),
     )
-    print_table([heading, *map(_row, document["versions"])], numbers_from=1)
+    print_table(columns, document["versions"])
     who = ", ".join(document["annotators"]) or "nobody"
     click.echo(f"{who}, pass {document['pass']}; over all modes of a version together")
 
 
-def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    same = one["same_traces"]
-    beside: Iterable[str] = (
-        [""] * 5
-        if same is None
-        else [
-            str(same["traces"]),
-            *(_shown(same[side][name]) for name in _FIGURES for side in ("here", "last")),
-        ]
-    )
-    return (
-        *(one["taxonomy"], str(one["modes"]), str(one["traces"])),
-        *(_shown(one[name]) for name in _FIGURES),
-        *(str(one["look_again"]), *beside),
-    )
+def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(title, lambda version: _shown(version[name]), right=True)
+
+
+def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    def cell(version: Mapping[str, Any]) -> str:
+        same = version["same_traces"]
+        return "" if same is None else _shown(same[side][name])
+
+    return TableColumn(title, cell, right=True)
 
 
 def _shown(figure: Mapping[str, Any]) -> str:

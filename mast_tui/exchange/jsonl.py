@@ -304,7 +304,7 @@ def _text(values: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds, in the order of its lines; its events as ``examined`` has them."""
+    """The contents of a file in the order of its lines; its events after ``examined``."""
 
     taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
@@ -318,7 +318,8 @@ class Content:
 
 def read_jsonl(path: Path) -> Content:
     """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
-    content, events = Content(), list[Event]()
+    content = Content()
+    events = list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -425,6 +426,6 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         add_span_indices(workspace, content.span_indices, content.traces, names)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        for taxonomy, who, tags in content.tags:
-            add_tags(workspace, taxonomy, who, tags, names)
+        for taxonomy, author, tags in content.tags:
+            add_tags(workspace, taxonomy, author, tags, names)
     return renamed(content.foreign, names)

@@ -9,11 +9,10 @@ from mast_tui.gold.model import (
     GoldVerdict,
     Guideline,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
-from mast_tui.gold.settle import gold_of_trace, words_on
+from mast_tui.gold.resolve import gold_of_trace, words_on
 from mast_tui.gold.sources import GoldKind
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "Guideline",
     "Order",
     "Said",
-    "Side",
     "Source",
     "gold_of_trace",
     "no_order",

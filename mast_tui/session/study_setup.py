@@ -44,7 +44,17 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
         check_changes(workspace, study)
         for name in study.participants:
             workspace.add_annotator(name, AnnotatorKind.HUMAN)
-        workspace.append([NewEvent(who, None, study.taxonomy, None, StudySet(before, study))])
+        workspace.append(
+            [
+                NewEvent(
+                    annotator=who,
+                    trace_id=None,
+                    taxonomy=study.taxonomy,
+                    pass_number=None,
+                    fact=StudySet(before, study),
+                )
+            ]
+        )
     return True
 
 
@@ -135,7 +145,7 @@ def with_sample(
         strata["\0".join(values[name] or "" for name in by)].append(one.trace_id)
     kinds = {name: tuple(ids) for name, ids in strata.items()}
     lot = len(study.batches)
-    chosen = stratified_sample(kinds, n, study.seed, lot=lot)
+    chosen = stratified_sample(kinds, n, study.seed, batch_number=lot)
     draw = Draw(lot, len(records), tuple(by), study.seed)
     return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
 
@@ -156,8 +166,10 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in there}
     _check_enough(n, len(sizes))
     lot = len(study.batches)
-    chances = weighted_sample(sizes, n, study.seed, lot=lot)
-    draw = Draw(lot, len(sizes), (), study.seed, tuple(chances.values()), judge)
+    chances = weighted_sample(sizes, n, study.seed, batch_number=lot)
+    draw = Draw(
+        lot=lot, of=len(sizes), by=(), seed=study.seed, chances=tuple(chances.values()), judge=judge
+    )
     return replace(study, batches=(*study.batches, tuple(chances)), draws=(*study.draws, draw))
 
 

@@ -1,4 +1,4 @@
-"""What a study fixes once, so that its figures can be published."""
+"""The plan of a study, which is fixed once so that its figures can be published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InvalidStudy(MastError, ValueError):
 
 
 class OpenModes(StrEnum):
-    """What finishing does with modes without a verdict where spans were not read."""
+    """The verdict that finishing gives to open modes where spans were not read."""
 
     ASK = "ask"
     LEAVE = "leave"
@@ -26,7 +26,7 @@ class OpenModes(StrEnum):
 
 
 class Membership(Struct, frozen=True):
-    """An annotator is dealt traces of the lots from ``first`` on, counted from 0, up to ``end``
+    """An annotator is dealt traces of the batches from ``first`` on, counted from 0, up to ``end``
     (exclusive); None while there is no end. With a ``weight`` of 2 they get twice as many as
     somebody with 1."""
 
@@ -35,9 +35,9 @@ class Membership(Struct, frozen=True):
     end: WholeNumber | None = None
     weight: float = 1.0
 
-    def holds(self, lot: int) -> bool:
-        """Whether it is for a lot, counted from 0."""
-        return self.first <= lot and (self.end is None or lot < self.end)
+    def holds(self, batch_number: int) -> bool:
+        """Return whether it is valid for a batch, counted from 0."""
+        return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
 class Release(Struct, frozen=True):
@@ -48,18 +48,18 @@ class Release(Struct, frozen=True):
 
 
 class Assignment(Struct, frozen=True):
-    """Who labels a trace, where that was fixed by name and not dealt."""
+    """The annotators of a trace that are fixed by name and not dealt."""
 
     trace_id: str
     annotators: tuple[str, ...]
 
 
 class Draw(Struct, frozen=True, omit_defaults=True):
-    """The traces of a lot, counted from 0, were drawn from ``of`` traces, by systematic sampling.
+    """The systematic sample of ``of`` traces that a batch is; ``lot`` counts batches from 0.
 
-    Each had the same chance, and they are spread over the values of ``by``; or each had its own of
-    the ``chances``, in the order of the lot's traces, by how much what ``judge`` says of it leaves
-    in doubt.
+    Either each trace had the same chance, and the sample is spread over the values of ``by``; or
+    each had its own of the ``chances``, in the order of the batch's traces. Those follow from the
+    doubt that the labels of ``judge`` leave.
     """
 
     lot: WholeNumber
@@ -73,20 +73,20 @@ class Draw(Struct, frozen=True, omit_defaults=True):
 class Study(Struct, frozen=True):
     """The protocol of a labelling study under one taxonomy (``id@version``).
 
-    ``batches`` are the traces by id, in the lots in which they were taken in: who labels what is
-    dealt out lot by lot, so that later traces change nothing for earlier ones. ``per_trace``
-    annotators label each trace of the ``overlap``, a share of every lot; each other trace has one.
-    ``seed`` decides who, which and in what order.
+    ``batches`` are the traces by id, in the batches in which they were added. Traces are dealt out
+    batch by batch, so that later traces change nothing for earlier ones. ``per_trace`` annotators
+    label each trace of the ``overlap``, a share of every batch; each other trace has one annotator.
+    ``seed`` decides who labels which traces, and in what order.
 
-    ``blind`` says whether annotators work without judges' suggestions; assisted, of a share of
-    ``withheld`` traces they see none all the same, so that the pull of suggestions can be measured.
-    Of a share of ``retests`` an annotator's finished traces come back to be labelled once more
-    without sight of the first time. ``open_modes`` fixes the answer at finishing.
+    ``blind`` says whether annotators work without judges' suggestions. Assisted annotators see none
+    on a share of ``withheld`` traces either, so that the effect of suggestions can be measured.
+    ``retests`` is the share of an annotator's finished traces that they label once more without
+    seeing their first labels. ``open_modes`` fixes the answer at finishing.
 
-    ``memberships`` tell of those annotators who joined or left when; one of whom they tell nothing
-    is there all the time, with a weight of 1. ``releases`` are what was given back, in the order in
-    which it was. ``assignments`` are of traces that are not dealt, as it is fixed who labels them.
-    ``draws`` tell of those lots that are samples; every other one was taken in whole.
+    ``memberships`` are the times of annotators who joined or left; all others take part all the
+    time, with a weight of 1. ``releases`` are the traces that were given back, in their order.
+    ``assignments`` are the traces that are not dealt, because their annotators are fixed.
+    ``draws`` are the batches that are samples; every other batch was added whole.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes overlapping places of one mode
@@ -126,13 +126,13 @@ class Study(Struct, frozen=True):
                 f"{counted(self.per_trace, 'annotator')} a trace need as many in the study, which "
                 f"has {len(self.annotators)}"
             )
-        told = [one.annotator for one in self.memberships]
-        told += [one.annotator for one in self.releases]
-        told += [name for one in self.assignments for name in one.annotators]
-        for name in told:
+        used_names = [item.annotator for item in self.memberships]
+        used_names += [item.annotator for item in self.releases]
+        used_names += [name for item in self.assignments for name in item.annotators]
+        for name in used_names:
             if name not in self.annotators:
                 raise InvalidStudy(f"{name!r} is no annotator of the study")
-        if any(not 0 < one.weight < inf for one in self.memberships):
+        if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight is a number over 0")
         self._check_assignments()
         for draw in self.draws:
@@ -152,27 +152,40 @@ class Study(Struct, frozen=True):
             raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
 
     def _check_assignments(self) -> None:
-        there = frozenset(self.traces)
+        known_ids = frozenset(self.traces)
         seen: set[str] = set()
         for assignment in self.assignments:
             trace_id = assignment.trace_id
             names = assignment.annotators
-            if trace_id not in there:
+            if trace_id not in known_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
             if trace_id in seen or not names or len(set(names)) < len(names):
                 raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
             seen.add(trace_id)
 
-    def members(self, lot: int) -> tuple[str, ...]:
-        """Those who are dealt traces of a lot, counted from 0."""
-        told = {one.annotator for one in self.memberships}
-        there = {one.annotator for one in self.memberships if one.holds(lot)}
-        return tuple(name for name in self.annotators if name in there or name not in told)
+    def members(self, batch_number: int) -> tuple[str, ...]:
+        """Return the annotators who are dealt traces of a batch, counted from 0."""
+        with_membership = {membership.annotator for membership in self.memberships}
+        active = {
+            membership.annotator
+            for membership in self.memberships
+            if membership.holds(batch_number)
+        }
+        return tuple(
+            name for name in self.annotators if name in active or name not in with_membership
+        )
 
-    def weight(self, annotator: str, lot: int) -> float:
-        """How much of a lot, counted from 0, an annotator is dealt beside the others."""
-        own = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
-        return own[-1].weight if own else 1.0
+    def weight(self, annotator: str, batch_number: int) -> float:
+        """Return an annotator's weight in the dealing of a batch, counted from 0.
+
+        Args:
+            annotator: The annotator's name.
+            batch_number: The batch, counted from 0.
+        """
+        memberships = [
+            x for x in self.memberships if x.annotator == annotator and x.holds(batch_number)
+        ]
+        return memberships[-1].weight if memberships else 1.0
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -181,58 +194,71 @@ class Study(Struct, frozen=True):
 
     @property
     def present(self) -> tuple[str, ...]:
-        """Those who are there now, and are dealt the traces to come."""
+        """The annotators who are dealt the traces of the next batch."""
         return self.members(len(self.batches))
 
     @property
     def chances_alike(self) -> bool:
-        """Whether each trace came into the study with the same chance.
+        """True if each trace came into the study with the same chance.
 
-        That is so where all lots were taken in whole, and where they are samples of the same
+        That is so where all batches were taken in whole, and where they are samples of the same
         traces, a later one of those that the earlier had left.
         """
         if not self.draws:
             return True
-        lots = [len(batch) for batch in self.batches]
-        of = {draw.lot: draw.of for draw in self.draws if not draw.chances}
-        return all(of.get(lot) == of.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
+        batch_sizes = [len(batch) for batch in self.batches]
+        sizes = {draw.lot: draw.of for draw in self.draws if not draw.chances}
+        return all(
+            sizes.get(number) == sizes.get(0, 0) - sum(batch_sizes[:number])
+            for number in range(len(batch_sizes))
+        )
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
-        """Tell how many traces of the whole each labelled trace stands for.
+        """Return how many traces of the whole each labelled trace represents.
 
-        A lot speaks, by one over its chances, for what was left when it was drawn; beside the
-        traces of the lots before it that is the whole. What the lots before say by themselves, and
-        what they say with it, are joined in proportion to the traces that either rests on, which
-        has no bias whatever that proportion is (Des Raj 1956, Journal of the American Statistical
-        Association 51:269-284). Where all chances are alike, all weights are.
+        A batch represents, by one over its chances, the traces that were left when it was drawn;
+        with the traces of earlier batches these are the whole. The estimate of the earlier batches
+        alone and the estimate with the batch are joined in proportion to the traces on which each
+        rests. This has no bias for any proportion (Des Raj 1956, Journal of the American
+        Statistical Association 51:269-284). If all chances are equal, all weights are equal.
 
         Args:
-            labelled: The traces that are counted; of each lot they are taken for a random part.
+            labelled: The traces that are counted; of each batch they are taken for a random part.
 
         Returns:
-            The weights by trace id; None where the lots are no samples of one whole.
+            The weights by trace id; None where the batches are no samples of one whole.
         """
         draws = {draw.lot: draw for draw in self.draws}
         if 0 not in draws:
             return None
-        whole, before = draws[0].of, 0
-        found: dict[str, float] = {}
-        own: dict[str, float] = {}
-        for lot, batch in enumerate(self.batches):
-            draw = draws.get(lot)
-            if draw is None or draw.of != whole - before:
+        whole = draws[0].of
+        earlier = 0
+        weights: dict[str, float] = {}
+        batch_weights: dict[str, float] = {}
+        for number, batch in enumerate(self.batches):
+            draw = draws.get(number)
+            if draw is None or draw.of != whole - earlier:
                 return None
-            before += len(batch)
+            earlier += len(batch)
             chances = draw.chances or (len(batch) / draw.of,) * len(batch)
-            done = {one: c for one, c in zip(batch, chances, strict=True) if one in labelled}
+            done = {
+                trace_id: c
+                for trace_id, c in zip(batch, chances, strict=True)
+                if trace_id in labelled
+            }
             if not done:
                 continue
-            had, n, each = len(found), len(found) + len(done), len(batch) / len(done)
+            had = len(weights)
+            n = had + len(done)
+            each = len(batch) / len(done)
             part = had * (whole - n) / (n * (whole - had)) if had else 0.0
-            found = {one: part * weight + (1 - part) * own[one] for one, weight in found.items()}
-            found |= {one: (1 - part) * each / chance for one, chance in done.items()}
-            own |= dict.fromkeys(done, each)
-        return found
+            weights = {
+                trace_id: part * weight + (1 - part) * batch_weights[trace_id]
+                for trace_id, weight in weights.items()
+            }
+            weights |= {trace_id: (1 - part) * each / chance for trace_id, chance in done.items()}
+            batch_weights |= dict.fromkeys(done, each)
+        return weights
 
     @property
     def traces(self) -> tuple[str, ...]:
@@ -240,24 +266,28 @@ class Study(Struct, frozen=True):
         return tuple(trace_id for batch in self.batches for trace_id in batch)
 
 
-def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
-    """What of a protocol is changed that figures rest on, in words; nothing where all may change.
+def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
+    """Return the changed parts of a protocol on which figures rest, in words.
 
-    Taking in traces as a further lot, who is there from the next lot on, what is given back,
+    Taking in traces as a further batch, who is there from the next batch on, what is given back,
     adjudicators, retests and how adjudication goes may change. The order in which annotators are
     named says nothing.
+
+    Args:
+        old: The study before.
+        after: The study afterwards.
     """
-    found = []
-    lots = range(len(before.batches)) or range(1)
-    if any(set(before.members(lot)) != set(after.members(lot)) for lot in lots):
-        found.append("the annotators")
+    changes = []
+    numbers = range(len(old.batches)) or range(1)
+    if any(set(old.members(number)) != set(after.members(number)) for number in numbers):
+        changes.append("the annotators")
     elif any(
-        before.weight(name, lot) != after.weight(name, lot)
-        for lot in lots
-        for name in before.members(lot)
+        old.weight(name, number) != after.weight(name, number)
+        for number in numbers
+        for name in old.members(number)
     ):
-        found.append("the annotators' weights")
-    for field, words in (
+        changes.append("the annotators' weights")
+    for field, title in (
         ("per_trace", "how many label a trace"),
         ("overlap", "the overlap"),
         ("seed", "the seed"),
@@ -265,15 +295,16 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
         ("withheld", "the share without suggestions"),
         ("open_modes", "what becomes of open modes"),
     ):
-        if getattr(before, field) != getattr(after, field):
-            found.append(words)
-    if after.batches[: len(before.batches)] != before.batches:
-        found.append("the traces taken in")
-    fixed, there = len(before.assignments), frozenset(before.traces)
-    if after.assignments[:fixed] != before.assignments or any(
-        one.trace_id in there for one in after.assignments[fixed:]
+        if getattr(old, field) != getattr(after, field):
+            changes.append(title)
+    if after.batches[: len(old.batches)] != old.batches:
+        changes.append("the traces taken in")
+    fixed = len(old.assignments)
+    known_ids = frozenset(old.traces)
+    if after.assignments[:fixed] != old.assignments or any(
+        assignment.trace_id in known_ids for assignment in after.assignments[fixed:]
     ):
-        found.append("who labels which trace")
-    if after.releases[: len(before.releases)] != before.releases:
-        found.append("the traces given back")
-    return tuple(found)
+        changes.append("who labels which trace")
+    if after.releases[: len(old.releases)] != old.releases:
+        changes.append("the traces given back")
+    return tuple(changes)

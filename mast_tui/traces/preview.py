@@ -27,17 +27,21 @@ _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
 def task_of_text(text: str) -> str:
-    """A run's task, with … where it is cut."""
+    """Return a run's task, with … where it is cut."""
     return shortened(text, TASK_CHARS)
 
 
 def preview(text: str, lead: int = 0) -> tuple[str, bool]:
-    """The beginning of ``text`` on one line, and whether that is all of it.
+    """Return the beginning of ``text`` on one line, and whether that is all of it.
 
     Each run of whitespace becomes one space, and the line is cut at ``PREVIEW_CHARS`` code
     points. The flag is true when nothing but whitespace was left out. The cost does not grow with
-    the text: only its beginning is looked at (and leading whitespace is passed over). With
-    ``lead`` the line begins that many code points into the text, unless nothing follows there.
+    the text: only its beginning is looked at (and leading whitespace is passed over).
+
+    Args:
+        text: The text.
+        lead: The number of code points that the line leaves out at the beginning, unless nothing
+            follows there.
     """
     first = _FIRST_VISIBLE.search(text, lead)
     if first is None:
@@ -52,7 +56,7 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
 
 
 def call_preview(arguments: str) -> tuple[str, bool]:
-    """The preview of a tool call: what was asked for, without the JSON around it.
+    """Return the preview of a tool call: its arguments without the JSON around them.
 
     A command is shown as it was typed (``["bash", "-lc", "ls"]`` is ``ls``), other arguments as
     ``name=value``. Arguments that are no JSON object, or very long, are shown as they are.

@@ -45,7 +45,7 @@ _MOST_OF_A_DIFFERENCE: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SuggestionLine:
     """A line fit for display; ``lit`` are the parts of it that differ from another one.
 
     ``warns``: it says something, and does not only show what was written.
@@ -83,46 +83,52 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     return f"{'  '.join(words)} · {place_words(suggestion.target, index_of)}"
 
 
-def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[Line, ...]:
+def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLine, ...]:
     """What a person must know before trusting a suggestion, a line each.
 
     Nothing where its words stand exactly where the judge said, or nothing is quoted.
     """
     lines = [*_of_evidence(suggestion.evidence, index_of)] if suggestion.evidence else []
     if suggestion.remedy:
-        lines.append(Line(f"{DECISIVE} decisive step: put right, it would have saved the run"))
-        lines.append(Line(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False))
+        lines.append(
+            SuggestionLine(f"{DECISIVE} decisive step: put right, it would have saved the run")
+        )
+        lines.append(
+            SuggestionLine(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False)
+        )
     elif suggestion.decisive:
-        lines.append(Line(f"{DECISIVE} decisive for the outcome, says the judge"))
+        lines.append(SuggestionLine(f"{DECISIVE} decisive for the outcome, says the judge"))
     return tuple(lines)
 
 
-def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[Line]:
+def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[SuggestionLine]:
     if not evidence.placed:
         quote = one_line(evidence.quote, MOST_OF_A_QUOTE)
-        yield Line(f"{NOT_FOUND} quote not in the trace: “{quote}”")
+        yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.named is not None:
         places = [_span(key, index_of) for key in dict.fromkeys(evidence.named)]
         there = "elsewhere" if evidence.key is None else f"in {_span(evidence.key, index_of)}"
         named = " to ".join(places)
-        yield Line(f"{MENDED} place mended: the judge named {named}, the words stand {there}")
+        yield SuggestionLine(
+            f"{MENDED} place mended: the judge named {named}, the words stand {there}"
+        )
     if evidence.match is Match.FUZZY:
-        yield Line(f"{REWORDED} quote found in other words, which nobody has compared")
+        yield SuggestionLine(f"{REWORDED} quote found in other words, which nobody has compared")
     elif evidence.match is Match.IN_PARTS:
-        yield Line(f"{IN_PARTS} quote in parts: what stands between them is left out")
+        yield SuggestionLine(f"{IN_PARTS} quote in parts: what stands between them is left out")
         if evidence.wording is not None:
             yield _wording("judge", evidence.wording[:MOST_OF_A_WORDING], ())
     elif evidence.match in (Match.REWORDED, Match.ALTERED):
         yield from _of_words(evidence, evidence.match)
 
 
-def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
+def _of_words(evidence: Evidence, match: Match) -> Iterator[SuggestionLine]:
     """Yield the differences between a quote and the text of the trace, and both wordings."""
     altered = match is Match.ALTERED
     sign = f"{ALTERED if altered else REWORDED} {match.value}"
     if evidence.wording is None:
-        yield Line(f"{sign} quote")
+        yield SuggestionLine(f"{sign} quote")
         return
     # Start-up: few suggestions quote in other words, and the import takes time.
     from mast_tui.judges.word_comparison import compare
@@ -137,7 +143,7 @@ def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
     ]
     if len(differences) > len(named):
         named.append(f"and {len(differences) - len(named)} more")
-    yield Line(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
+    yield SuggestionLine(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
     yield _wording("judge", quoted, [each.quote_range for each in differences])
     yield _wording("trace", original, [each.text_range for each in differences])
 
@@ -150,7 +156,7 @@ def _difference(quoted: str, original: str) -> str:
     return f"{added} → {omitted}" if added else f"“{omitted}” left out"
 
 
-def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
+def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> SuggestionLine:
     """A wording on one line, with the places in it that are lit.
 
     Of what both wordings have alike only that beside the differences is shown.
@@ -166,7 +172,7 @@ def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
             shown.append((begin, len(text)))
         at = end
     rest = _beside(words[at:], after=True, before=False) if lit else words
-    return Line(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
+    return SuggestionLine(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
 
 
 def _beside(words: str, *, after: bool, before: bool = True) -> str:

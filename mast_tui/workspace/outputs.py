@@ -14,7 +14,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
 from mast_tui.traces.scan.label_files import label_file
 from mast_tui.traces.scan.outcomes import FILE_NAME
-from mast_tui.traces.scan.sub_agents import members_beside, thread_of
+from mast_tui.traces.scan.sub_agents import sub_agents_of, thread_of
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -39,6 +39,8 @@ _OWN_TEXTS: Final = (
     b"Table: Agreement of ",
     b"% Agreement: ",
     b"scope,mode,name,statistic,",
+    b"statistic,scope,group,",
+    b'{"statistic": "',
     b"scope,group,mode,name,statistic,",
     b"# Failure signatures",
     b"% Failure signatures",
@@ -99,7 +101,7 @@ def _is_part(real: Path, traces: frozenset[Path]) -> bool:
     if thread is None or thread.parent is None:
         return False
     near = (trace for trace in traces if trace.parent in real.parents)
-    return any(real in map(_real, members_beside(trace)) for trace in near)
+    return any(real in map(_real, sub_agents_of(trace)) for trace in near)
 
 
 def protected_kind(target: Path) -> str | None:

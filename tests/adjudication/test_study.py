@@ -15,15 +15,15 @@ from mast_tui.adjudication import (
     disagreement,
     letters,
     queue,
-    settles_conflict,
+    resolves_conflict,
     take_on,
     take_on_as_study_says,
     trace_disagreement,
     words_by_trace,
 )
-from mast_tui.gold import Side, Source, gold_of_trace
+from mast_tui.gold import Source, gold_of_trace
 from mast_tui.gold.choice import NOBODY, take_all, take_side
-from mast_tui.labels import Finding, PassKind, VerdictValue
+from mast_tui.labels import Finding, PassKind, TraceWork, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement
 from tests.adjudication.office import TAXONOMY, Office, overrule, taken_over
@@ -52,7 +52,10 @@ class TestDisagreement:
     def test_the_more_evenly_the_sides_split_the_greater(
         self, values: tuple[VerdictValue, ...], expected: float
     ) -> None:
-        sides = [Side(f"p{i}", {MODE: value}) for i, value in enumerate(values)]
+        sides = [
+            TraceWork(f"p{i}", "t1", TAXONOMY.ref, verdicts={MODE: value})
+            for i, value in enumerate(values)
+        ]
         (conflict,) = gold_of_trace(sides, (), MODES, order).conflicts
         assert disagreement(ConflictGroup((conflict,))) == pytest.approx(expected)
 
@@ -84,9 +87,9 @@ class TestDisagreement:
         office.finish("ann", at(3))
         office.finish("bob", value=ABSENT)
         work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
-        assert settles_conflict(work.decide(work.gold.conflicts[0], NOBODY))
-        assert not settles_conflict(taken_over(work, OTHER, at(4)))
-        assert not settles_conflict(overrule(work, OTHER, NOBODY))
+        assert resolves_conflict(work.decide(work.gold.conflicts[0], NOBODY))
+        assert not resolves_conflict(taken_over(work, OTHER, at(4)))
+        assert not resolves_conflict(overrule(work, OTHER, NOBODY))
 
 
 class TestLetters:

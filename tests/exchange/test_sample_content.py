@@ -20,7 +20,6 @@ from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.selection import gold_entries, gold_work, pseudonymous
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
@@ -29,6 +28,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 from scripts import make_sample_workspace
+from tests.figures.agreement.tables import agreement_document
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +112,7 @@ def without_times(path: Path) -> list[object]:
 def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
     people = [info.name for info in filled.annotators() if info.kind is AnnotatorKind.HUMAN]
     assert len(people) == 2
-    report = agreement_report(study_from_workspace(filled, MAST))
+    report = agreement_document(study_from_workspace(filled, MAST))
     assert report["annotators"] == people
     kappa = report["pooled"]["cohen_kappa"]["value"]
     assert kappa is not None
@@ -183,14 +183,14 @@ def test_every_export_of_gold_places_marks_those_that_cover_different_ones(
 
     work = gold_work(entries, MAST)
     for words in (work, pseudonymous(work, pseudonyms_of(filled))):
-        rows = list(csv.DictReader(io.StringIO(write_csv_long(words))))
+        rows = list(csv.DictReader(io.StringIO(write_csv_long(words, MAST))))
         assert sum(row["merged"] == "true" for row in rows) == merged
         assert {row["merged"] for row in rows} == {"true", ""}
-        lines, _ = doccano_lines(words, {}, texts)
+        lines, _ = doccano_lines(words, MAST, {}, texts)
         marked = [json.loads(line) for line in lines]
         assert sum(len(one.get("merged", ())) for one in marked) == merged
         assert all(place in one["label"] for one in marked for place in one.get("merged", ()))
-        tasks = json.dumps(label_studio_tasks(words, {}, {}, texts))
+        tasks = json.dumps(label_studio_tasks(words, MAST, {}, {}, texts))
         assert tasks.count('"merged": true') == merged
-        scores, _ = scores_of(words, native_trace, {}, {"langfuse"})
+        scores, _ = scores_of(words, MAST, native_trace, {}, {"langfuse"})
         assert score_text(scores, "langfuse").count('"merged": true') == merged

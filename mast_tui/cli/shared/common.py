@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice, repeat
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.columns import Row, TableColumn, table_lines
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 WIDEST_CELL: Final = 160
 """So many characters of a cell are shown in a table."""
 
-_ROWS_AT_ONCE: Final = 1000
 _PLACES_SHOWN: Final = 3
 """Of a problem that comes many times so many places are named."""
 
@@ -241,29 +240,15 @@ def print_line(text: str) -> None:
     click.echo(one_line(text))
 
 
-def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:
-    """Print rows (the first holds the headings) in aligned columns on stdout.
-
-    Args:
-        rows: They are printed as they come, many at a time; columns only grow wider.
-        numbers_from: Columns from this one on are aligned to the right.
+def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
+    """Print the headings and the rows of a table on stdout.
 
     Cells are made fit for display and cut where they are very long: one of them must not widen
     all rows to its own size.
-    """
-    from rich.cells import cell_len
 
-    left = iter(rows)
-    widths: list[int] = []
-    while taken := list(islice(left, _ROWS_AT_ONCE)):
-        shown = [tuple(one_line(cell, WIDEST_CELL) for cell in row) for row in taken]
-        widths = [
-            max(before, *map(cell_len, column))
-            for before, column in zip(widths or repeat(0), zip(*shown, strict=True), strict=False)
-        ]
-        for row in shown:
-            cells = []
-            for column, cell in enumerate(row):
-                gap = " " * (widths[column] - cell_len(cell))
-                cells.append(gap + cell if column >= numbers_from else cell + gap)
-            click.echo("  ".join(cells).rstrip())
+    Args:
+        columns: The columns.
+        rows: They are printed as they come, many at a time; columns only grow wider.
+    """
+    for line in table_lines(columns, rows, lambda text: one_line(text, WIDEST_CELL)):
+        click.echo(line)

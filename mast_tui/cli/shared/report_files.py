@@ -1,26 +1,30 @@
-"""Reports as they are printed and written: text, a page, tables, figures for a paper.
+"""Reports as they are printed and written: text, a page, tables, figures for a paper, records.
 
 Charts are written as SVG, or as PDF and PNG by a library that is not always installed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import struct
 import sys
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.errors import MastError
-from mast_tui.output_files import Outputs
+from mast_tui.figures.record import PAIR, Figure, record_json
+from mast_tui.output_files import Content, Outputs
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render import rendered
+from mast_tui.reports.render.csv import csv_text
 from mast_tui.reports.render.svg import MARK, standalone_svg
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
@@ -108,6 +112,88 @@ def print_text(report: Report) -> None:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     for line in render_text(report, width):
         click.echo(one_line(line))
+
+
+RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
+"""The endings of files of records."""
+
+
+def check_records_file(output: Path | None, *, records: bool) -> None:
+    """Refuse ``--output`` without ``--records``, and a file of a format that records do not have.
+
+    Args:
+        output: The file.
+        records: Whether records are asked for.
+
+    Raises:
+        click.UsageError: One of both is the case.
+    """
+    if output is None:
+        return
+    if not records:
+        raise click.UsageError("--output is for records; give --records too")
+    if output.suffix.lower() not in RECORD_FORMATS:
+        endings = ", ".join(RECORD_FORMATS)
+        raise click.UsageError(f"--output {output}: its ending is none of {endings}")
+
+
+def record_lines(figures: Iterable[Figure]) -> str:
+    """Return figures as JSON Lines, one record a line."""
+    return "".join(json.dumps(record_json(figure), allow_nan=False) + "\n" for figure in figures)
+
+
+def records_content(figures: Iterable[Figure], ending: str) -> Content:
+    """Return the content of a file of records, one figure a line or row.
+
+    In JSON Lines ``subject`` is a list and ``sources`` an object; in tables ``subject`` is one text
+    with ``|`` between the names, and ``sources`` is JSON.
+
+    Args:
+        figures: The figures.
+        ending: One of ``RECORD_FORMATS``.
+
+    Raises:
+        MastError: There is no format of this ending, or its library is not installed.
+    """
+    match ending.lower():
+        case ".jsonl":
+            return record_lines(figures)
+        case ".csv":
+            names = [column.name for column in fields(Figure)]
+            rows = map(_table_row, figures)
+            return csv_text(names, ({name: _cell(row[name]) for name in names} for row in rows))
+        case ".parquet":
+            return (_parquet(list(map(_table_row, figures))),)
+    raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {ending!r}")
+
+
+def _table_row(figure: Figure) -> dict[str, Any]:
+    record = record_json(figure)
+    return record | {
+        "subject": PAIR.join(record["subject"]),
+        "sources": json.dumps(record["sources"]),
+    }
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    try:
+        from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
+    except ImportError as error:
+        raise MastError(
+            "records as Parquet need an extra: pip install 'mast-tui[parquet]', or write .jsonl"
+        ) from error
+    kinds = {"float": float64(), "int": int64()}
+    columns = [
+        (column.name, kinds.get(str(column.type).partition(" ")[0], string()))
+        for column in fields(Figure)
+    ]
+    content = BytesIO()
+    parquet.write_table(Table.from_pylist(rows, schema=schema(columns)), content)
+    return content.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

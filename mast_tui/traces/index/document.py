@@ -27,12 +27,12 @@ from mast_tui.traces.result_status import status_of_result
 
 @dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class Step:
-    """What a reader found of one span, before it has an index and a preview.
+    """A span as a reader made it, before it has an index and a preview.
 
     ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
     ``Span``. ``text`` is the span's whole text as read; its first ``lead`` code points (a
     heading, a prompt that every turn repeats) are passed over by the preview, and ``shown``
-    stands in its place where that is known from an earlier reading.
+    replaces the preview where that is known from an earlier reading.
     """
 
     key: str
@@ -51,7 +51,7 @@ class Step:
     shown: str | None = None
 
     def row(self) -> tuple[str, bool]:
-        """The preview, and whether that is the entire text."""
+        """Return the preview, and whether that is the entire text."""
         if self.shown is not None:
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
@@ -60,7 +60,7 @@ class Step:
 
 
 class More(TypedDict, total=False):
-    """What else ``StepList.add`` may be told of a step; ``place`` is the key where it is not."""
+    """Further fields of a step for ``StepList.add``; ``place`` is the key where it is missing."""
 
     place: str
     name: str | None
@@ -104,10 +104,27 @@ class StepList:
         tokens: Tokens | None = None,
         shown: str | None = None,
     ) -> str:
-        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
+        """Append a step.
 
-        Its place is ``key`` where none is told. How a tool result went is told from its text where
-        ``status`` leaves it unknown.
+        Args:
+            key: The key that the step should have.
+            kind: The kind of the step.
+            role: The side that acts.
+            agent: The name of who acts.
+            text: The whole text.
+            place: The location of the step in the source; the key where it is None.
+            name: The name of the tool of a call or a result.
+            parent: The key of the step that this one belongs to.
+            start: The time of its beginning in Unix seconds.
+            end: The time of its end in Unix seconds.
+            status: The result of the step. Where that of a tool's result is unknown, its text
+                decides.
+            lead: The number of code points that the preview passes over.
+            tokens: The tokens of the model call.
+            shown: The preview where it is known.
+
+        Returns:
+            The key that the step has: ``key``, or ``key~2`` where that is in use.
         """
         if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
             status = status_of_result(text)
@@ -135,15 +152,44 @@ class StepList:
         return unique
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
-        """Append a tool call of an agent; its key is returned."""
+        """Append a tool call of an agent.
+
+        Args:
+            key: The key that the step should have.
+            agent: The name of the agent.
+            text: The arguments of the call.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
 
     def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
-        """Append what a tool gave back to an agent; its key is returned."""
+        """Append the result of a tool.
+
+        Args:
+            key: The key that the step should have.
+            agent: The name of the agent that called the tool.
+            text: The output of the tool.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
 
     def log(self, key: str, text: str, **more: Unpack[More]) -> str:
-        """Append what nobody in particular said; its key is returned."""
+        """Append a log entry that belongs to no one.
+
+        Args:
+            key: The key that the step should have.
+            text: The text of the entry.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def amend(
@@ -155,14 +201,22 @@ class StepList:
         tokens: Tokens | None = None,
         text: str | None = None,
     ) -> None:
-        """Tell what became known of the step with this key after it was added; None keeps."""
+        """Change a step that was added; None leaves a field as it is.
+
+        Args:
+            key: The key of the step.
+            end: The time of its end in Unix seconds.
+            status: Its result.
+            tokens: The tokens of its model call.
+            text: Its whole text.
+        """
         step = self.steps[self._keys.number(key)]
         step.end = step.end if end is None else end
         step.status = status or step.status
         step.tokens = tokens or step.tokens
         step.text = step.text if text is None else text
 
-    def put_behind_call(self, result: str, call: str) -> None:
+    def move_after_call(self, result: str, call: str) -> None:
         """Move a result that came before its call to the end, and tie it to the call.
 
         A result that is far from its call stays where it is, so that the cost stays small.
@@ -198,22 +252,27 @@ class StepSpans(Spans):
 
     @property
     def steps(self) -> Sequence[Step]:
-        """What becomes the spans."""
+        """The steps that are the spans."""
         return self._steps
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``; its preview is made on first use."""
+        """Return the span at ``index``; its preview is made on first use."""
         span = self._spans[index]
         if span is None:
             span = self._spans[index] = _span(index, self._steps[index])
         return span
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``, as read."""
         return self._steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._columns.columns(first, self._steps[first:end])
 
     @cached_property
@@ -238,11 +297,11 @@ class StepSpans(Spans):
 
 
 _POSITION: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
-"""Keys that may be a place in the source."""
+"""Keys that may be a location in the source."""
 
 
 def _places_around(position: str) -> Iterator[str]:
-    """Yield a place such as ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
+    """Yield a location, ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
     yield position
     while "/" in position[1:]:
         position = position.rpartition("/")[0].rstrip()
@@ -250,7 +309,7 @@ def _places_around(position: str) -> Iterator[str]:
 
 
 _ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
-"""What a span has that its step has too, between its index and its preview."""
+"""The fields that a span and its step share."""
 
 
 def _span(index: int, step: Step) -> Span:

@@ -1,4 +1,4 @@
-"""JSON lines: told from one JSON document, and cut out of files that hold records otherwise."""
+"""JSON lines: recognised, and cut out of files that separate records in other ways."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BEGINS: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
-"""How many beginnings of a record are tried on a line that is broken."""
+"""The most beginnings of a record that are tried on a broken line."""
 
 _MOST_BROKEN: Final = 10_000
-"""How many broken records are passed over; what follows is left out then."""
+"""The most broken records that are passed over; later ones are left out."""
 
 _FORGOTTEN_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
@@ -38,13 +38,18 @@ TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
-    """The first lines that are not blank, split at ``\\n`` only; the rest is not looked at."""
+    r"""Return the first lines that are not blank, split at ``\\n`` only.
+
+    Args:
+        text: The text.
+        most: The number of lines to look at.
+    """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
 
 
 def is_json_lines(lines: Sequence[str]) -> bool:
-    """Whether the first lines of a text are JSON lines, some of which may be broken.
+    """Return whether the first lines of a text are JSON lines, some of which may be broken.
 
     The first line is a record by itself and another follows; or it is broken, does not look as if
     it went on in the next one, and half of the lines are records.
@@ -53,7 +58,7 @@ def is_json_lines(lines: Sequence[str]) -> bool:
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """The values of the first lines of a text; empty where they are no JSON lines."""
+    """Return the values of the first lines of a text; empty where they are no JSON lines."""
     looked_at = lines[:LINES_LOOKED_AT]
     values = [value for line in looked_at if (value := _value(line)) is not None]
     if not values or not isinstance(values[0], dict | list):
@@ -74,7 +79,7 @@ def _value(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """The objects on a line that has lost line feeds; empty where it is anything else."""
+    """Return the objects on a line that has lost line feeds; empty where it is anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
@@ -91,7 +96,7 @@ def glued_records(line: str) -> list[object]:
 
 
 def split_records(data: bytes) -> list[bytes]:
-    """Cut the JSON objects and lists out of a file, in whatever way it separates them.
+    """Return the JSON objects and lists of a file, whatever is between them.
 
     Read are records on lines or one after the other, over several lines or glued together, JSON
     text sequences (RFC 7464), the ``data:`` lines of server-sent events, UTF-16 and UTF-32, and
@@ -122,7 +127,7 @@ def split_records(data: bytes) -> list[bytes]:
         end = _end_of_record(decoder, text, begin.start())
         if end is None:
             broken += 1
-            pos = _behind_broken(decoder, text, begin.start())
+            pos = _after_broken(decoder, text, begin.start())
             continue
         pos = end
         # A line feed in JSON is never part of a text.
@@ -138,8 +143,8 @@ def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | No
         return None
 
 
-def _behind_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
-    """Return the place behind a broken record: of a whole object on its line, else the next line.
+def _after_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
+    """Return the offset after a broken record: of a whole object on its line, else the next line.
 
     An object counts only if it reaches to the end of the line, as one inside the broken record
     does not.

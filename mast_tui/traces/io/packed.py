@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
 
 MOST_BYTES: Final = 256 << 20
-"""How much of a compressed file is held in memory at most, unpacked."""
+"""The most unpacked bytes of a compressed file in memory."""
 
 _PIECE: Final = 1 << 20
 _MARK_BYTES: Final = 8
@@ -33,21 +33,27 @@ class TooBig(UnreadableFile):
 
 
 class Unpacked(NamedTuple):
-    """The content of a compressed file; ``broken`` says why it ends before its time."""
+    """The content of a compressed file; ``broken`` is the reason why it ends early."""
 
     data: bytes
     broken: str | None
 
 
 def packing_of(head: bytes) -> str | None:
-    """The name of the compression that a file's first bytes give away; None for none."""
+    """Return the name of the compression of a file with these first bytes; None for none."""
     return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 
 def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
-    """The unpacked content of a compressed file, as far as it is intact.
+    """Return the unpacked content of a compressed file, as far as it is intact.
 
-    Raises ``TooBig`` where that is more than ``most`` bytes, and ``OSError`` from the file system.
+    Args:
+        path: The file.
+        most: The most bytes that the content may have.
+
+    Raises:
+        TooBig: It holds more than ``most`` bytes.
+        OSError: from the file system.
     """
     pieces: list[bytes] = []
     broken = None
@@ -65,8 +71,15 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
 
 
 def beginning(path: Path, length: int) -> bytes:
-    """The first ``length`` bytes of the unpacked content of a compressed file, as far as they are
-    intact; ``OSError`` from the file system comes through."""
+    """Return the first bytes of the unpacked content of a compressed file, as far as it is intact.
+
+    Args:
+        path: The file.
+        length: The number of bytes.
+
+    Raises:
+        OSError: from the file system.
+    """
     data = b""
     with open_regular(path) as file:
         try:
@@ -80,7 +93,12 @@ def beginning(path: Path, length: int) -> bytes:
 
 
 def holds_more_than(path: Path, size: int) -> bool:
-    """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
+    """Return whether a compressed file holds more than ``size`` bytes; no more of it is unpacked.
+
+    Args:
+        path: The file.
+        size: The number of bytes.
+    """
     with open_regular(path) as file, suppress(_Broken):
         for piece in _pieces(file):
             size -= len(piece)
@@ -100,7 +118,7 @@ class _Reads(Protocol):
 def _pieces(file: FileIO) -> Iterator[bytes]:
     head = file.read(_MARK_BYTES)
     file.seek(0)
-    stream, broken = _opened(packing_of(head), file)
+    stream, broken = _unpacker(packing_of(head), file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
@@ -112,8 +130,8 @@ def _pieces(file: FileIO) -> Iterator[bytes]:
         raise _Broken(str(error)) from error
 
 
-def _opened(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
-    """What unpacks a file, and what it raises where that is broken; few files are packed so."""
+def _unpacker(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
+    """Return the unpacker of a file, and the error that it raises where the data is broken."""
     match packing:
         case "zstd":
             import zstandard

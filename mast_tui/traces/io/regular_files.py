@@ -1,4 +1,4 @@
-"""The one door to files: whatever is read of a trace, or of what lies beside it, is opened here.
+"""Opening of files: every file of a trace, or beside one, is opened here.
 
 A folder that somebody else has packed may hold a pipe, a device or a link to one under any name.
 None of them is ever waited for or read without end.
@@ -16,7 +16,7 @@ from typing import Final
 from mast_tui.traces.io.remote import RemotePath
 
 BESIDE_BYTES: Final = 16 << 20
-"""How big a file beside a trace may be that only says something of it."""
+"""The most bytes of a file beside a trace with further facts of it."""
 
 NOT_REGULAR: Final = "not a regular file"
 
@@ -34,7 +34,7 @@ class UnreadableFile(OSError):
 def open_regular(path: Path) -> FileIO:
     """Open a regular file for reading, without ever waiting for one that is not.
 
-    Of one that lies elsewhere it is the copy on this machine.
+    For a remote file it is the copy on this machine.
 
     Raises:
         UnreadableFile: it is a folder, a pipe, a socket or a device, or a link to one.
@@ -45,7 +45,7 @@ def open_regular(path: Path) -> FileIO:
     _check_regular(path, path.stat())  # a device may do something as soon as it is opened
     file = FileIO(path, opener=_open_at_once)
     try:
-        _check_regular(path, os.fstat(file.fileno()))  # another file may stand there by now
+        _check_regular(path, os.fstat(file.fileno()))  # another file may be there by now
     except BaseException:
         file.close()
         raise
@@ -53,7 +53,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a regular file is there; not so where nobody can tell."""
+    """Return whether a regular file is there; False where that cannot be found out."""
     try:
         return path.is_file()
     except OSError:
@@ -61,7 +61,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there; not so where nobody can tell."""
+    """Return whether a folder is there; False where that cannot be found out."""
     try:
         return path.is_dir()
     except OSError:
@@ -69,17 +69,17 @@ def is_folder(path: Path) -> bool:
 
 
 def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
-    """Read a whole file that lies beside a trace.
+    """Read a whole file beside a trace.
 
     Args:
         path: The file.
-        most: How many bytes it may have.
+        most: The most bytes that it may have.
 
     Returns:
         Its bytes, or None where there is no such file.
 
     Raises:
-        UnreadableFile: it is there but cannot be read, is no regular file or is too big.
+        UnreadableFile: It is there but cannot be read, is no regular file or is too big.
     """
     try:
         with open_regular(path) as file:
@@ -94,8 +94,9 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 
 
 def _all_of(path: Path, file: FileIO, most: int) -> bytes:
-    """What the file holds; its size is not believed, as it may grow or tell nothing."""
-    pieces, left = [], most + 1
+    """Read a whole file; its stated size is not trusted, as it may grow or state none."""
+    pieces = []
+    left = most + 1
     expected = os.fstat(file.fileno()).st_size + 1
     if expected <= left:
         while left > 0 and (piece := file.read(min(left, max(expected, 1 << 16)))):
@@ -103,10 +104,10 @@ def _all_of(path: Path, file: FileIO, most: int) -> bytes:
             left -= len(piece)
         if left > 0:
             return b"".join(pieces)
-    raise UnreadableFile(path, f"holds more than {_size(most)}", EFBIG)
+    raise UnreadableFile(path, f"holds more than {_size_text(most)}", EFBIG)
 
 
-def _size(most: int) -> str:
+def _size_text(most: int) -> str:
     return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
 
 
@@ -114,6 +115,6 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check_regular(path: Path, stat_result: os.stat_result) -> None:
+    if not stat.S_ISREG(stat_result.st_mode):
         raise UnreadableFile(path, NOT_REGULAR)

@@ -21,7 +21,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
 
 HEAD_BYTES: Final = 64 * 1024
-"""How much of a file recognition looks at, and on which a line-based trace id rests."""
+"""The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
 _JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
 _LOG_BEGINS: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
@@ -38,9 +38,9 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """What is missing from ``json``, once that was asked for; nothing where it is in order."""
+        """The damage of ``json``, once that was read; empty where it is intact."""
         self.remarks: list[Problem] = []
-        """What is to be said of those who looked at the file, whatever came of it."""
+        """Remarks on readers that tried the file, whatever the result."""
 
     @cached_property
     def packing(self) -> str | None:
@@ -49,7 +49,7 @@ class Source:
 
     @cached_property
     def broken(self) -> str | None:
-        """Why the unpacked content ends before its time; None for a file in order."""
+        """The reason why the unpacked content ends early; None for an intact file."""
         return None if self._unpacked is None else self._unpacked.broken
 
     @cached_property
@@ -77,7 +77,7 @@ class Source:
 
     @cached_property
     def _head_is_all(self) -> bool:
-        """Whether nothing follows the head; of a compressed file no more is unpacked for that."""
+        """True if nothing follows the head; of a compressed file no more is unpacked for that."""
         if self.packing is None:
             return len(self.head) == self.size
         return len(self._unpacked_head) <= HEAD_BYTES
@@ -121,7 +121,7 @@ class Source:
 
         Python's literals are read too, as what they would be in JSON.
 
-        Of a document that is broken it is what is intact; ``damage`` tells what is missing.
+        Of a document that is broken it is what is intact; ``damage`` lists what is missing.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # told from the head, so that no big log is read for this
@@ -134,7 +134,7 @@ class Source:
 
     def _json_with_damage(self) -> object | None:
         text, problem = decode(self.data)
-        found: tuple[Problem, ...] = () if problem is None else (problem,)
+        problems: tuple[Problem, ...] = () if problem is None else (problem,)
         try:
             value = load_json(text)
         except InvalidJSON:
@@ -143,14 +143,14 @@ class Source:
 
             literal = python_literal(text)
             if literal is not None:
-                self.damage = found
+                self.damage = problems
                 return without_surrogates(literal)
             salvaged = repair(text)
             if salvaged is None:
                 return None
             value = salvaged.value
-            found += salvaged.problems
-        self.damage = found
+            problems += salvaged.problems
+        self.damage = problems
         return value
 
     @cached_property
@@ -161,7 +161,8 @@ class Source:
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
-        data, whole = self.head, self._head_is_all
+        data = self.head
+        whole = self._head_is_all
         if not whole and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)
@@ -202,7 +203,7 @@ class RecordsSource(Source):
 
         Args:
             source: The file.
-            records: What is read in place of its content.
+            records: The records that are read instead of its content.
         """
         super().__init__(source.path)
         self._file = source
@@ -223,10 +224,10 @@ class RecordsSource(Source):
 
 
 def is_no_json(head: bytes) -> bool:
-    """Whether content begins with a bracket as logs do, around a time or a level."""
+    """Return whether content begins with a bracket as logs do, around a time or a level."""
     return _LOG_BEGINS.match(head) is not None
 
 
 def content_hash(data: bytes) -> str:
-    """The SHA-256 of ``data`` in hex."""
+    """Return the SHA-256 of ``data`` in hex."""
     return hashlib.sha256(data).hexdigest()

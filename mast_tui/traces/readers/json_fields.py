@@ -21,54 +21,54 @@ _LOOKED_AT: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The words of a text: how a long list of names that others gave is written."""
+    """Return the words of a text, in which a long list of foreign names is written."""
     return tuple(text.split())
 
 
 def name_set(text: str) -> frozenset[str]:
-    """The words of a text, where their order does not matter."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
 def fields_of(value: object) -> Fields:
-    """``value`` where it is a JSON object, else an empty one."""
-    # Most fields are not there, or a dict: both are told sooner than what a Mapping is.
+    """Return ``value`` where it is a JSON object, else an empty one."""
+    # Most fields are not there, or a dict: both tests are faster than that for a Mapping.
     return value if value is not None and isinstance(value, (dict, Mapping)) else _NO_FIELDS
 
 
 def fields_at(value: object, *path: str) -> Fields:
-    """The object to which a path of fields leads from ``value``, else an empty one."""
-    found = fields_of(value)
+    """Return the object at a path of fields in ``value``, else an empty one."""
+    fields = fields_of(value)
     for field in path:
-        found = fields_of(found.get(field))
-    return found
+        fields = fields_of(fields.get(field))
+    return fields
 
 
 def items_of(value: object) -> Sequence[object]:
-    """``value`` where it is a JSON list, else an empty one."""
+    """Return ``value`` where it is a JSON list, else an empty one."""
     return value if isinstance(value, list) else ()
 
 
 def kind_of(value: object) -> str:
-    """The ``type`` of a message, item or block; empty where it has none."""
+    """Return the ``type`` of a message, item or block; empty where it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
 
 
-def mostly(is_one: Callable[[object], bool], values: Iterable[object]) -> bool:
-    """Tell whether at least half of the first values, and at least one, are such.
+def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
+    """Return whether at least half of the first values, and at least one, match.
 
     Args:
-        is_one: Whether a value is what is looked for.
-        values: Of which the first 20 are looked at.
+        matches: Returns whether a value matches.
+        values: The values, of which the first 20 are tested.
     """
-    looked_at = list(islice(values, _LOOKED_AT))
-    found = sum(map(is_one, looked_at))
-    return found > 0 and 2 * found >= len(looked_at)
+    first_values = list(islice(values, _LOOKED_AT))
+    count = sum(map(matches, first_values))
+    return count > 0 and 2 * count >= len(first_values)
 
 
 def json_in(value: object) -> object:
-    """The object or list in a JSON text, None where it is none; any other value as it is."""
+    """Return the object or list in a JSON text, None where it is none; any other value as it is."""
     if not isinstance(value, str):
         return value
     if value.lstrip()[:1] not in ("{", "["):
@@ -80,13 +80,13 @@ def json_in(value: object) -> object:
 
 
 def value_in(value: object) -> object:
-    """What a JSON text of an object or a list stands for; any other value as it is."""
-    found = json_in(value)
-    return value if found is None else found
+    """Return the value of a JSON text of an object or a list; any other value as it is."""
+    parsed = json_in(value)
+    return value if parsed is None else parsed
 
 
 def object_in(data: bytes | str) -> Fields | None:
-    """The object that a JSON text is; None for any other text."""
+    """Return the object that a JSON text is; None for any other text."""
     try:
         value = load_json(data)
     except InvalidJSON:
@@ -97,8 +97,8 @@ def object_in(data: bytes | str) -> Fields | None:
 def first_in(value: Fields, *fields: str) -> object:
     """Return the first field that is there and not null, else None."""
     for field in fields:
-        if (found := value.get(field)) is not None:
-            return found
+        if (field_value := value.get(field)) is not None:
+            return field_value
     return None
 
 
@@ -111,30 +111,36 @@ def text_in(value: Fields, *fields: str) -> str | None:
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
-    """Those of the fields that are texts with more than blanks in them, as one text."""
+    """Return the fields that are texts with more than blanks in them, as one text.
+
+    Args:
+        value: The object.
+        fields: The names of the fields.
+        between: The text between two of them.
+    """
     return between.join(text for field in fields if (text := as_text(value.get(field))))
 
 
 def flag_in(value: Fields, *fields: str) -> bool | None:
-    """The first field that is true or false, else None."""
-    return next((flag for one in fields if isinstance(flag := value.get(one), bool)), None)
+    """Return the first field that is true or false, else None."""
+    return next((flag for field in fields if isinstance(flag := value.get(field), bool)), None)
 
 
 def short_name(value: object) -> str:
-    """A name on one line, no longer than a name may be; empty for anything else."""
+    """Return a name on one line, no longer than a name may be; empty for anything else."""
     if not isinstance(value, str):
         return ""
     return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
 
 
 def one_line(value: object) -> str | None:
-    """The beginning of a text on one line; None for anything else."""
+    """Return the beginning of a text on one line; None for anything else."""
     text = as_text(value)
     return preview(text)[0] if text else None
 
 
 def name_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is a text, as a name."""
+    """Return the first field that is a text, as a name."""
     for field in fields:
         if text := as_text(value.get(field)):
             return short_name(text) or None
@@ -142,5 +148,5 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is an id: a text, or a whole number."""
+    """Return the first field that is an id: a text, or a whole number."""
     return next((text for field in fields if (text := identifier(value.get(field)))), None)

@@ -31,13 +31,13 @@ _NEEDS_EXTRA: Final = "Parquet needs an extra: pip install 'mast-tui[parquet]'"
 _ROWS_AT_ONCE: Final = 16
 _LOOKED_AT: Final = 20
 _DEEPEST: Final = 64
-_ALWAYS_KEPT: Final = frozenset({"content"})
+_REQUIRED_COLUMNS: Final = frozenset({"content"})
 
 Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 Table = Any
-"""A table as pyarrow reads it, which tells no types."""
+"""A table as pyarrow reads it, which has no type stubs."""
 
 
 class ParquetReader:
@@ -50,11 +50,11 @@ class ParquetReader:
     key_scheme: Final = MESSAGE_LISTS.key_scheme
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file begins as Parquet files do."""
+        """Return whether the file begins as Parquet files do."""
         return source.head.startswith(_MAGIC)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per row; ``skipped`` without pyarrow, and where no row is a run."""
+        """Return one trace per row; ``skipped`` without pyarrow, and where no row is a run."""
         try:
             from pyarrow import ArrowException, parquet  # an extra
         except ImportError:
@@ -85,7 +85,7 @@ def _too_big(size: int) -> str:
 
 
 def _rows(table: Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
-    """The rows from the first on; what cannot be read of them is told in ``problems``."""
+    """Yield the rows; rows that cannot be read are added to ``problems``."""
     number = 0
     try:
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
@@ -107,7 +107,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _read(source: Source, rows: Iterator[Row]) -> FileReport:
-    """What the first rows are decides how all are read."""
+    """Read all rows by the format of the first ones."""
     first = list(islice(rows, _LOOKED_AT))
     records = (Record(row, number, f"row {number + 1} ") for number, row in chain(first, rows))
     problems: list[Problem] = []
@@ -123,7 +123,7 @@ def _read(source: Source, rows: Iterator[Row]) -> FileReport:
 
 
 def _plain(value: object, depth: int) -> object:
-    """A table's value as JSON has it.
+    """Return a table's value as JSON has it.
 
     Tables fill in null wherever other rows have a field: such fields of an object are left out.
     """
@@ -138,7 +138,7 @@ def _plain(value: object, depth: int) -> object:
             return {
                 str(name): _plain(inner, depth + 1)
                 for name, inner in value.items()
-                if inner is not None or name in _ALWAYS_KEPT
+                if inner is not None or name in _REQUIRED_COLUMNS
             }
         case list() | tuple():
             return [_plain(inner, depth + 1) for inner in value]

@@ -1,4 +1,4 @@
-"""``outcomes.csv``: how the runs beside it ended, for traces whose own file cannot tell.
+"""``outcomes.csv``: the outcomes of the runs beside it, for traces whose own file has none.
 
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
@@ -32,7 +32,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 class Outcomes(NamedTuple):
     """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
 
-    ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
+    ``lines`` are the locations of the rows, by trace. ``unread`` says why there are none, where the
     whole file cannot be read.
     """
 
@@ -42,32 +42,38 @@ class Outcomes(NamedTuple):
     lines: Mapping[str, int] = {}
 
     @property
-    def words(self) -> str:
-        """What the file holds, and what of it could not be read."""
-        return self._words(f"outcomes of {counted(len(self.facts), 'trace')}", self.problems)
+    def description(self) -> str:
+        """The number of rows of the file, and its problems."""
+        return self._with_problems(
+            f"outcomes of {counted(len(self.facts), 'trace')}", self.problems
+        )
 
-    def words_over(self, met: Container[str]) -> str:
-        """The same where all traces beside the file are known; ``met`` are the rows of these."""
-        unmatched = self.unmatched(met)
+    def description_of_folder(self, matched_rows: Container[str]) -> str:
+        """Return the description where all traces beside the file are known.
+
+        Args:
+            matched_rows: The rows of these traces.
+        """
+        unmatched = self.unmatched(matched_rows)
         rows = len(self.facts)
-        words = f"outcomes of {counted(rows, 'trace')}"
+        text = f"outcomes of {counted(rows, 'trace')}"
         if unmatched:
             matched = rows - len(unmatched)
-            words = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
-        return self._words(words, (*self.problems, *unmatched))
+            text = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
+        return self._with_problems(text, (*self.problems, *unmatched))
 
-    def _words(self, words: str, problems: tuple[Problem, ...]) -> str:
+    def _with_problems(self, text: str, problems: tuple[Problem, ...]) -> str:
         if self.unread is not None:
             return f"outcomes that are not read: {self.unread}"
         if problems:
             first = problems[0]
-            words += (
+            text += (
                 f"; {counted(len(problems), 'problem')}, the first: {first.place}: {first.message}"
             )
-        return words
+        return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
-        """The rows that speak of a trace, the one that says it most exactly first.
+        """Return the rows for a trace, the most exact first.
 
         Args:
             trace_id: The trace's id.
@@ -78,7 +84,7 @@ class Outcomes(NamedTuple):
         return (name for name in (*names, trace_id, file) if name in self.facts)
 
     def unmatched(self, met: Container[str]) -> tuple[Problem, ...]:
-        """The rows that are none of those ``met``, each as a problem."""
+        """Return the rows that are not among ``met``, each as a problem."""
         return tuple(
             Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
             for name in self.facts
@@ -86,13 +92,13 @@ class Outcomes(NamedTuple):
         )
 
     def added_to(self, report: FileReport) -> FileReport:
-        """The report with traces that know these facts too."""
+        """Return the report with traces that have these facts too."""
         if not self.facts or not report.traces:
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
-    def told_in(self, report: FileReport) -> FileReport:
-        """The report with the problem that the file beside it cannot be read."""
+    def with_problem_in(self, report: FileReport) -> FileReport:
+        """Return the report with the problem that the file beside it cannot be read."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
@@ -104,7 +110,12 @@ class Outcomes(NamedTuple):
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
-    """The rows of ``outcomes`` that speak of a trace that was read."""
+    """Yield the rows of an ``outcomes.csv`` for a trace that was read.
+
+    Args:
+        outcomes: The rows.
+        trace: The trace.
+    """
     return outcomes.rows_of(trace.identity.trace_id, trace.path.name, trace.record)
 
 
@@ -112,7 +123,7 @@ NO_OUTCOMES: Final = Outcomes({})
 
 
 def load_outcomes(folder: Path) -> Outcomes:
-    """The outcomes that lie in ``folder``; none where there is no such file or it is unreadable."""
+    """Return the outcomes in ``folder``; none where there is no such file or it is unreadable."""
     try:
         data = read_beside(folder / FILE_NAME)
     except UnreadableFile as error:
@@ -121,7 +132,7 @@ def load_outcomes(folder: Path) -> Outcomes:
 
 
 def parse_outcomes(data: bytes) -> Outcomes:
-    """The facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
+    """Return the facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
     import csv
 
     text, problem = decode(data)
@@ -143,30 +154,30 @@ def parse_outcomes(data: bytes) -> Outcomes:
     return Outcomes(facts, tuple(problems), lines=lines)
 
 
-def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> TraceMeta:
+def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
         message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
-        problems.append(Problem(place, message))
+        problems.append(Problem(location, message))
     return TraceMeta(
         system=cells.get("system") or None,
         model=cells.get("model") or None,
         benchmark=cells.get("benchmark") or None,
         outcome=outcome or Outcome.UNKNOWN,
-        score=_score(cells.get("score", ""), place, problems),
+        score=_score(cells.get("score", ""), location, problems),
         version=cells.get("version") or None,
-        started=_started(cells.get("date", ""), place, problems),
+        started=_started(cells.get("date", ""), location, problems),
     )
 
 
-def _started(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _started(cell: str, location: str, problems: list[Problem]) -> float | None:
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
-        problems.append(Problem(place, f"date is {cell!r}; it must be as in 2026-03-31"))
+        problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))
     return started
 
 
-def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _score(cell: str, location: str, problems: list[Problem]) -> float | None:
     if not cell:
         return None
     try:
@@ -174,6 +185,6 @@ def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1:
-        problems.append(Problem(place, f"score is {cell!r}; it must be a number from 0 to 1"))
+        problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
         return None
     return score

@@ -21,7 +21,12 @@ _MARKS: Final = ("trial_name", "verifier_result", "agent_info")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The trial in a folder whose ``result.json`` tells of an agent and of its verifier."""
+    """Return the trial in a folder with the ``result.json`` of an agent and of its verifier.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
     if not {"result.json", "agent"} <= names:
         return None
     result = json_object(folder / "result.json", [])  # else it is named as a file
@@ -30,18 +35,20 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     agent = folder / "agent"
     sessions = tuple(sorted((agent / "sessions").glob("**/*.jsonl*")))
     trajectories = _trajectories(agent)
-    others = tuple(sorted({*agent.glob("*.json"), *agent.glob("*.jsonl")} - {*trajectories}))
-    sources = (trajectories, sessions, others)
+    other_logs = tuple(sorted({*agent.glob("*.json"), *agent.glob("*.jsonl")} - {*trajectories}))
+    sources = (trajectories, sessions, other_logs)
     printed = folder / "verifier" / "test-stdout.txt"
     problems: list[Problem] = []
     data = bytes_of(printed, f"verifier/{printed.name}", problems) or b""
     facts = _facts(result, decode(data)[0])
-    told_by = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
-    return Trial("Terminal-Bench trial", folder, sources, facts, told_by, problems=tuple(problems))
+    fact_files = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
+    return Trial(
+        "Terminal-Bench trial", folder, sources, facts, fact_files, problems=tuple(problems)
+    )
 
 
 def _trajectories(agent: Path) -> tuple[Path, ...]:
-    """The trajectory and what continues it after the context was begun anew."""
+    """Return the trajectory, and those that continue it after its context was cleared."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")
@@ -51,7 +58,8 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
 
 
 def _facts(result: Fields, printed: str) -> TraceMeta:
-    verified, agent = fields_of(result.get("verifier_result")), fields_of(result.get("agent_info"))
+    verified = fields_of(result.get("verifier_result"))
+    agent = fields_of(result.get("agent_info"))
     reward = _reward(fields_of(verified.get("rewards")))
     if reward is None:
         reward = as_number(verified.get("reward"))
@@ -67,16 +75,16 @@ def _facts(result: Fields, printed: str) -> TraceMeta:
 
 
 def _answer_key(result: Fields, printed: str) -> AnswerKey:
-    """The verifier's rewards, what its tests have printed, and what stopped the run."""
+    """Return the verifier's rewards, the output of its tests, and what stopped the run."""
     draft = AnswerKeyDraft()
     verified = result.get("verifier_result")
     if isinstance(verified, Mapping):
         for name, value in verified.items():
             if name == "rewards" and isinstance(value, Mapping):
                 for part, reward in value.items():
-                    draft.scored(part, reward)
+                    draft.add_score(part, reward)
             else:
-                draft.take(name, value)
+                draft.add_value(name, value)
     else:
         draft.add("scores", "verifier_result", verified)
     draft.add("tests", "test-stdout.txt", printed)
@@ -85,7 +93,7 @@ def _answer_key(result: Fields, printed: str) -> AnswerKey:
 
 
 def _reward(rewards: Fields) -> float | None:
-    """The reward by that name, else the only one there is."""
+    """Return the reward by that name, else the only one there is."""
     named = as_number(rewards.get("reward"))
     if named is not None or len(rewards) != 1:
         return named

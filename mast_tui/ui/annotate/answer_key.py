@@ -15,7 +15,7 @@ from mast_tui.session import Session
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.answer_page import AnswerPage, answer_page, hidden_sentence
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
@@ -98,7 +98,7 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.focus()
 
     def _show_matches(self) -> None:
-        marked = [Part(start, end, "match") for start, end in self._matches]
+        marked = [TextPart(start, end, "match") for start, end in self._matches]
         self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:

@@ -4,7 +4,7 @@ The screen places the panes, draws them from what is open (``AnnotateState``), a
 to the part that implements it. In this file are ``Panes`` (how the window is divided),
 ``SessionCommands`` (commands of the session, in their turn) and ``Arrival`` (the span at which a
 trace opens). The other parts have files of their own: ``Labelling``, ``Marking``, ``Suggestions``,
-``Search``, ``Filter``, ``Reading``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
+``Search``, ``Filter``, ``DrawnSpans``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
 screen owns the parts and calls them; a part asks the screen for what else it needs.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on
@@ -23,7 +24,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
-from mast_tui.errors import ChangedMeanwhile, MastError
+from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
@@ -32,7 +33,7 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
-from mast_tui.ui.annotate.finish import Finish, Reading
+from mast_tui.ui.annotate.finish import DrawnSpans, Finish
 from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import Chooses, Labelling
 from mast_tui.ui.annotate.marking import Marking
@@ -42,7 +43,7 @@ from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
-    Judged,
+    JudgeProgress,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -57,10 +58,17 @@ from mast_tui.ui.services.view_settings import (
     remembered_settings,
 )
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.folding import Fold, Run
-from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
+from mast_tui.ui.trace_view.folding import Fold, FoldedRun
+from mast_tui.ui.trace_view.gutter import (
+    GutterMark,
+    GutterMarks,
+    MarkKeeper,
+    MarkKind,
+    Noted,
+    Pointing,
+)
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, written_as
 from mast_tui.ui.trace_view.timeline import Timeline
@@ -204,10 +212,10 @@ Result = TypeVar("Result")
 
 
 class SessionCommands:
-    """Runs the commands that keys ask of the session, and shows what they did once it is on disk.
+    """Carries out what keys ask of the session, and shows it once it is on disk.
 
-    ``queue_…`` puts a command into the queue of writes, where it waits for its turn; ``run_…`` runs
-    it at once, as a part of a command whose turn it is.
+    ``queue_…`` puts a piece of work into the queue of writes, where it waits for its turn; the
+    coroutines are for use within one.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -225,6 +233,9 @@ class SessionCommands:
         """Queue ``work`` with the session, now or as soon as the workspace is open.
 
         All input that follows waits with it.
+
+        Args:
+            work: A function or coroutine function.
         """
         state = self._state
         if state.trace is None:
@@ -235,7 +246,7 @@ class SessionCommands:
             self._waiting.append(work)
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._screen.context.writes.do(partial(self.run_or_report, work, state.session))
+            self._queue(work, state.session, HeldKeys.ALL)
 
     def queue_change(
         self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
@@ -243,15 +254,43 @@ class SessionCommands:
         """Queue one command of the session, and show what it did.
 
         Args:
-            command: What to run.
+            command: Calls one method of the session.
             holds: Which keys wait for it.
         """
-        self._screen.context.writes.do(partial(self.run_change, command), holds)
+        self._screen.context.writes.do(partial(self.change, command), holds)
 
-    def run_change(self, command: Callable[[Session], Change | None]) -> Change | None:
-        """Run one command of the session and show what it did, or why it was refused.
+    def queue_unshown(self, work: Callable[[Session], object], session: Session) -> None:
+        """Queue work that no key has asked for, and for which no key waits.
 
-        Only called when there is a session, and as a part of a queued command.
+        Args:
+            work: A function or coroutine function.
+            session: What to call it with.
+        """
+        self._queue(work, session, HeldKeys.NOTHING)
+
+    def _queue(self, work: Callable[[Session], object], session: Session, holds: HeldKeys) -> None:
+        async def piece() -> None:
+            try:
+                outcome = work(session)
+                if isawaitable(outcome):
+                    await outcome
+            except MastError as error:
+                self.show_refusal(error, session)
+
+        self._screen.context.writes.do(piece, holds)
+
+    async def change(
+        self,
+        command: Callable[[Session], Change | None],
+        before_drawing: Callable[[], object] | None = None,
+    ) -> Change | None:
+        """Carry out one command of the session and show what it did, or why it was refused.
+
+        Only called when there is a session.
+
+        Args:
+            command: Calls one method of the session.
+            before_drawing: Called once the change is on disk, before it is shown.
 
         Returns:
             What it did, or None where it was refused or did nothing.
@@ -259,42 +298,67 @@ class SessionCommands:
         session = self._state.session
         assert session is not None
         finished = session.finished
-        change = self.run_or_report(command, session)
+        try:
+            change = await self._carry_out(command, session)
+        except ChangedElsewhere:
+            self.show_refusal(session.changed_meanwhile(), session)
+            return None
+        except MastError as error:
+            self.show_refusal(error, session)
+            return None
         if session.finished is not finished:
-            self._screen.finish_changed()
+            await self._screen.finish_changed()
         if change is not None and session is self._state.session:
+            if before_drawing is not None:
+                before_drawing()
             self._screen.session_changed()
             if not self._screen.typing:
                 self._hints.say(one_line(change.message))
         return change
 
-    def run_or_report(
-        self, command: Callable[[Session], Result], session: Session
-    ) -> Result | None:
-        """Run a command; show in the last line what the session or the workspace refuses.
+    async def note(self, command: Callable[[Session], object], session: Session) -> None:
+        """Write what is only noted, also where the trace was changed in another window.
 
         Args:
-            command: What to run.
-            session: What to run it with.
+            command: Calls one method of the session.
+            session: The session.
+
+        Raises:
+            MastError: It cannot be written.
         """
         try:
-            return command(session)
-        except MastError as error:
-            if isinstance(error, ChangedMeanwhile) and session is self._state.session:
-                self._screen.session_changed()
-            self._hints.say(one_line(str(error)), error=True)
-            return None
+            await self._carry_out(command, session)
+        except ChangedElsewhere:
+            if session is self._state.session:
+                self._screen.show_news(session)
+            await self._carry_out(command, session)
 
-    def queue_unshown(self, command: Callable[[Session], object], session: Session) -> None:
-        """Queue a command that no key has asked for; it shows nothing, and no key waits for it.
+    async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
+        """Carry out a command; where it is too late, read the session anew and raise."""
+        run = self._screen.context.writes.run
+        outcome, write = session.planned(command)
+        if write is None:
+            return outcome
+        try:
+            recorded = await run(write.record)
+        except ChangedElsewhere:
+            session.take_anew(await run(partial(session.read_anew, passes=True)))
+            raise
+        session.take_in(write, recorded)
+        if session.lacks_others:
+            session.take_anew(await run(partial(session.read_anew, passes=False)))
+        return outcome
+
+    def show_refusal(self, error: MastError, session: Session) -> None:
+        """Show in the last line what the session or the workspace refuses.
 
         Args:
-            command: What to run.
-            session: What to run it with.
+            error: Says why.
+            session: What it was asked of.
         """
-        self._screen.context.writes.do(
-            partial(self.run_or_report, command, session), HeldKeys.NOTHING
-        )
+        if isinstance(error, ChangedMeanwhile) and session is self._state.session:
+            self._screen.session_changed()
+        self._hints.say(one_line(str(error)), error=True)
 
     def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session.
@@ -302,11 +366,11 @@ class SessionCommands:
         Returns:
             Whether there was anything.
         """
-        steps = self._waiting
+        waiting = self._waiting
         self._waiting = []
-        for step in steps:
-            self._screen.context.writes.do(partial(self.run_or_report, step, session))
-        return bool(steps)
+        for work in waiting:
+            self._queue(work, session, HeldKeys.ALL)
+        return bool(waiting)
 
     def forget(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
@@ -335,14 +399,15 @@ class Arrival:
         self._wanted = wanted
         self.grown()
 
-    def opened(self, workspace: OpenWorkspace) -> None:
+    async def opened(self, workspace: OpenWorkspace) -> None:
         """Go where one was, now that this is known; where one was sent to comes before that."""
         trace = self._state.trace
         if trace is None or self._wanted is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
-        key = self._screen.context.workspace.guarded(partial(workspace.workspace.get_setting, name))
-        if key is not None:
+        read = partial(workspace.workspace.get_setting, name)
+        key = await self._screen.context.workspace.carry_out(read)
+        if key is not None and self._wanted is None and self._state.trace is trace:
             self.go_to(TraceLocation(trace.identity.trace_id, key=key))
 
     def grown(self) -> None:
@@ -382,7 +447,7 @@ class Arrival:
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._screen.context.writes.do(
-            partial(self._screen.context.workspace.guarded, write), HeldKeys.NOTHING
+            partial(self._screen.context.workspace.carry_out, write), HeldKeys.NOTHING
         )
 
 
@@ -390,11 +455,11 @@ def _setting(opened: OpenWorkspace, trace_id: str) -> str:
     return f"place of {opened.annotator} in {trace_id}"
 
 
-class Beside(Horizontal, RenderCache):
+class PaneRow(Horizontal, RenderCache):
     """Panes beside each other."""
 
 
-class Below(Vertical, RenderCache):
+class PaneColumn(Vertical, RenderCache):
     """Panes below each other."""
 
 
@@ -430,7 +495,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """What is open."""
         self.panes = Panes(self)
         self.commands = SessionCommands(self)
-        self.reading = Reading(self)
+        self.reading = DrawnSpans(self)
         self.marking = Marking(self)
         self.suggestions = Suggestions(self, self.marking)
         self.labelling = Labelling(self, self.marking, self.suggestions)
@@ -465,13 +530,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.set_class(self.app.size.height < HIGH, "-short")
         below, beside = self.suggestions.panels
         yield self.title_bar
-        with Beside(id="panes"):
-            with Below(id="left"):
+        with PaneRow(id="panes"):
+            with PaneColumn(id="left"):
                 yield self.timeline
                 yield self.span_view
                 yield below
             yield self.overview
-            with Below(id="side"):
+            with PaneColumn(id="side"):
                 yield self.modes
                 yield self.definition
                 yield beside
@@ -536,6 +601,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._in_view = -1
         self._followed = (-1, -1)
         if self._ready:
+            self.hints.clear()
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
@@ -596,11 +662,12 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
-        self.hints.clear()
+        if self.commands.waiting:
+            self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.answer_as_asked()
         if not self.commands.session_ready(session) and self.context.opened is not None:
-            self.arrival.opened(self.context.opened)
+            self.context.writes.do(partial(self.arrival.opened, self.context.opened))
 
     def workspace_failed(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
@@ -622,8 +689,9 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._come_back, self.session)
         self._away = False
 
-    def _come_back(self, session: Session) -> None:
-        session.reload()
+    async def _come_back(self, session: Session) -> None:
+        read = partial(session.read_anew, passes=True)
+        session.take_anew(await self.context.writes.run(read))
         session.take_news()  # it was done here, on another screen
         if session is self.session:
             self.session_changed()
@@ -634,8 +702,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.session is not None and self.timeline.is_attached:
             self.commands.queue_unshown(self._catch_up_with_others, self.session)
 
-    def _catch_up_with_others(self, session: Session) -> None:
-        session.catch_up()
+    async def _catch_up_with_others(self, session: Session) -> None:
+        session.take_anew(await self.context.writes.run(session.read_anew))
         if session is self.session:
             self.show_news(session)
 
@@ -647,7 +715,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Take in what a judge has found on this trace, and say how it ended."""
         session = self.session
         here = session is not None and message.trace_id in (None, session.trace_id)
@@ -754,9 +822,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     # Drawing: what depends on labels
 
-    def finish_changed(self) -> None:
+    async def finish_changed(self) -> None:
         """Count the finished traces again, and show the title."""
-        self.context.trace_queue.count_finished()
+        await self.context.trace_queue.count_finished()
         self.context.queue_changed()
         self.show_title()
 
@@ -768,7 +836,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
         self._offers_next = following is not None
         if session.suggestions:
-            self.commands.queue_unshown(lambda s: s.note_suggestions_on_screen(), session)
+            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
+            self.commands.queue_unshown(note, session)
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
         own = session.labels_of_modes
@@ -791,7 +860,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.panes.reading and self._in_view == self.index:
             self._name_span(trace, trace.span(self.index))
 
-    def _marks_of(self, session: Session, trace: Trace) -> Marks:
+    def _marks_of(self, session: Session, trace: Trace) -> GutterMarks:
         """Own labels, suggestions, others' labels and notes, where they stand by now."""
         if self._keeper is None or self._keeper[0] is not session:
             self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
@@ -803,10 +872,10 @@ class AnnotateScreen(Screen[None], RenderCache):
         }
         return self._keeper[1].follow(shown, len(trace))
 
-    def _mark(self, slug: str, kind: MarkKind) -> Mark:
+    def _mark(self, slug: str, kind: MarkKind) -> GutterMark:
         if kind is MarkKind.NOTE:
-            return Mark("", kind)
-        return Mark(self._code(slug), kind, self.state.place_of_mode(slug))
+            return GutterMark("", kind)
+        return GutterMark(self._code(slug), kind, self.state.place_of_mode(slug))
 
     def _code(self, slug: str) -> str:
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
@@ -950,8 +1019,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if quote is not None:
             self.span_view.reveal(quote.head[0], quote.head[1])
 
-    def _highlights(self, span: Span) -> list[Part]:
-        found: list[Part] = []
+    def _highlights(self, span: Span) -> list[TextPart]:
+        found: list[TextPart] = []
         suggestion = self.suggestions.here()
         if (
             suggestion is not None
@@ -959,15 +1028,15 @@ class AnnotateScreen(Screen[None], RenderCache):
             and suggestion.quote_offsets
         ):
             start, end = suggestion.quote_offsets
-            found.append(Part(start, end, "evidence"))
+            found.append(TextPart(start, end, "evidence"))
         for label in self.state.labels_here():
             target = label.target
             if target.first == span.key and target.char_start is not None:
-                found.append(Part(target.char_start, target.char_end or 0, "own"))
-        found += [Part(start, end, "match") for start, end in self.search.places_shown()]
+                found.append(TextPart(target.char_start, target.char_end or 0, "own"))
+        found += [TextPart(start, end, "match") for start, end in self.search.places_shown()]
         quote = self.state.selection.quote
         if quote is not None:
-            found.append(Part(quote.start, quote.end, "selection"))
+            found.append(TextPart(quote.start, quote.end, "selection"))
         return found
 
     def show_place(self) -> None:
@@ -1095,8 +1164,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             where = f"further on{so_far}" if step > 0 else "before this one"
             self.hints.say(f"No step that failed {where}")
 
-    @on(Overview.Chosen)
-    def _place_chosen(self, event: Overview.Chosen) -> None:
+    @on(Overview.CellChosen)
+    def _place_chosen(self, event: Overview.CellChosen) -> None:
         event.stop()
         self._go_to(event.index)
 
@@ -1515,7 +1584,7 @@ def _folded_words(fold: Fold) -> str:
     places = (
         f"#{fold.first + 1}" if fold.end == fold.first + 1 else f"#{fold.first + 1} to #{fold.end}"
     )
-    if isinstance(fold, Run):
+    if isinstance(fold, FoldedRun):
         return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {places}"
     if fold.head is not None:
         return f"Folded {places} under #{fold.head + 1}"

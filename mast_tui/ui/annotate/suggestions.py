@@ -15,18 +15,18 @@ from mast_tui.labels import Answer, QuoteDoubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
-from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
+from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, SuggestionScope
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import Selection
 from mast_tui.ui.context import TraceLocation, context_of
 from mast_tui.ui.suggestion_wording import (
-    Line,
+    SuggestionLine,
     judge_name,
     rule_words,
     source_words,
     warnings_on,
 )
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
 
@@ -47,19 +47,21 @@ class SuggestionPanel(SpanView):
 
     css_parts = ("head", "warning")
 
-    def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
+    def show(
+        self, title: str, mode: str, source: str, warnings: Sequence[SuggestionLine], body: str
+    ) -> None:
         """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
         mode = one_line(mode)
         key_of = context_of(self).key_of
         keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
         self.show_titles(plain_title(title), plain_title("  ".join(keys)))
         head = f"{mode}  {one_line(source)}"
-        marked = [Part(0, len(mode), "head")]
+        marked = [TextPart(0, len(mode), "head")]
         for line in warnings:
             begin = len(head) + 1
             if line.warns:
-                marked.append(Part(begin, begin + len(line.text), "warning"))
-            marked += [Part(begin + start, begin + end, "match") for start, end in line.lit]
+                marked.append(TextPart(begin, begin + len(line.text), "warning"))
+            marked += [TextPart(begin + start, begin + end, "match") for start, end in line.lit]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
@@ -75,7 +77,7 @@ class SuggestionPanel(SpanView):
         """Whether there is more than is on screen."""
         return self.row_count > self.scrollable_content_region.height
 
-    def _fill(self, text: str, marked: Sequence[Part] = ()) -> None:
+    def _fill(self, text: str, marked: Sequence[TextPart] = ()) -> None:
         if text != self.text:
             rows = self.row_count
             self.show_text(text, marked)
@@ -161,7 +163,7 @@ class Suggestions:
         self.editing: str | None = None
         """The suggestion for which another mode or place is marked."""
         self._standing: _Standing | None = None
-        self._hidden: tuple[Scope, ...] = ()
+        self._hidden: tuple[SuggestionScope, ...] = ()
         """Suggestions that nobody wants to see for now, on whatever trace."""
         self._standing_answers: tuple[ManyAnswered, ...] = ()
         """What is answered on each trace that is opened, as somebody has asked for."""
@@ -297,7 +299,7 @@ class Suggestions:
         """Accept the suggestion under the cursor, or reject it, and go on to the next."""
         self._commands.when_session_opens(partial(self._answer, accept=accept))
 
-    def _answer(self, session: Session, *, accept: bool) -> None:
+    async def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.here()
         if suggestion is None:
             if self._go_to_next(session, 1):
@@ -310,7 +312,9 @@ class Suggestions:
         place = self.index_of(suggestion)
 
         def answer(session: Session) -> Change:
-            done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
+            return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
+
+        def go_on() -> None:
             # The panel goes from one suggestion to the next without a stop between them.
             pending = self.pending
             self._id = (
@@ -318,9 +322,8 @@ class Suggestions:
                 if pending
                 else None
             )
-            return done
 
-        done = self._commands.run_change(answer)
+        done = await self._commands.change(answer, go_on)
         if done is None:
             return
         following = self.here()
@@ -339,10 +342,10 @@ class Suggestions:
         """
         self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
-    def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
+    async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
         suggestion = self.here()
         if suggestion is None:
-            self._answer(session, accept=True)
+            await self._answer(session, accept=True)
             return
         assert self._state.trace is not None
         self.editing = suggestion.id
@@ -360,7 +363,9 @@ class Suggestions:
         editing, self.editing = self.editing, None
         return editing
 
-    def finish_edit(self, session: Session, suggestion_id: str, mode: Mode, target: Target) -> None:
+    async def finish_edit(
+        self, session: Session, suggestion_id: str, mode: Mode, target: Target
+    ) -> None:
         """Accept a suggestion in another way.
 
         Args:
@@ -370,7 +375,7 @@ class Suggestions:
             target: Where the label points.
         """
         place = self._state.index
-        done = self._commands.run_change(lambda s: s.edit(suggestion_id, mode.slug, target))
+        done = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
         if done is None:
             return
         self._id = None
@@ -427,7 +432,7 @@ class Suggestions:
             code = name.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
             words = f"{code} ×{alike}, same rule: {key} answers them together"
-            warnings.append(Line(words, warns=False))
+            warnings.append(SuggestionLine(words, warns=False))
         # Its number stays while others are answered.
         ids = [one.id for one in session.suggestions]
         title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"
@@ -491,7 +496,7 @@ class Suggestions:
         question = ManyScreen(like, pending, self._name_of(like.mode), hidden, standing)
         self._screen.app.push_screen(question, answered)
 
-    def _answer_many(self, done: ManyAnswered) -> None:
+    async def _answer_many(self, done: ManyAnswered) -> None:
         meant = done.scope.of(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
@@ -505,7 +510,7 @@ class Suggestions:
             self._screen.show_span()
             self._hints.say(said)
             return
-        change = self._commands.run_change(lambda s: _answer_those(s, done.answer, meant))
+        change = await self._commands.change(lambda s: _answer_those(s, done.answer, meant))
         if change is None:
             return
         said = f"{one_line(change.message)} · {len(self.pending)} to go"
@@ -529,7 +534,7 @@ class Suggestions:
         if self._standing_answers:
             self._commands.when_session_opens(self._answer_as_asked)
 
-    def _answer_as_asked(self, session: Session) -> None:
+    async def _answer_as_asked(self, session: Session) -> None:
         here = session is self._state.session
         if not here or session.finished or session.trace_id in self._came_to:
             return
@@ -538,7 +543,7 @@ class Suggestions:
         for standing in self._standing_answers:
             meant = standing.scope.of(self.pending)
             if meant:
-                change = self._commands.run_change(
+                change = await self._commands.change(
                     partial(_answer_those, key=standing.answer, meant=meant)
                 )
                 told.append("" if change is None else one_line(change.message))

@@ -22,12 +22,12 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, Judged
+from mast_tui.ui.context import HearsJudge, JudgeProgress
 from mast_tui.ui.dialogs.judge_choice import (
     RULES_KEY,
     TWINS_KEY,
     WAYS,
-    JudgeChoice,
+    JudgeDialog,
     tokens_of,
 )
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -77,9 +77,11 @@ class JudgeRuns:
         elif self._workspace.refused is not None:
             self._app.show_error("No workspace is open, so no judge can keep what it finds")
         else:
-            self._workspace.when_ready(partial(self._choose, traces))
+            self._workspace.when_ready(
+                lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
+            )
 
-    def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+    async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
         setup = None
         try:
             configured = read_judge_configuration()
@@ -94,16 +96,16 @@ class JudgeRuns:
             self._start_rules(traces, opened, more)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        before = self._workspace.guarded(lambda: opened.workspace.get_setting(setting))
+        before = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
 
         def answered(chosen: tuple[str, Plan | None] | None) -> None:
             if chosen is None:
                 return
             key, plan = chosen
             remember = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._workspace.guarded, remember), HeldKeys.NOTHING)
+            self._app.writes.do(partial(self._workspace.carry_out, remember), HeldKeys.NOTHING)
             if plan is not None:
-                self._confirm(traces, opened, plan)
+                self._app.writes.do(partial(self._confirm, traces, opened, plan))
             elif key == TWINS_KEY:
                 self._start_twins(traces, opened, twins)
             else:
@@ -111,22 +113,22 @@ class JudgeRuns:
 
         choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
         default = before if before is not None and choices.get(before) else RULES_KEY
-        choice = JudgeChoice(setup, opened, traces, twins=bool(twins), default=default)
+        choice = JudgeDialog(setup, opened, traces, twins=bool(twins), default=default)
         self._app.ask(choice, answered)
 
-    def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+    async def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         """Begin at once where little is at stake; else ask what may be sent and spent."""
         app, to_judge, allowed = self._app, plan.estimate.to_judge, plan.usual_allowance()
         if not to_judge:
             app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
             return
-        told = self._workspace.guarded(lambda: is_told(opened.workspace, plan.setup))
+        told = await self._workspace.carry_out(lambda: is_told(opened.workspace, plan.setup))
         if told is None:
             return
 
         def go(tokens: int) -> None:
-            def note() -> None:
-                self._workspace.guarded(lambda: note_told(opened.workspace, plan.setup))
+            async def note() -> None:
+                await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.allowing(tokens))
 
             app.writes.do(note)
@@ -223,10 +225,10 @@ class JudgeRuns:
             self.at_work.words = words
         self._app.refresh_hints()
 
-    def _tell(self, message: Judged) -> None:
+    def _tell(self, message: JudgeProgress) -> None:
         self._app.call_later(self.judged, message)
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Show how far the judge is, and tell the screens what it has found."""
         at_work = self.at_work
         if message.done:
@@ -249,7 +251,7 @@ class JudgeRuns:
         for done, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._tell(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._tell(JudgeProgress(f"{TWINS}: {done} of {len(runs)} runs read"))
             yield run
 
     def _look(
@@ -268,7 +270,7 @@ class JudgeRuns:
 
         def looked(progress: Progress) -> None:
             words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._tell(Judged(words, trace_id=progress.trace_id))
+            self._tell(JudgeProgress(words, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -282,7 +284,7 @@ class JudgeRuns:
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._tell(Judged(one_line(str(error)), done=True, problem=True))
+            self._tell(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
         seen = counted(sum(summary.traces.values()), "trace")
         count = summary.suggestions
@@ -296,4 +298,4 @@ class JudgeRuns:
             words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self._tell(Judged(words, True, bool(summary.failed), more))
+        self._tell(JudgeProgress(words, True, bool(summary.failed), more))

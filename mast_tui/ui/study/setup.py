@@ -9,7 +9,9 @@ from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
+from rich.cells import cell_len
 
+from mast_tui.columns import padded
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -285,14 +287,14 @@ def lots_here(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannedStudy:
     """A study as it is to be, and the traces it is to be about: None for those that it has."""
 
     study: Study
     lot: Lot | None
 
 
-def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> Wanted:
+def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> PlannedStudy:
     """Draw the sample that the fields ask for; where they ask for none the study stays.
 
     Args:
@@ -308,7 +310,7 @@ def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Text
     if not texts["sample"].strip():
         if by:
             raise MastError("spread over: say under sample how many traces are drawn")
-        return Wanted(study, lot)
+        return PlannedStudy(study, lot)
     n = _whole(texts["sample"], "sample")
     if n < 1:
         raise MastError("sample: at least one trace is drawn")
@@ -321,7 +323,7 @@ def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Text
         raise MastError(f"sample: {error}") from error
     chosen = frozenset(sampled.traces)
     some = [trace for trace in lot.traces if trace.identity.trace_id in chosen]
-    return Wanted(sampled, Lot(lot.title, sampled.traces, some))
+    return PlannedStudy(sampled, Lot(lot.title, sampled.traces, some))
 
 
 def _record_of(trace: Trace) -> TraceRecord:
@@ -403,12 +405,12 @@ def assignment_words(before: Study | None, after: Study) -> str:
         lines = [f"{counted(count, 'trace')}, labelled by {who}."]
     elif not shared:
         lines = [f"{counted(count, 'trace')}, each labelled by one."]
-    wide = max(map(len, after.annotators))
+    wide = max(cell_len(one_line(name)) for name in after.annotators)
     for name in after.annotators:
         own = assigned(after, name)
         was = len(own) if before is None else len(assigned(before, name))
         so_far = f"{was:,} → " if was != len(own) else ""
-        told = [f"{name:<{wide}}  {so_far}{counted(len(own), 'trace')}"]
+        told = [f"{padded(one_line(name), wide)}  {so_far}{counted(len(own), 'trace')}"]
         together = sum(one in several for one in own)
         if together not in (0, len(own)):
             told.append(f"{together:,} with others")
@@ -461,7 +463,7 @@ class StudySetup(Form):
         opened: OpenWorkspace,
         before: Study | None,
         lots: Sequence[Lot],
-        answered: Callable[[Wanted], None],
+        answered: Callable[[PlannedStudy], None],
     ) -> None:
         """Ask for a study, or a change of it.
 
@@ -490,7 +492,7 @@ class StudySetup(Form):
         self._before = before
         self._answered = answered
 
-    def wanted(self, texts: Texts) -> Wanted:
+    def wanted(self, texts: Texts) -> PlannedStudy:
         """Make the study of the fields; what cannot be is raised."""
         before, lot = self._before, self._lots[texts["traces"]]
         stays = before is not None and lot.ids == before.traces
@@ -501,7 +503,7 @@ class StudySetup(Form):
             traces=() if stays else lot.ids,
         )
         workspace = self._opened.workspace
-        found = Wanted(study, None)
+        found = PlannedStudy(study, None)
         if not stays:
             found = drawn_from(study, lot, workspace.traces(), texts)
         elif texts["sample"].strip() or texts["over"].strip():
@@ -509,35 +511,41 @@ class StudySetup(Form):
         check_changes(workspace, found.study)
         return found
 
-    def take(self, texts: Texts) -> None:
+    async def take(self, texts: Texts) -> None:
         """Show what the study comes to; Enter there sets it up."""
-        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
-        if wanted.study == before:
+        words = await self.mast.writes.run(partial(self._preview, texts))
+        if not words:
             self.refuse("Nothing is changed yet; Esc leaves the study as it is")
             return
-        was = {} if before is None else {**self._texts}
-        changed = [
-            (field.title, was[field.name], texts[field.name].strip())
-            for field in self._fields
-            if before is not None and was[field.name].strip() != texts[field.name].strip()
-        ]
-        words = preview_words(
-            before,
-            wanted.study,
-            changed=changed,
-            away=taken_away(workspace, wanted.study),
-            finished=before is not None and anybody_finished(workspace, before),
-        )
-        does = "sets it up" if before is None else "changes it"
+        does = "sets it up" if self._before is None else "changes it"
         self.show_words(
             words,
             f"Enter {does} · ↑ ↓ scroll · Esc back to the fields",
             then=partial(self.mast.writes.do, self._answer),
         )
 
-    def _answer(self) -> None:
+    def _preview(self, texts: Texts) -> str:
+        """Return what the study of the fields comes to, empty where nothing is changed."""
+        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
+        if wanted.study == before:
+            return ""
+        was = {} if before is None else {**self._texts}
+        changed = [
+            (field.title, was[field.name], texts[field.name].strip())
+            for field in self._fields
+            if before is not None and was[field.name].strip() != texts[field.name].strip()
+        ]
+        return preview_words(
+            before,
+            wanted.study,
+            changed=changed,
+            away=taken_away(workspace, wanted.study),
+            finished=before is not None and anybody_finished(workspace, before),
+        )
+
+    async def _answer(self) -> None:
         try:
-            wanted = self.wanted(self.texts)
+            wanted = await self.mast.writes.run(partial(self.wanted, self.texts))
         except MastError as error:
             self.refuse(str(error))
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import AnswerKey, Named, Trace
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 
 if TYPE_CHECKING:
     from mast_tui.ui.actions.registry import KeyOf
@@ -44,7 +44,7 @@ class AnswerPage:
     """An answer key as one text, with its highlighted parts."""
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
 
 
 def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPage:
@@ -74,7 +74,7 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPag
     for line, style in lines:
         if style is not None:
             end = line.find(":") + 1 if style == "key" and ":" in line else len(line)
-            parts.append(Part(offset, offset + end, style))
+            parts.append(TextPart(offset, offset + end, style))
         offset += len(line) + 1
     return AnswerPage("\n".join(line for line, _style in lines), tuple(parts))
 

@@ -36,7 +36,7 @@ _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TextComparison:
     """The lines that differ, ``-`` for the earlier text and ``+`` for the later one.
 
     ``changed`` holds the ranges of ``text`` that differ in changed lines, end exclusive. ``cut`` is
@@ -63,7 +63,7 @@ class _Page:
         self._length += len(self.parts[-1])
 
 
-def compare(earlier: str, later: str) -> Comparison:
+def compare(earlier: str, later: str) -> TextComparison:
     """Compare two texts, without their common begin and end.
 
     At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
@@ -79,7 +79,7 @@ def compare(earlier: str, later: str) -> Comparison:
             earlier = pretty_earlier.whole()
             later = pretty_later.whole()
     if earlier == later:
-        return Comparison("", (), equal=True, cut=False)
+        return TextComparison("", (), equal=True, cut=False)
     skipped_lines = 0
     if _is_cut(earlier) or _is_cut(later):
         earlier, later, skipped_lines = _without_common_ends(earlier, later)
@@ -97,7 +97,7 @@ def compare(earlier: str, later: str) -> Comparison:
                     page.put(" ", line)
             else:
                 _put_change(page, old[old_first:old_end], new[new_first:new_end])
-    return Comparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
+    return TextComparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
 
 
 def _without_common_ends(earlier: str, later: str) -> tuple[str, str, int]:

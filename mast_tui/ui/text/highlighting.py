@@ -83,7 +83,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text, ``end`` exclusive, with its name, for which there is a style."""
 
     start: int
@@ -118,8 +118,8 @@ class Highlighter:
         self._syntax = syntax
         self._pretty = pretty
         self._segments: OrderedDict[int, list[TextRegion]] = OrderedDict()
-        self._block_parts: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
-        self._range_parts: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
+        self._block_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
+        self._range_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
 
     def changed(self) -> None:
         """Clear the caches, as the text has changed."""
@@ -127,7 +127,7 @@ class Highlighter:
         self._block_parts.clear()
         self._range_parts.clear()
 
-    def parts(self, start: int, end: int) -> list[Part]:
+    def parts(self, start: int, end: int) -> list[TextPart]:
         """Return the parts in a range; later ones are drawn over earlier ones.
 
         The parts of the last ranges are cached, as scrolling requests them again.
@@ -142,7 +142,7 @@ class Highlighter:
             _cache(self._range_parts, (start, end), parts)
         return parts
 
-    def _parts(self, start: int, end: int) -> Iterator[Part]:
+    def _parts(self, start: int, end: int) -> Iterator[TextPart]:
         offset = start
         while offset < end:
             outer = self._region_at(offset)
@@ -194,7 +194,7 @@ class Highlighter:
             _cache(self._segments, begin, regions)
         return regions
 
-    def _line_parts(self, region: TextRegion, start: int, end: int) -> Iterator[Part]:
+    def _line_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
         offset = start
         while offset < end:
             first, last = block_at(self._text, offset)
@@ -213,7 +213,7 @@ class Highlighter:
             yield from _within(parts, start, end)
             offset = max(last, offset + 1)
 
-    def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[Part]:
+    def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
         lexer = _lexer(region.syntax)
         first_block = (start - region.start) // LEXED
         last_block = (end - 1 - region.start) // LEXED
@@ -228,7 +228,7 @@ class Highlighter:
                 _cache(self._block_parts, (begin, stop), parts)
             yield from _within(parts, start, end)
 
-    def _colours(self, start: int, end: int) -> Iterator[Part]:
+    def _colours(self, start: int, end: int) -> Iterator[TextPart]:
         """Yield the parts that a terminal would show in colour."""
         for begin in range(start // LEXED * LEXED, end, LEXED):
             parts = self._block_parts.get((begin, -1))
@@ -237,29 +237,29 @@ class Highlighter:
                 _cache(self._block_parts, (begin, -1), parts)
             yield from parts
 
-    def _colours_from(self, begin: int, end: int) -> list[Part]:
+    def _colours_from(self, begin: int, end: int) -> list[TextPart]:
         first = max(0, begin - COLOUR_REACH)
         text = self._text[first : end + COLOUR_REACH // 64]
-        parts: list[Part] = []
+        parts: list[TextPart] = []
         if "\x1b[" not in text:
             return parts
         pen = Pen()
         start = first
         for match in COLOUR_SEQUENCE.finditer(text):
             stop = first + match.start()
-            parts += (Part(start, stop, name) for name in pen.names)
+            parts += (TextPart(start, stop, name) for name in pen.names)
             pen = pen.after(match[1])
             start = first + match.end()
-        parts += (Part(start, end, name) for name in pen.names)
+        parts += (TextPart(start, end, name) for name in pen.names)
         return list(_within(parts, begin, end))
 
 
-def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:
+def _within(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
     for part in parts:
         first = max(part.start, start)
         last = min(part.end, end)
         if first < last:
-            yield Part(first, last, part.name)
+            yield TextPart(first, last, part.name)
 
 
 def _cache(cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
@@ -365,70 +365,70 @@ _JSON: Final = re.compile(
 )
 
 
-def _markdown_parts(line: str) -> Iterator[Part]:
+def _markdown_parts(line: str) -> Iterator[TextPart]:
     end = len(line.rstrip())
     if heading := _HEADING.match(line):
-        yield Part(0, heading.end(), "markup")
-        yield Part(heading.end(), end, "heading")
+        yield TextPart(0, heading.end(), "markup")
+        yield TextPart(heading.end(), end, "heading")
     elif _RULE.match(line) or _TABLE_RULE.match(line):
-        yield Part(0, end, "markup")
+        yield TextPart(0, end, "markup")
         return
     elif cited := _CITED.match(line):
-        yield Part(0, cited.end(), "markup")
-        yield Part(cited.end(), end, "cited")
+        yield TextPart(0, cited.end(), "markup")
+        yield TextPart(cited.end(), end, "cited")
     elif bullet := _BULLET.match(line):
-        yield Part(0, bullet.end(), "bullet")
+        yield TextPart(0, bullet.end(), "bullet")
     elif _TABLE.match(line):
-        yield from (Part(at, at + 1, "markup") for at in range(end) if line[at] == "|")
+        yield from (TextPart(at, at + 1, "markup") for at in range(end) if line[at] == "|")
     elif _ERROR.match(line):
-        yield Part(0, end, "error")
+        yield TextPart(0, end, "error")
         return
     yield from _inline_parts(line)
 
 
-def _inline_parts(line: str) -> Iterator[Part]:
+def _inline_parts(line: str) -> Iterator[TextPart]:
     for match in _INLINE.finditer(line):
         name = match.lastgroup or ""
         if name == "link":
-            yield Part(*match.span(), "link")
+            yield TextPart(*match.span(), "link")
             continue
         name = "link" if name == "goal" else name
         first, last = match.span("words" if name == "link" else name)
-        yield Part(match.start(), first, "markup")
-        yield Part(first, last, name)
-        yield Part(last, match.end(), "markup")
+        yield TextPart(match.start(), first, "markup")
+        yield TextPart(first, last, name)
+        yield TextPart(last, match.end(), "markup")
 
 
-def _output_parts(line: str) -> Iterator[Part]:
+def _output_parts(line: str) -> Iterator[TextPart]:
     if _ERROR.match(line):
-        yield Part(0, len(line), "error")
+        yield TextPart(0, len(line), "error")
     elif frame := _FRAME.match(line):
-        yield Part(*frame.span(), "place")
+        yield TextPart(*frame.span(), "place")
 
 
-def _diff_parts(line: str) -> Iterator[Part]:
+def _diff_parts(line: str) -> Iterator[TextPart]:
     if line.startswith("@@"):
-        yield Part(0, len(line), "hunk")
+        yield TextPart(0, len(line), "hunk")
     elif _DIFF_HEAD.match(line):
-        yield Part(0, len(line), "strong")
+        yield TextPart(0, len(line), "strong")
     elif line.startswith(("+", "-")):
-        yield Part(0, len(line), "added" if line[0] == "+" else "removed")
+        yield TextPart(0, len(line), "added" if line[0] == "+" else "removed")
 
 
-def _json_parts(line: str) -> Iterator[Part]:
+def _json_parts(line: str) -> Iterator[TextPart]:
     for match in _JSON.finditer(line):
         if match["number"] is not None:
-            yield Part(*match.span(), "number")
+            yield TextPart(*match.span(), "number")
         else:
             name = "string" if match["colon"] is None else "key"
-            yield Part(*match.span("string"), name)
+            yield TextPart(*match.span("string"), name)
 
 
-def _fence_parts(line: str) -> Iterator[Part]:
-    yield Part(0, len(line), "markup")
+def _fence_parts(line: str) -> Iterator[TextPart]:
+    yield TextPart(0, len(line), "markup")
 
 
-_LINE_PARTS: Final[Mapping[str, Callable[[str], Iterator[Part]]]] = {
+_LINE_PARTS: Final[Mapping[str, Callable[[str], Iterator[TextPart]]]] = {
     MARKDOWN: _markdown_parts,
     OUTPUT: _output_parts,
     DIFF: _diff_parts,
@@ -476,10 +476,10 @@ def _name_of(token: Any) -> str:
     return ""
 
 
-def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[Part]:
+def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[TextPart]:
     for offset, token, value in lexer.get_tokens_unprocessed(code):
         if (name := _name_of(token)) and not value.isspace():
-            yield Part(begin + offset, begin + offset + len(value), name)
+            yield TextPart(begin + offset, begin + offset + len(value), name)
 
 
 # A terminal's colours

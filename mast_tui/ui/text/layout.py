@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
-from mast_tui.ui.text.tables import Tables
+from mast_tui.ui.text.tables import MarkdownTables
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
 _REACH: Final = 1 << 16
@@ -119,7 +119,7 @@ _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """One row: the shown text, and the range of the original that it shows.
 
     ``columns`` holds the offset in ``shown`` of each code point between ``start`` and ``end``; it
@@ -207,7 +207,7 @@ def _cut_near(text: Readable, grid: int) -> int | None:
     return None if "\n" in text[cut - _LEAST_BLOCK : cut + 2] else cut
 
 
-def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> Row:
+def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> TextRow:
     """Return the row for a range of a text.
 
     Args:
@@ -218,7 +218,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
-    return Row(shown, start, end, None if columns is None else tuple(columns))
+    return TextRow(shown, start, end, None if columns is None else tuple(columns))
 
 
 def cut_block(
@@ -376,7 +376,7 @@ class TextLayout:
         self.text = text
         self.width = max(4, width)
         self._rendered = rendered
-        self._tables = Tables(text, self.width)
+        self._tables = MarkdownTables(text, self.width)
         self._cached_starts: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
         self._row_sums: list[int] | None = None
@@ -431,7 +431,7 @@ class TextLayout:
         if self._unknown:
             self._starts(self._first_unknown())
 
-    def row(self, index: int) -> Row:
+    def row(self, index: int) -> TextRow:
         """Compute the chunk of a row, and return the row."""
         while True:
             chunk = bisect_right(self._sums(), index) - 1
@@ -446,7 +446,7 @@ class TextLayout:
         chunk, number = self._position_of(offset)
         return self._sums()[chunk] + number
 
-    def row_at(self, offset: int) -> Row:
+    def row_at(self, offset: int) -> TextRow:
         """Return the row with a code point."""
         return self._row(*self._position_of(offset))
 
@@ -481,7 +481,7 @@ class TextLayout:
             chunk -= 1
         return chunk, max(0, bisect_right(self._starts(chunk), offset) - 1)
 
-    def _row(self, chunk: int, number: int) -> Row:
+    def _row(self, chunk: int, number: int) -> TextRow:
         starts = self._starts(chunk)
         start = starts[min(number, len(starts) - 1)]
         end = starts[number + 1] if number + 1 < len(starts) else self._end(chunk)

@@ -27,7 +27,7 @@ _RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _TableExtent:
     """The range of the lines of a table, and the width and the alignment of each column.
 
     Without columns the lines are not aligned.
@@ -50,7 +50,7 @@ class _Filling(NamedTuple):
     after_previous: bool
 
 
-class Tables:
+class MarkdownTables:
     """The alignment of the tables of a text that fit the width."""
 
     def __init__(self, text: Readable, width: int) -> None:
@@ -62,7 +62,7 @@ class Tables:
         """
         self._text = text
         self._width = width
-        self._last: _Table | None = None
+        self._last: _TableExtent | None = None
 
     def forget(self) -> None:
         """Forget the last table, as the text has changed."""
@@ -108,7 +108,7 @@ class Tables:
             moved.append(column + inserted)
         return "".join(parts), moved
 
-    def _around(self, start: int) -> _Table:
+    def _around(self, start: int) -> _TableExtent:
         """Return the table of the line that begins here."""
         text = self._text
         first = start
@@ -132,7 +132,7 @@ class Tables:
                 break
             lines.append(line)
             last = end
-        table = _Table(first, last)
+        table = _TableExtent(first, last)
         if last - first > MOST_CHARS or len(lines) < 2 or _RULE.match(lines[1]) is None:
             return table
         rows = [_cells(line) for line in lines]
@@ -141,12 +141,12 @@ class Tables:
             max(cell_len(cell) for row in rows for cell in row[column : column + 1])
             for column in range(count)
         ]
-        table = _Table(first, last, widths, [_side(cell) for cell in rows[1]])
+        table = _TableExtent(first, last, widths, [_side(cell) for cell in rows[1]])
         widest = max(
             cell_len(line) + sum(cell_len(filling.characters) for filling in _fillings(line, table))
             for line in lines
         )
-        return table if widest <= self._width else _Table(first, last)
+        return table if widest <= self._width else _TableExtent(first, last)
 
 
 def _shown(line: str) -> str:
@@ -171,7 +171,7 @@ def _side(cell: str) -> str:
     return "left"
 
 
-def _fillings(line: str, table: _Table) -> Iterator[_Filling]:
+def _fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
     """Yield the padding of the cells of a row, next to its bars; in a rule, after the last dash."""
     is_rule = _RULE.match(line) is not None
     bars = [bar.start() for bar in _BAR.finditer(line)]

@@ -19,6 +19,7 @@ from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import chains
 from mast_tui.figures.signatures.onset import onsets as onsets_of
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Trace
@@ -94,7 +95,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
         rows.append(f"{trace_id},planter,,finished,,,")
     (folder / "planted.csv").write_text("\n".join(rows) + "\n", "utf-8")
     incoming = read_csv_long(
-        [folder / "planted.csv"], taxonomy=load_mast(), known=lambda _ref: None
+        [folder / "planted.csv"], taxonomy=load_mast(), find_taxonomy=lambda _ref: None
     )
     assert not incoming.problems
     apply_incoming(incoming, workspace, source="csv-long")
@@ -106,7 +107,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
 def group(sample: Sample) -> Any:
     """All sample traces in one group."""
     given = signature_input(sample.workspace, load_mast(), by="all")
-    return report_of(sample.workspace, load_mast(), given)["groups"]["all"]
+    return signature_document(report_of(sample.workspace, load_mast(), given))["groups"]["all"]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +216,7 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
 
 def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
     given = signature_input(sample.workspace, load_mast(), by="all", places=False)
-    report = report_of(sample.workspace, load_mast(), given)
+    report = signature_document(report_of(sample.workspace, load_mast(), given))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
     assert any("not known here" in said for said in report["cannot_say"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.gold import Decision, Said, Side, gold_of_trace
+from mast_tui.gold import Decision, Said, gold_of_trace
 from mast_tui.judges.llm.prompt.few_shot import (
     ExampleChoice,
     FewShotError,
@@ -19,7 +19,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
 )
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
@@ -41,10 +41,12 @@ def label(name: str, who: str, mode: str, target: Target, note: str = "") -> Lab
     return Label(f"{name}-{who}-{mode}", who, name, MAST.ref, mode, target, note)
 
 
-def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> Side:
+def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> TraceWork:
     said = dict.fromkeys(absent, ABSENT)
     labels = tuple(label(name, who, m, target, f"why {m}") for m, target in marks.items())
-    return Side(who, said, labels)
+    return TraceWork(
+        who, name, MAST.ref, labels={label.id: label for label in labels}, verdicts=said
+    )
 
 
 def case(name: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> GoldCase:

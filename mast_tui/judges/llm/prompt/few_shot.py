@@ -12,10 +12,10 @@ from typing import Final
 import orjson
 
 from mast_tui.errors import MastError
-from mast_tui.gold import GoldLabel, GoldTrace, Side, Source
+from mast_tui.gold import GoldLabel, GoldTrace, Source
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.labels import Target, VerdictValue
+from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.library import read_file, read_fully, samples_folder
@@ -57,7 +57,7 @@ class GoldCase:
 
     trace_id: str
     gold: GoldTrace
-    sides: tuple[Side, ...] = ()
+    sides: tuple[TraceWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ def _near_misses(case: GoldCase, taxonomy: Taxonomy) -> Iterator[_Candidate]:
         marked = [
             label
             for side in case.sides
-            for label in side.labels
+            for label in side.labels.values()
             if label.mode == verdict.mode and not label.target.is_whole
         ]
         if marked:

@@ -115,7 +115,7 @@ class RedactedView:
 
     def agents(self) -> frozenset[str]:
         """Return the names of all agents as they are sent."""
-        shapes = self._trace.columns(0, len(self._trace)).told
+        shapes = self._trace.columns(0, len(self._trace)).shape_list
         return frozenset(self._name(agent) for _kind, _role, agent, _tool in shapes)
 
     @property
@@ -185,7 +185,7 @@ class RedactedView:
         names: dict[int, tuple[str, str]] = {}
         for row, shape in enumerate(columns.shapes):
             index = first + row
-            kind, role, agent, tool = columns.told[shape]
+            kind, role, agent, tool = columns.shape_list[shape]
             if shape not in names:
                 names[shape] = self._name(agent), self._name(tool or "")
             yield RedactedSpan(

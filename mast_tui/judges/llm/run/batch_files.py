@@ -357,7 +357,7 @@ class _BatchClient(ModelClient):
         got = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
-            self._batch.troubles[f"the response held {got.words}"] += 1
+            self._batch.troubles[f"the response held {got.content}"] += 1
             return None
         if isinstance(got, ApiError):
             return self._refused(got, form)

@@ -1,4 +1,4 @@
-"""Transcripts kept as lists of chat messages, by whatever wrote them.
+"""Transcripts that are lists of chat messages, of any program.
 
 Known by name are tau-bench, Who&When and Magentic-One's logs; messages of any other shape that
 ``pieces`` knows are read the same way. A file holds one conversation, a list of them, one a line,
@@ -58,7 +58,7 @@ class MessageListReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or the first records of a JSONL file, hold chat messages."""
+        """Return whether the file, or the first records of a JSONL file, hold chat messages."""
         if head := source.json_lines:
             return (
                 mostly_messages(head)
@@ -69,14 +69,14 @@ class MessageListReader:
         return conversation_in(document) is not None or is_set(document)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per conversation; elements that are none are listed as problems."""
+        """Return one trace per conversation; elements that are none are listed as problems."""
         problems: list[Problem] = []
         whole: Conversation | None = None
         records: Iterable[Record]
         if source.json_lines:
             records = list(records_by_line(source, problems))
             if mostly_messages(record.value for record in records):
-                messages = tuple((record.place, record.value) for record in records)
+                messages = tuple((record.location, record.value) for record in records)
                 whole = Conversation(messages, {})
         else:
             whole = conversation_in(source.json)
@@ -106,7 +106,7 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
     for record in records:
         conversation = conversation_in(record.value)
         if conversation is None and not is_tool_call(record.value):
-            problems.append(Problem(record.place, "no list of messages, left out"))
+            problems.append(Problem(record.location, "no list of messages, left out"))
         else:
             lines.append((record, conversation))
     traces: list[Trace] = []
@@ -122,13 +122,13 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
-    tasks = a2a.streamed_tasks((record.place, record.value) for record in records)
+    tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
             path,
             Conversation(tuple(task.messages), {"outcome": task.outcome}),
             number if len(tasks) > 1 else None,
-            canonical_bytes([message for _place, message in task.messages]),
+            canonical_bytes([message for _location, message in task.messages]),
             "",
         )
         for number, task in enumerate(tasks)
@@ -155,7 +155,15 @@ def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
 def trace_of(
     path: Path, conversation: Conversation, record: int | None, content: bytes, prefix: str
 ) -> Trace:
-    """The trace of a conversation with this content; ``prefix`` is the record's place."""
+    """Return the trace of a conversation.
+
+    Args:
+        path: The file.
+        conversation: The conversation.
+        record: Its number in the file; None for the only one.
+        content: The bytes by which it is known again.
+        prefix: The location of the record.
+    """
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
@@ -173,7 +181,7 @@ def trace_of(
 
 
 def format_of(traces: Sequence[Trace]) -> str:
-    """The name of the set that all traces of a file belong to, else the reader's own."""
+    """Return the name of the set that all traces of a file belong to, else the reader's own."""
     formats = {_FLAVOURS.get(trace.meta.benchmark or "", READER.name) for trace in traces}
     return formats.pop() if len(formats) == 1 else READER.name
 
@@ -196,15 +204,16 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
 
 
 def _tau_bench_key(info: Fields) -> AnswerKey:
-    """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
-    task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
+    """Return the actions and answers that tau-bench expects, and the parts of its reward."""
+    task = fields_of(info.get("task"))
+    reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
-    draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
+    draft.add_actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
         if name.startswith("r_") or isinstance(value, bool | Mapping):
-            draft.scored(name, value)
+            draft.add_score(name, value)
         else:
             draft.add("other", name, value)
     for name, value in task.items():
@@ -214,7 +223,7 @@ def _tau_bench_key(info: Fields) -> AnswerKey:
 
 
 def _system(messages: Messages) -> str | None:
-    """The framework that the speakers give away."""
+    """Return the framework that the names of the speakers are typical of."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):

@@ -1,4 +1,4 @@
-"""What stands in foreign messages: fields under the names that vendors give them, and texts."""
+"""Values in foreign messages: fields under the names that vendors give them, and texts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created"
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
 _METADATA_FIELDS: Final = ("response_metadata", "metadata")
-_TAKEN_IN: Final = names(
+_INPUT_TOKENS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
     " inputTokens promptTokens"
 )
-_GIVEN_OUT: Final = names(
+_OUTPUT_TOKENS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
     " outputTokens completionTokens"
 )
@@ -36,7 +36,7 @@ _THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 
 def start_of(message: Fields) -> float | None:
-    """When a message was written, in Unix seconds."""
+    """Return the time at which a message was written, in Unix seconds."""
     return next(
         (time for field in _TIME_FIELDS if (time := unix_seconds(message.get(field))) is not None),
         None,
@@ -44,16 +44,16 @@ def start_of(message: Fields) -> float | None:
 
 
 def model_of(message: Fields) -> str | None:
-    """The model that wrote a message or answered a request, where it says so."""
+    """Return the model that wrote a message or answered a request, where it is named."""
     holders = (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS))
     return next((name for holder in holders if (name := name_in(holder, *_MODEL_FIELDS))), None)
 
 
 def usage_of(message: Fields) -> Tokens | None:
-    """The tokens of the model call that a message or a response came from.
+    """Return the tokens of the model call that a message or a response came from.
 
-    What was read from or written to a cache counts as taken in, and hidden thoughts as given out,
-    where the vendor keeps them apart.
+    Tokens read from or written to a cache count as input, and hidden thoughts as output,
+    where the vendor counts them apart.
     """
     for field in _USAGE_FIELDS:
         usage = message.get(field)
@@ -65,8 +65,8 @@ def usage_of(message: Fields) -> Tokens | None:
 
 def _tokens(usage: Fields) -> Tokens | None:
     return tokens_of(
-        _sum(usage, first_in(usage, *_TAKEN_IN), _CACHED_APART),
-        _sum(usage, first_in(usage, *_GIVEN_OUT), _THOUGHTS_APART),
+        _sum(usage, first_in(usage, *_INPUT_TOKENS), _CACHED_APART),
+        _sum(usage, first_in(usage, *_OUTPUT_TOKENS), _THOUGHTS_APART),
     )
 
 
@@ -103,8 +103,8 @@ _TEXTS_IN_BEDROCK: Final = names("guardContent guard_content citationsContent ci
 _SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
 
 
-def said_text(content: object) -> str:
-    """The text of a message's content: a string, a part, a list of parts, or None.
+def message_text(content: object) -> str:
+    """Return the text of a message's content: a string, a part, a list of parts, or None.
 
     Parts are joined by newlines. A picture, sound or file becomes a note in brackets.
     """
@@ -116,23 +116,23 @@ def said_text(content: object) -> str:
 
 
 def output_text(output: object) -> str:
-    """The text of a tool's output, without the object or list around it."""
+    """Return the text of a tool's output, without the object or list around it."""
     if isinstance(output, Mapping):
         if "stdout" in output:
             return texts_in(output, "stdout", "stderr")
         if kind_of(output) in ("json", "error-json") and "value" in output:
             return dump_text(output["value"])
         if kind_of(output) == "content" and isinstance(output.get("value"), list):
-            return said_text(output["value"])
+            return message_text(output["value"])
         if kind_of(output) == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
         if not kind_of(output) and "text" not in output:
             return _only_value(output)
-    return said_text(output)
+    return message_text(output)
 
 
 def thought_text(thought: object) -> str:
-    """The text of a reasoning block; a note in brackets where it is encrypted."""
+    """Return the text of a reasoning block; a note in brackets where it is encrypted."""
     if isinstance(thought, list):
         texts = (
             thought_text(part) if isinstance(part, Mapping) else content_text([part])
@@ -189,7 +189,7 @@ def known_part_text(part: Fields) -> str | None:
         return note
     for field in _TEXTS_IN_BEDROCK:
         if isinstance(inner := part.get(field), Mapping):
-            return said_text(first_in(inner, "content", "text"))
+            return message_text(first_in(inner, "content", "text"))
     kind = kind_of(part) or part.get("kind")
     match kind:
         case "web_search_result":
@@ -219,7 +219,7 @@ def _part_text(part: object) -> str:
 
 
 def _only_value(output: Fields) -> str:
-    """The text in ``{"result": text}``; any other object as JSON."""
+    """Return the text in ``{"result": text}``; any other object as JSON."""
     if len(output) == 1:
         (name,) = output
         value = output[name]

@@ -106,7 +106,7 @@ def type_of(record: Fields) -> str:
 
 
 def is_gemini_shaped(record: Fields) -> bool:
-    """Tell whether a record is of Qwen Code, whose messages have ``parts`` as Gemini's do."""
+    """Return whether a record is of Qwen Code, whose messages have ``parts`` as Gemini's do."""
     return "systemPayload" in record or isinstance(
         fields_of(record.get("message")).get("parts"), list
     )
@@ -136,9 +136,9 @@ def _piece(
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
-    at = f"/{number}" if number > 1 else ""
+    key_suffix = f"/{number}" if number > 1 else ""
     agent = AGENT if role is Role.AGENT else role.value
-    return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
+    return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)
 
 
 def note_pieces(record: Fields) -> list[Piece]:
@@ -267,7 +267,7 @@ def _side_of(record: Fields, kind: str) -> Role | None:
 
 
 def _is_by_program(record: Fields) -> bool:
-    """Tell whether a record in the user's name is marked as written by the program."""
+    """Return whether a record in the user's name is marked as written by the program."""
     return any(record.get(mark) is True for mark in _PROGRAM_MARKS)
 
 
@@ -301,7 +301,7 @@ class Spawn(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class RecordEntry:
     """One record without its texts.
 
     ``offset`` is the number of pieces before its own on its line. ``parent`` is the id of the
@@ -336,7 +336,7 @@ class Entry:
         return self.uuid or f"line {self.line}"
 
 
-def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> Entry:
+def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> RecordEntry:
     """Return the entry of a record.
 
     Args:
@@ -347,7 +347,7 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
     """
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
-    entry = Entry(
+    entry = RecordEntry(
         line,
         tuple(replace(piece, text="") for piece in pieces),
         offset,
@@ -375,7 +375,7 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
     return entry
 
 
-def _add_user_facts(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> None:
+def _add_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece]) -> None:
     results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
     if not _is_by_program(record):
         entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)
@@ -424,5 +424,5 @@ def model_of(message: Fields) -> str | None:
 
 
 def tokens_of_message(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call behind a message, with those that the cache held."""
+    """Return the tokens of the model call of a message, with those from the cache."""
     return usage_tokens(message.get("usage"), _INPUT_COUNTS, "output_tokens")

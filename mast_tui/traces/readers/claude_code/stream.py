@@ -21,7 +21,7 @@ from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
-    Entry,
+    RecordEntry,
     entry_of,
     hash_of,
     note_pieces,
@@ -55,7 +55,7 @@ class ClaudeStreamReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether one of the first records begins a session, or is a message or its result."""
+        """Return whether one of the first records begins a session, or is a message or result."""
         records = source.head_records
         if any("parentUuid" in record for record in records):
             return False
@@ -157,7 +157,13 @@ class _Stream(TraceBuilder):
         return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
         problems = self.table.problems
         if b"\0" in line:
             list_problem(problems, number, NUL_BYTES)
@@ -218,14 +224,14 @@ class _Stream(TraceBuilder):
         return len(pieces)
 
     def _note_message(self, pieces: list[Piece]) -> None:
-        """Remember the last text of the agent, which a result repeats."""
+        """Record the last text of the agent, which a result repeats."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
                 self._last_message = (hash_of(piece.text), len(self.table) - offset)
                 return
 
     def _repeats_last(self, result: Piece) -> bool:
-        """Tell whether a result says no more than the last message, which may be its error."""
+        """Return whether a result repeats the last message, which may be its error."""
         last = self._last_message
         self._last_message = None
         failed = result.status is SpanStatus.ERROR
@@ -265,4 +271,4 @@ class _Stream(TraceBuilder):
 
     def _add_lines(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
         first, last = lines
-        self.add(Entry(first, (piece,)), self._thread(caller), last)
+        self.add(RecordEntry(first, (piece,)), self._thread(caller), last)

@@ -1,7 +1,7 @@
-"""The output of ``codex exec --json``: one event a line, among whatever else reached the terminal.
+"""The output of ``codex exec --json``: one event a line, between other output of the terminal.
 
 An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
-``<item id>:result``, that of any other item its id. Ids begin anew with every process. Lines that
+``<item id>:result``, that of any other item its id. Ids restart with every process. Lines that
 are no events, such as warnings, are kept as log spans, each run of them one.
 """
 
@@ -49,12 +49,12 @@ class CodexExecReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether a line of the head is an event that only ``codex exec`` writes."""
+        """Return whether a line of the head is an event that only ``codex exec`` writes."""
         return any(map(_is_distinctive, _events_in(source.head_lines)))
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
         thread = next(filter(None, map(_thread_of, _events_in(source.head_lines))), None)
@@ -91,7 +91,7 @@ def _is_event(event: Fields) -> bool:
 
 
 def _is_distinctive(event: Fields) -> bool:
-    """Tell whether an event is of a kind that no other program writes."""
+    """Return whether an event is of a kind that no other program writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
@@ -113,7 +113,7 @@ class ExecItem(NamedTuple):
         kind: Its type.
         id: Its id.
         report: Its text, or its call; without output where it has none.
-        waits: Whether it says only when it is completed what it is about.
+        waits: Whether its content is known only when it is completed.
     """
 
     kind: str
@@ -198,7 +198,13 @@ class CodexExecParser(CodexLines):
         self._spent = Tokens()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            cut_off: Whether it is a last line without a line feed.
+        """
         if not line.strip():
             return
         event = None if b"\0" in line else _event_on(line)
@@ -219,7 +225,13 @@ class CodexExecParser(CodexLines):
         self._show_held()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """Return the text of the span at ``index``; of two the call's or the result's."""
+        """Return the text of a span; of a call or of its result where an event has both.
+
+        Args:
+            data: The content of its lines.
+            kind: The kind of the span.
+            index: The index of the span.
+        """
         event = None if b"\n" in data else _event_on(data)
         if event is None and _EVENT_BEGINNING.match(data):
             event = self._record_of(index, data)
@@ -261,7 +273,7 @@ class CodexExecParser(CodexLines):
             self._log(number, kind)
 
     def _begin(self, thread: str | None) -> None:
-        """Begin another process: ids begin anew, and counts go on only for the same thread."""
+        """Begin another process: ids restart, and counts continue only for the same thread."""
         self._show_held()
         self._open.clear()
         self._plan = None
@@ -314,7 +326,7 @@ class CodexExecParser(CodexLines):
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 
     def _show_held(self) -> None:
-        """Show the items that started and said nothing more by the end of their turn."""
+        """Show the items that started and had no other event by the end of their turn."""
         for number, item in self._held.values():
             if _is_call(item):
                 self._add_call(number, item)

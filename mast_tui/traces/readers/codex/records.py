@@ -49,15 +49,21 @@ class RewordedLines(SpanTable):
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return also the spans whose texts are not in their lines."""
+        """Return also the spans whose texts are not in their lines.
+
+        Args:
+            prefilter: The filter for the needle.
+            first: The first span.
+            end: The span after the last.
+        """
         begin = max(first - 1, 0)
         lines = self.lines[0][begin : end + 1]
         pairs = compress(range(begin, end), map(eq, lines, lines[1:]))
         shared = {index for pair in pairs for index in (pair, pair + 1) if first <= index < end}
         return sorted({*super().rows_to_check(prefilter, first, end), *shared})
 
-    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
-        return shape[0] in self.reworded or super()._tells(shape, prefilter)
+    def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -68,7 +74,7 @@ EXEC_EVENTS: Final = ("thread.", "turn.", "item.")
 
 
 def is_wrapped(record: Fields) -> bool:
-    """Tell whether a record is typed and wrapped as in rollouts."""
+    """Return whether a record is typed and wrapped as in rollouts."""
     kind = record.get("type")
     is_typed = isinstance(kind, str) and kind in RECORD_TYPES
     return is_typed and isinstance(record.get("payload"), dict)
@@ -314,7 +320,7 @@ SILENT: Final = name_set("""
 """)
 """The types of records, events, turn items and response items that show nothing.
 
-Either nothing in them can be read, or a response item or a ``compacted`` record says the same.
+They have no text, or a response item or a ``compacted`` record has the same text.
 """
 
 SPOKEN: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
@@ -569,7 +575,7 @@ def _message(payload: Fields, key: str | None) -> RolloutStep | None:
 
 
 def is_from_harness(message: Fields) -> bool:
-    """Tell whether the harness wrote a message in the user's name.
+    """Return whether the harness wrote a message in the user's name.
 
     Newer builds note the kind of each part of a message, such as ``user.text``.
     """
@@ -597,7 +603,12 @@ def _letter(payload: Fields, *, key: str | None = None, is_event: bool = False) 
 
 
 def thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]:
-    """Return the readable text of a thought, and its parts; encrypted ones have none."""
+    """Return the readable text of a thought, and its parts; encrypted ones have none.
+
+    Args:
+        summary: The summary of the thought.
+        content: The content of the thought.
+    """
     parts = _texts(summary) + _texts(content)
     return "\n\n".join(parts), parts
 
@@ -648,7 +659,7 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Tell whether an output may be a short JSON object, such as one that names a new thread."""
+    """Return whether an output may be a short JSON object, such as one that names a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:

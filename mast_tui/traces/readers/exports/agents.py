@@ -11,7 +11,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
-    joined_once,
+    join_distinct_texts,
     objects_in,
     step_lists,
 )
@@ -38,14 +38,12 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs of memory steps: bare lists, saved memories and results of runs."""
     return (
         ExportedRun(
-            value,
-            list(_smolagents_run(value, steps, steps_pointer)),
-            pointer=pointer,
+            run_steps.run,
+            list(_smolagents_run(run_steps.run, run_steps.steps, run_steps.steps_pointer)),
+            pointer=run_steps.run_pointer,
             meta=TraceMeta(system="smolagents"),
         )
-        for pointer, value, steps_pointer, steps in step_lists(
-            document, _SMOLAGENTS_LISTS, _is_smolagents_step
-        )
+        for run_steps in step_lists(document, _SMOLAGENTS_LISTS, _is_smolagents_step)
     )
 
 
@@ -83,7 +81,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            yield pointer, _timed(step, {"role": "assistant", "content": dump_text(output)})
+            yield pointer, _with_time(step, {"role": "assistant", "content": dump_text(output)})
         return
     answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
@@ -91,7 +89,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
     yield (
         pointer,
-        _timed(
+        _with_time(
             step,
             {
                 "role": "assistant",
@@ -104,13 +102,13 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
 
 
 def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> Messages:
-    """Yield what came of a step: observations, output and error, as the result of its last call."""
+    """Yield the observations, output and error of a step as the result of its last call."""
     error = fields_of(step.get("error"))
     message = text_in(error, "message") or as_text(step.get("error"))
     output = as_text(step.get("action_output"))
     observed = as_text(step.get("observations"))
     texts = (observed, output, message, *_image_notes(step.get("observations_images")))
-    content = joined_once(texts) or dump_text(step.get("action_output"))
+    content = join_distinct_texts(texts) or dump_text(step.get("action_output"))
     if not content and not calls:
         return
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
@@ -126,7 +124,7 @@ def _image_notes(images: object) -> list[str]:
     return ["[image]" for _image in items_of(images)]
 
 
-def _timed(step: Fields, message: Fields) -> Fields:
+def _with_time(step: Fields, message: Fields) -> Fields:
     """Return a message with the start and the tokens of its step."""
     timing = fields_of(step.get("timing"))
     start = first_in(timing, "start_time") or step.get("start_time")
@@ -139,21 +137,19 @@ SMOLAGENTS: Final = ExportFormat(
 
 
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in histories of browser-use; success is what the agent itself says."""
+    """Return the runs in histories of browser-use; success is the agent's own verdict."""
     return (
         ExportedRun(
-            value,
+            run_steps.run,
             [
                 message
-                for number, step in enumerate(steps)
-                for message in _browser_use_messages(step, f"{steps_pointer}/{number}")
+                for number, step in enumerate(run_steps.steps)
+                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{number}")
             ],
-            pointer=pointer,
-            meta=TraceMeta(system="browser-use", answer_key=_judgements(steps)),
+            pointer=run_steps.run_pointer,
+            meta=TraceMeta(system="browser-use", answer_key=_judgements(run_steps.steps)),
         )
-        for pointer, value, steps_pointer, steps in step_lists(
-            document, _BROWSER_USE_LISTS, _is_browser_use_step
-        )
+        for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
     )
 
 
@@ -179,7 +175,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
     if page := texts_in(fields_of(step.get("state")), "title", "url"):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
     output = step.get("model_output")
-    actions = _listed(fields_of(output).get("action"))
+    actions = _as_list(fields_of(output).get("action"))
     if output:
         yield (
             f"{pointer}/model_output",
@@ -195,7 +191,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
                 "usage": {"input_tokens": metadata.get("input_tokens")},
             },
         )
-    for number, value in enumerate(_listed(step.get("result"))):
+    for number, value in enumerate(_as_list(step.get("result"))):
         result = fields_of(value)
         error = as_text(result.get("error"))
         message: dict[str, object] = {"role": "tool", "content": _browser_use_result(value)}
@@ -206,7 +202,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return all texts in which the model says what it thinks, remembers and plans."""
+    """Return all texts of the model's thoughts, memories and plans."""
     holders = (output, fields_of(output.get("current_state")))
     texts = [texts_in(holder, *holder) for holder in holders]
     return "\n".join(text for text in texts if text)
@@ -217,7 +213,7 @@ def _browser_use_result(result: object) -> str:
         return dump_text(result)
     fields = ("extracted_content", "long_term_memory", "error")
     files = [f"[file {name}]" for name in items_of(result.get("attachments")) if as_text(name)]
-    return joined_once((*map(result.get, fields), *files))
+    return join_distinct_texts((*map(result.get, fields), *files))
 
 
 def _browser_action(action: object) -> Fields:
@@ -228,7 +224,7 @@ def _browser_action(action: object) -> Fields:
     return {"name": "action", "arguments": action}
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     """Return a list as it is, and any other value but null as the only one of a list."""
     if isinstance(value, list):
         return value
@@ -260,7 +256,7 @@ def _is_crewai_entry(entry: object) -> bool:
 
 
 def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages:
-    """Yield the task of an entry, unless it has started before, and what came of it."""
+    """Yield the task of an entry, unless it has started before, and its result."""
     if not isinstance(entry, Mapping):
         yield pointer, entry
         return

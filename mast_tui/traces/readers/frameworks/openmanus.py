@@ -6,12 +6,12 @@ import re
 from typing import Final
 
 from mast_tui.traces.index.document import More
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     LOGURU_LINE,
-    Block,
     Framework,
+    LogBlock,
     Reading,
     Transcript,
     recognised_by_line,
@@ -42,7 +42,7 @@ class _Run:
         self._announced: str | None = None
         self._open: dict[str, list[str]] = {}
 
-    def add(self, block: Block) -> None:
+    def add(self, block: LogBlock) -> None:
         match = block.match
         body = block.body
         start = unix_seconds(match["time"])
@@ -70,16 +70,16 @@ class _Run:
             self._result(block, result["name"], body[result.end() :], start)
         else:
             if prepared := _PREPARED.match(body):
-                names = literal(prepared["names"])
+                names = read_literal(prepared["names"])
                 names = names if isinstance(names, list) else []
                 self._prepared = [name for name in names if isinstance(name, str)]
             self._reading.log(block, body, start=start, level=match["level"])
 
-    def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
+    def _call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:
         key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
         self._open.setdefault(name or "", []).append(key)
 
-    def _result(self, block: Block, name: str, text: str, start: float | None) -> None:
+    def _result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
         calls = self._open.get(name) or self._open.get("") or []
         parent = calls.pop(0) if calls else None
         status = status_of_result(_RESULT_HEADING.sub("", text, count=1))

@@ -53,7 +53,7 @@ class Raw:
     """A span or a log record of the file, with the attributes of its resource and its scope."""
 
     value: object
-    place: str
+    location: str
     resource: Attributes = field(default_factory=dict)
     scope: str | None = None
     is_log: bool = False
@@ -77,7 +77,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 
     Args:
         source: The file.
-        problems: Where what is left out is added.
+        problems: The list to which left out values are added.
     """
     for prefix, value in _values(source, problems):
         yield from _in_value(value, prefix, problems)
@@ -87,9 +87,9 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
     lines = source.json_lines
     if lines and not _has_big_ids(source):
         for record in records_by_line(source, problems):
-            yield record.place, record.value
+            yield record.location, record.value
     elif lines or _is_concatenated(source):
-        source.damage = ()  # what lies behind the first object is no damage here
+        source.damage = ()  # text after the first object is no damage here
         for number, value in _concatenated(source, problems):
             yield f"line {number}", value
     else:
@@ -97,7 +97,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
 
 
 def _is_concatenated(source: Source) -> bool:
-    """Tell whether indented objects follow each other with nothing between them."""
+    """Return whether indented objects follow each other with nothing between them."""
     return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
 
 
@@ -121,7 +121,7 @@ def _keep_big_ids(text: str) -> str:
 def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     """Yield JSON values that follow each other, each with the line that it begins on.
 
-    What stands between them is passed over up to the next line that begins with a bracket.
+    Text between them is skipped up to the next line that begins with a bracket.
     """
     text = as_utf8(source.data).decode("utf-8", "replace")
     decoder = json.JSONDecoder()
@@ -220,11 +220,11 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
     for pointer, spans in _span_lists(value).items():
         alone = len(spans) == 1 and spans[0] is value
         for number, item in enumerate(spans):
-            place = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
+            location = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
             if looks_like_span(item) or (isinstance(item, Mapping) and len(spans) > 1):
-                yield Raw(item, place)
+                yield Raw(item, location)
             elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
-                problems.append(Problem(place, "no span, left out"))
+                problems.append(Problem(location, "no span, left out"))
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
@@ -239,8 +239,8 @@ def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
                 scope = next(filter(None, (fields_of(scoped.get(name)) for name in _SCOPES)), {})
                 name = next((name for name in items if isinstance(scoped.get(name), list)), "")
                 for number, item in enumerate(items_of(scoped.get(name))):
-                    place = f"{at_scope}/{name}/{number}"
-                    yield Raw(item, place, attributes, as_text(scope.get("name")), is_log)
+                    location = f"{at_scope}/{name}/{number}"
+                    yield Raw(item, location, attributes, as_text(scope.get("name")), is_log)
 
 
 def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:

@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.values import said_text
+from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
@@ -19,12 +19,12 @@ from mast_tui.traces.readers.span_tree.history import (
     Parts,
     ShownCall,
     ShownHistory,
-    canonical,
+    canonical_arguments,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
-from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, tells
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
 
-_NOBODY: Final = "agent"
+_DEFAULT_AGENT: Final = "agent"
 _LAST_STEPS: Final = 6
 _MOST_STEPS: Final = 200
 _MOST_TEXTS: Final = 20
@@ -52,9 +52,9 @@ def observed_steps(
     - An agent's row is a ``log`` span ``agent NAME begins``; what is under it has it for parent.
     - Any other row is a ``log`` span where it ``speaks`` or failed by itself, or where there are
       no other kinds of rows at all. Of a root the input and the output are shown as messages
-      where nothing under it tells them.
+      where nothing under it has them.
     - The system prompt beside the messages of an agent's row or a root is a message where the
-      first model under it does not tell it.
+      first model under it does not have it.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
@@ -64,11 +64,11 @@ def observed_steps(
 
     Args:
         rows: The rows of the run.
-        service: Who acts where neither a row nor an agent's row above it tells.
+        service: The agent where neither a row nor an agent's row above it names one.
         every_row: Whether each row has a span under its bare id, for labels that name rows: call
             ids are not used in keys, the last span of a model's answer has the bare id, and a row
             that would be left out is a ``log`` span with its name.
-        problems: Where the problems of messages are added.
+        problems: The list to which problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
     steps = timeline.read()
@@ -79,7 +79,7 @@ def observed_steps(
 
 @dataclass(slots=True)
 class _Frame:
-    """A row under which the reading stands.
+    """An open row, under which rows are being read.
 
     ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
     the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
@@ -102,7 +102,7 @@ class _Frame:
 
 
 class _Timeline:
-    """The spans of a run so far, and the rows under which the reading stands."""
+    """The spans of a run so far, and the rows that are open."""
 
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
         self.problems: list[Problem] = []
@@ -140,9 +140,9 @@ class _Timeline:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
-            agent = as_text(row.agent) or as_text(row.name) or acting or _NOBODY
+            agent = as_text(row.agent) or as_text(row.name) or acting or _DEFAULT_AGENT
         else:
-            agent = as_text(row.agent) or acting or self._service or _NOBODY
+            agent = as_text(row.agent) or acting or self._service or _DEFAULT_AGENT
         frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
@@ -170,14 +170,14 @@ class _Timeline:
             self._mark(frame)
             return
         lines = [f"agent {frame.agent} begins"]
-        untold = self._untold_input(frame)
-        if untold is not None and self._frames:
-            lines.append(untold)
+        unshown = self._unshown_input(frame)
+        if unshown is not None and self._frames:
+            lines.append(unshown)
         frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
         frame.has_span = True
         self._instructions(frame)
-        if untold is not None and not self._frames:
-            self._message(frame, "input", untold, Role.USER)
+        if unshown is not None and not self._frames:
+            self._message(frame, "input", unshown, Role.USER)
 
     def _enter_other(self, frame: _Frame) -> None:
         row = frame.row
@@ -191,9 +191,9 @@ class _Timeline:
             if self._frames:
                 return
             self._instructions(frame)
-            untold = self._untold_input(frame)
-            if untold is not None:
-                self._message(frame, "input", untold, Role.USER)
+            unshown = self._unshown_input(frame)
+            if unshown is not None:
+                self._message(frame, "input", unshown, Role.USER)
 
     def _leave_other(self, frame: _Frame) -> None:
         if self._only_others:
@@ -213,7 +213,7 @@ class _Timeline:
             self._log(frame, key, row.error or f"{row.name} failed")
 
     def _instructions(self, frame: _Frame) -> None:
-        """Show the system prompt of a row, unless the first model under it tells it."""
+        """Show the system prompt of a row, unless the first model under it has it."""
         row = frame.row
         if row.instructions is None:
             return
@@ -221,40 +221,42 @@ class _Timeline:
         model = self._tree.first_model(frame.number)
         if model is not None and any(
             part.content == content
-            for message in asked_of(model)
-            for part in self._parts.of(message)
+            for message in input_messages(model)
+            for part in self._parts.parts_of(message)
         ):
             return
         if self._history.show_instructions(frame.agent, content):
-            more = More(place=row.place, parent=frame.within, start=row.start)
+            more = More(place=row.location, parent=frame.within, start=row.start)
             key = f"{row.id}/instructions"
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
 
-    def _untold_input(self, frame: _Frame) -> str | None:
-        """Return a row's input, if it is a text that the first model under it does not tell."""
+    def _unshown_input(self, frame: _Frame) -> str | None:
+        """Return a row's input, if it is a text that the first model under it does not have."""
         row = frame.row
         if row.input is None:
             return None
         model = self._tree.first_model(frame.number)
         text = plain_text(row.input)
-        if model is None or not asked_of(model):
+        if model is None or not input_messages(model):
             return text or as_text(dump_text(row.input))
         if text is None or self._was_shown(text):
             return None
-        parts = [part for message in asked_of(model) for part in self._parts.of(message)]
-        return None if holds(text, (part.piece.text for part in parts)) else text
+        parts = [
+            part for message in input_messages(model) for part in self._parts.parts_of(message)
+        ]
+        return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
-        """Show what came out of a row, where nothing under it tells that."""
+        """Show the output of a row, unless a span under it has it."""
         row = frame.row
-        text = None if row.output is None else self._untold_output(frame)
+        text = None if row.output is None else self._unshown_output(frame)
         if text is None or self._was_shown(text):
             return
         under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
-        if not holds(text, (step.text for step in under)):
+        if not occurs_in(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
 
-    def _untold_output(self, frame: _Frame) -> str | None:
+    def _unshown_output(self, frame: _Frame) -> str | None:
         """Return a row's output as text: its only or last message, or all of it where that is new.
 
         An object beside calls of a model is all of it only for a root: others hold a graph's state.
@@ -267,47 +269,49 @@ class _Timeline:
         if self._frames:
             return None
         if messages := last_answer(output):
-            parts = [part for message in messages for part in self._parts.of(message)]
-            said = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
-            return as_text("\n".join(said))
-        texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
-        shown = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
-        if not texts or all(holds(text, shown) for text in texts):
+            parts = [part for message in messages for part in self._parts.parts_of(message)]
+            texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
+            return as_text("\n".join(texts))
+        inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
+        shown_texts = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
+        if not inner_texts or all(occurs_in(text, shown_texts) for text in inner_texts):
             return None
         return as_text(dump_text(output))
 
     def _enter_model(self, frame: _Frame) -> None:
-        """Show what is new in the call, unless a row under it tells it."""
+        """Show what is new in the call, unless a row under it has it."""
         row = frame.row
         inner = self._tree.first_model(frame.number)
-        frame.hidden = inner is not None or (frame.in_model and not tells(row))
-        frame.in_model = frame.in_model or tells(row)
+        frame.hidden = inner is not None or (frame.in_model and not has_messages(row))
+        frame.in_model = frame.in_model or has_messages(row)
         if not frame.hidden:
-            self._ask(frame)
-            self._answer(frame)
+            self._show_request(frame)
+            self._show_answer(frame)
             return
         self._mark(frame)
         if inner is not None and not inner.asked:
-            self._ask(frame)
+            self._show_request(frame)
 
     def _leave_model(self, frame: _Frame) -> None:
-        """Show of a row around another model's what that one did not tell."""
+        """Show the answer of a row around another model's row, unless that one has shown it."""
         if not frame.hidden:
             return
-        said = [
-            part.content for message in answered_of(frame.row) for part in self._parts.of(message)
+        contents = [
+            part.content
+            for message in output_messages(frame.row)
+            for part in self._parts.parts_of(message)
         ]
-        if said and not any(content in self._history.shown for content in said):
-            self._answer(frame)
+        if contents and not any(content in self._history.shown for content in contents):
+            self._show_answer(frame)
 
-    def _ask(self, frame: _Frame) -> None:
-        keyed = self._parts_of(frame.row, "asked", asked_of(frame.row))
+    def _show_request(self, frame: _Frame) -> None:
+        keyed = self._parts_of(frame.row, "asked", input_messages(frame.row))
         for new in self._history.ask([part for _key, part in keyed], frame.agent):
             self._show(frame, *keyed[new.number], new.node, call=new.call)
 
-    def _answer(self, frame: _Frame) -> None:
+    def _show_answer(self, frame: _Frame) -> None:
         row = frame.row
-        keyed = self._parts_of(row, "answered", answered_of(row))
+        keyed = self._parts_of(row, "answered", output_messages(row))
         if keyed and self._every_row:
             keyed[-1] = row.id, keyed[-1][1]
         nodes = self._history.answer([part for _, part in keyed])
@@ -318,7 +322,7 @@ class _Timeline:
                 call = self._calls.performed_before(part.piece.call_id)
             if call is None:
                 last = self._show(frame, key, part, node, answered=True)
-            else:  # its tool began, or was exported, before the answer that asks for it
+            else:  # the tool began, or was exported, before the answer that calls it
                 last = call.key
                 self._history.show_call(node, call)
         if last is None or row.error is not None:
@@ -332,8 +336,8 @@ class _Timeline:
         """Return the parts of messages, each with its key."""
         keyed = []
         for number, message in enumerate(messages):
-            for part in self._parts.of(message):
-                key = f"{row.id}/{side}/{number}{part.piece.at}"
+            for part in self._parts.parts_of(message):
+                key = f"{row.id}/{side}/{number}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._every_row:
                     key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:
@@ -352,7 +356,7 @@ class _Timeline:
         answered: bool = False,
         call: ShownCall | None = None,
     ) -> str:
-        """Add the span of a part of a message; returns its key."""
+        """Add the span of a part of a message; return its key."""
         row = frame.row
         piece = part.piece
         agent = piece.agent
@@ -366,7 +370,7 @@ class _Timeline:
             agent = call.agent
             parent = call.key
         more = More(
-            place=row.place,
+            place=row.location,
             name=piece.name or (call.name if call else None),
             parent=parent,
             start=row.start if part.start is None else part.start,
@@ -376,21 +380,21 @@ class _Timeline:
         key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
         self._history.shown.add(part.content)
         if piece.problem is not None:
-            self.problems.append(Problem(row.place, piece.problem))
+            self.problems.append(Problem(row.location, piece.problem))
         if piece.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(
+            shown_call = ShownCall(
                 key,
                 agent,
                 piece.name,
                 has_id=piece.call_id is not None,
-                bare=not canonical(piece.text),
+                bare=not canonical_arguments(piece.text),
             )
-            self._calls.asked(made, piece.call_id, piece.text)
-            self._history.show_call(node, made)
+            self._calls.add_model_call(shown_call, piece.call_id, piece.text)
+            self._history.show_call(node, shown_call)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
-                self._steps.put_behind_call(early, key)
-                made.result = early
+                self._steps.move_after_call(early, key)
+                shown_call.result = early
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = key
         elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
@@ -412,7 +416,7 @@ class _Timeline:
         if call is None:
             content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
             key = self._key_of_tool(row, "call", f"{row.id}/call")
-            more = More(place=row.place, name=row.name, parent=frame.within)
+            more = More(place=row.location, name=row.name, parent=frame.within)
             more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
             call = ShownCall(
@@ -420,12 +424,12 @@ class _Timeline:
                 frame.agent,
                 row.name,
                 has_id=row.call_id is not None,
-                bare=not canonical(text),
+                bare=not canonical_arguments(text),
             )
-            self._calls.performed(call, row.call_id, text)
+            self._calls.add_tool_call(call, row.call_id, text)
             self._history.shown.add(content)
-        elif call.bare and canonical(text):
-            # The model's answer was recorded without them.
+        elif call.bare and canonical_arguments(text):
+            # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
             call.bare = False
         frame.call = call
@@ -451,7 +455,7 @@ class _Timeline:
         if call.result is not None and content in self._history.shown and not self._every_row:
             return
         self._history.shown.add(content)
-        more = More(place=row.place, name=row.name, parent=call.key)
+        more = More(place=row.location, name=row.name, parent=call.key)
         more |= More(start=row.start, end=row.end, status=_status(row))
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
@@ -460,7 +464,7 @@ class _Timeline:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
     def _was_shown(self, text: str) -> bool:
-        """Tell whether a message with this text was shown."""
+        """Return whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
     def _mark(self, frame: _Frame) -> None:
@@ -473,15 +477,16 @@ class _Timeline:
         """Add a message that is a row's whole input or output."""
         row = frame.row
         self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
-        agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
-        more = More(place=row.place, parent=frame.within, start=start)
+        agent = frame.agent if role is Role.AGENT else "user"
+        start = row.end if role is Role.AGENT else row.start
+        more = More(place=row.location, parent=frame.within, start=start)
         key = f"{row.id}/{part}"
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
         """Add a log span of a row; return its key."""
         row = frame.row
-        more = More(place=row.place, name=row.name or None, parent=frame.within)
+        more = More(place=row.location, name=row.name or None, parent=frame.within)
         more |= More(start=row.start, end=row.end, status=_status(row))
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
@@ -501,20 +506,20 @@ def _status(row: SpanRow) -> SpanStatus:
 
 
 def _same_call(outer: SpanRow, row: SpanRow) -> bool:
-    """Tell whether a tool's row within another is the same execution, traced by another library."""
+    """Return whether a tool's row within another is the same execution, traced twice."""
     if outer.name != row.name:
         return False
-    return row.input is None or canonical(outer.input) == canonical(row.input)
+    return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)
 
 
-def asked_of(row: SpanRow) -> tuple[Message, ...]:
+def input_messages(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages that a model was asked, else its input as one."""
     if row.asked or row.input is None:
         return row.asked
     return ({"role": "user", "content": _content(row.input)},)
 
 
-def answered_of(row: SpanRow) -> tuple[Message, ...]:
+def output_messages(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages that a model answered, else its output as one."""
     if row.answered or row.output is None:
         return row.answered
@@ -532,9 +537,9 @@ _LOOKED_INTO: Final = 16 * 1024
 
 
 def plain_text(value: object) -> str | None:
-    """Return the text that an input or output is, or that it has in its only or its main field.
+    """Return the text that an input or output is, or that is in its only or main field.
 
-    None for anything with more structure than that, and for what is blank.
+    None for anything with more structure than that, and for a blank text.
     """
     for _wrapping in range(3):
         if isinstance(value, str):
@@ -572,12 +577,12 @@ def output_text(value: object) -> str:
     if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
         value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return said_text(value)
+        return message_text(value)
     return dump_text(value)
 
 
-def holds(text: str, texts: Iterable[str]) -> bool:
-    """Tell whether one of the texts is ``text``, or has it near its beginning.
+def occurs_in(text: str, texts: Iterable[str]) -> bool:
+    """Return whether one of the texts is ``text``, or has it near its beginning.
 
     Args:
         text: The text that is searched for.
@@ -589,7 +594,7 @@ def holds(text: str, texts: Iterable[str]) -> bool:
 
 
 def _is_part(value: object) -> bool:
-    """Tell whether a value is a text part, or a part of a result as Bedrock writes it."""
+    """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
     if not isinstance(value, Mapping):
         return False
     if value.get("type") == "text" or value.keys() == {"text"}:

@@ -16,11 +16,11 @@ from mast_tui.traces.io.json_values import (
     load_json,
     tokens_of,
 )
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
-from mast_tui.traces.readers.span_tree.history import canonical
+from mast_tui.traces.readers.span_tree.history import canonical_arguments
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
     answer_messages,
@@ -46,7 +46,8 @@ from mast_tui.traces.readers.vendors.records import (
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
-_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_OK = SpanStatus.OK
+_ERROR = SpanStatus.ERROR
 _STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
@@ -60,24 +61,34 @@ _LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
-    """Return the rows of one trace, in the order of its records."""
+    """Return the rows of one trace, in the order of its records.
+
+    Args:
+        vendor: The vendor.
+        records: The records.
+    """
     records = list(records)
     rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
-        rows = _guessed(rows)
+        rows = _with_guessed_models(rows)
     if vendor.thought:
         rows = _with_thoughts(rows, [text_at(record.value, vendor.thought) for record in records])
-    return _called(_joined_events(_without_plain_copies(rows)))
+    return _with_model_calls(_joined_events(_without_plain_copies(rows)))
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
-    """Tell whether a record is of a call that scored the run."""
-    return _kind(vendor, _decoded(vendor, record.value)) in vendor.judged
+    """Return whether a record is of a call that scored the run.
+
+    Args:
+        vendor: The vendor.
+        record: The record.
+    """
+    return _kind(vendor, _with_parsed_fields(vendor, record.value)) in vendor.judged
 
 
 def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     fields = vendor.fields
-    decoded = _decoded(vendor, record.value)
+    decoded = _with_parsed_fields(vendor, record.value)
     type_name = _kind(vendor, decoded)
     kind = vendor.kinds.get(type_name, RowKind.OTHER)
     status, error = _result(vendor, decoded)
@@ -91,7 +102,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         parent=record.parent,
         kind=kind,
         name=_name(text_at(decoded, fields.name) or kind.value),
-        place=record.place,
+        location=record.location,
         start=_time(value_at(decoded, fields.start)),
         end=_time(value_at(decoded, fields.end)),
         status=status,
@@ -102,9 +113,9 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         call_id=text_at(decoded, fields.call_id),
         speaks=type_name in vendor.speaks,
     )
-    beside = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
-    if beside is not None:
-        row = _with_attributes(row, beside)
+    attribute_row = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
+    if attribute_row is not None:
+        row = _with_attributes(row, attribute_row)
         kind = row.kind
     if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(decoded, fields.output))):
         output_paths = _output_paths(fields.tokens)
@@ -113,37 +124,37 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
-        return _as_model(row, beside)
+        return _as_model(row, attribute_row)
     if kind is RowKind.AGENT:
         row = replace(row, agent=row.agent or bare_name(row.name))
-    instructions = None if beside is None else beside.instructions
-    output = _literal(row.output) if isinstance(row.output, str) else row.output
+    instructions = None if attribute_row is None else attribute_row.instructions
+    output = _parsed_arguments(row.output) if isinstance(row.output, str) else row.output
     return replace(row, output=output, instructions=instructions or system_text(row.input))
 
 
 def _facts(value: object) -> str:
-    """Return the fields of what a record tells by itself, one a line."""
+    """Return the fields of a record's own facts, one a line."""
     facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
     return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
 
 
-def _with_attributes(row: SpanRow, beside: SpanRow) -> SpanRow:
-    """Return a row with what the attributes tell that its vendor took it from.
+def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
+    """Return a row with the facts from the attributes that its vendor stored.
 
     Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
     """
-    if row.kind is RowKind.OTHER and beside.kind is RowKind.TOOL:
+    if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
     if row.kind is RowKind.AGENT:
-        return replace(row, agent=row.agent or beside.agent)
-    if row.kind is not RowKind.TOOL or beside.kind is not RowKind.TOOL:
+        return replace(row, agent=row.agent or attribute_row.agent)
+    if row.kind is not RowKind.TOOL or attribute_row.kind is not RowKind.TOOL:
         return row
     return replace(
         row,
-        name=beside.name or row.name,
-        input=beside.input if row.input is None else row.input,
-        output=beside.output if value_in(row.output) in NOTHING else row.output,
-        call_id=row.call_id or beside.call_id,
+        name=attribute_row.name or row.name,
+        input=attribute_row.input if row.input is None else row.input,
+        output=attribute_row.output if value_in(row.output) in NOTHING else row.output,
+        call_id=row.call_id or attribute_row.call_id,
     )
 
 
@@ -153,7 +164,7 @@ def _output_paths(tokens: Paths) -> Paths:
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
-def _decoded(vendor: Vendor, record: Fields) -> Fields:
+def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
     """Return a record with the JSON texts among its fields parsed, once for all paths."""
     read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
@@ -189,12 +200,12 @@ def _time(value: object) -> float | None:
 
 def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """Return the status of a call and its error."""
-    said = text_at(record, vendor.fields.status)
+    status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
-    if said:
-        status = _STATUS.get(said.lower().removeprefix("status_code_"), status)
-    told = values_at(record, vendor.fields.error)
-    texts = [_error_text(value).strip() for value in told if value not in ({}, [], False)]
+    if status_name:
+        status = _STATUS.get(status_name.lower().removeprefix("status_code_"), status)
+    error_values = values_at(record, vendor.fields.error)
+    texts = [_error_text(value).strip() for value in error_values if value not in ({}, [], False)]
     whole = [text for text in texts if not any(text in other and text != other for other in texts)]
     error = "\n".join(dict.fromkeys(filter(None, whole))) or None
     if error is None or status is SpanStatus.ERROR:
@@ -227,12 +238,12 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
     return _name(node) if node else None
 
 
-def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
-    """Return a model's row with the messages that it was given, and those that it answered.
+def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
+    """Return a model's row with its input messages and its output messages.
 
     Args:
         row: The row with its input and output.
-        beside: The row that the attributes tell, for messages that the input does not tell apart.
+        attribute_row: The row made of the attributes, for messages that the input does not show.
     """
     request, answer = without_lost_messages(row.input, row.output)
     row = replace(row, input=request, output=answer)
@@ -240,10 +251,10 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
     answered = answer_messages(row.output)
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them
     system: list[Message] = [{"role": "system", "content": standing}] if standing else []
-    if beside is not None:
-        asked = asked or beside.asked
-        answered = answered or beside.answered
-        system = system or [message for message in beside.asked if is_system(message)]
+    if attribute_row is not None:
+        asked = asked or attribute_row.asked
+        answered = answered or attribute_row.answered
+        system = system or [message for message in attribute_row.asked if is_system(message)]
     asked = asked or request_text(row.input)
     if system and not any(map(is_system, asked)):
         asked = (*system, *asked)
@@ -252,31 +263,31 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
 
 def _as_tool(row: SpanRow) -> SpanRow:
     """Return a tool's row without what is wrapped around its arguments and its result."""
-    asked = value_in(row.input)
-    if isinstance(asked, Mapping):
-        asked = {
+    arguments = value_in(row.input)
+    if isinstance(arguments, Mapping):
+        arguments = {
             name: value
-            for name, value in asked.items()
+            for name, value in arguments.items()
             if name != "self" or isinstance(value, int | float)  # the object of a traced method
         }
-        if len(asked) == 1 and isinstance(asked.get("input"), str):
-            row = replace(row, input=_literal(asked["input"]))
+        if len(arguments) == 1 and isinstance(arguments.get("input"), str):
+            row = replace(row, input=_parsed_arguments(arguments["input"]))
         elif not isinstance(row.input, str):
-            row = replace(row, input=asked)
-    elif isinstance(asked, str):
-        row = replace(row, input=_literal(asked))
-    told = tool_output(row.output)
+            row = replace(row, input=arguments)
+    elif isinstance(arguments, str):
+        row = replace(row, input=_parsed_arguments(arguments))
+    tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        told = ToolOutput(None)  # a table's way to say that there is none
+        tool_result = ToolOutput(None)  # a table's way to say that there is none
     return replace(
         row,
-        output=told.output,
-        call_id=row.call_id or told.call_id,
-        status=worse_status(row.status, told.status),
+        output=tool_result.output,
+        call_id=row.call_id or tool_result.call_id,
+        status=worse_status(row.status, tool_result.status),
     )
 
 
-def _literal(text: str) -> object:
+def _parsed_arguments(text: str) -> object:
     """Return the arguments in a text such as ``{'city': 'Rome'}`` of LangChain's, else the text.
 
     A model's call has them as JSON, and is known again by them.
@@ -290,16 +301,16 @@ def _literal(text: str) -> object:
         or sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS  # would cost the parser's stack
     ):
         return text
-    value = literal(text)
+    value = read_literal(text)
     try:
-        canonical = load_json(dump_text(value)) if isinstance(value, dict) else None
+        canonical_arguments = load_json(dump_text(value)) if isinstance(value, dict) else None
     except (ValueError, TypeError, RecursionError):
         return text
-    return canonical if isinstance(canonical, Mapping) else text
+    return canonical_arguments if isinstance(canonical_arguments, Mapping) else text
 
 
-def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with models' calls recognised by their answers, where nothing else tells.
+def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with models' calls recognised by their answers.
 
     Of calls within each other, as a client that calls another has them, the innermost counts.
     """
@@ -325,9 +336,9 @@ def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows without what a client's row tells as text of the model's row around it.
+    """Return the rows without a client's row that repeats as text the model's row around it.
 
-    An integration of a framework tells messages apart where that of its client writes one text.
+    An integration of a framework separates messages where that of its client writes one text.
     """
     apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
     copies = {
@@ -338,7 +349,7 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
     result = []
     for row in rows:
         if row.parent is not None and copies.get(row.parent) is row:
-            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
+            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
             row = replace(nothing, start=row.start, end=row.end)
         elif row.id in copies:
             row = replace(row, tokens=copies[row.id].tokens or row.tokens)
@@ -351,18 +362,18 @@ def _is_plain(row: SpanRow) -> bool:
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows with those as answers of a model that tell a thought which no request tells.
+    """Return the rows with thoughts that no request shows as answers of a model.
 
     BeeAI traces an event for each part of an answer, all with the thought so far.
     """
     if not any(thoughts):
         return rows
     requests = [dump_text(row.asked) for row in rows if row.asked]
-    told: set[str] = set()
+    shown_thoughts: set[str] = set()
     result: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
-        if thought is not None and row.kind is RowKind.OTHER and thought not in told:
-            told.add(thought)
+        if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
+            shown_thoughts.add(thought)
             quoted = dump_text(thought).strip('"')
             if not any(quoted in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
@@ -371,7 +382,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     return result
 
 
-def _called(rows: list[SpanRow]) -> list[SpanRow]:
+def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows with tools under the names and with the arguments that models asked for.
 
     A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
@@ -379,7 +390,7 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
     """
     calls = [call for row in rows for message in row.answered for call in tool_calls(message)]
     asked_for = {name for name, _arguments in calls}
-    wrapped = {(name, canonical(arguments)) for name, arguments in calls}
+    wrapped = {(name, canonical_arguments(arguments)) for name, arguments in calls}
     traced = {row.name for row in rows if row.kind is RowKind.TOOL}
     parents = {row.parent for row in rows}
     result = []
@@ -394,7 +405,7 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
         elif row.kind is RowKind.OTHER and name in asked_for - traced and row.id not in parents:
             row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
         inner = _only_input(row) if row.kind is RowKind.TOOL else None
-        if inner is not None and (name, canonical(inner)) in wrapped:
+        if inner is not None and (name, canonical_arguments(inner)) in wrapped:
             row = replace(row, input=inner)
         result.append(row)
     return result
