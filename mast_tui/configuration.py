@@ -1,7 +1,8 @@
 """``config.toml``: every setting that there is, and one reader; cheap to import.
 
-What a setting is stands in ``SETTINGS`` once: how it is read, told of and printed follows. Names
-of actions, keys and themes are the screens' to know; mast_tui/ui/actions/keymap.py checks them.
+The fields of ``Configuration`` and ``JudgeConfiguration`` describe each setting once: its type, its
+purpose and its default. Names of actions, keys and themes are known to the screens only;
+mast_tui/ui/actions/keymap.py checks them.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from mast_tui.errors import MastError
 from mast_tui.toml_text import parse_toml
@@ -25,8 +29,8 @@ WINDOW_TOKENS: Final = 24_000
 ANSWER_TOKENS: Final = 4_000
 TIMEOUT: Final = 600.0
 BATCH_PRICE: Final = 0.5
-"""Requests under way at once, what one may show, what its answer may take, the seconds for it,
-and what a batch costs of the price, unless somebody says otherwise."""
+"""The defaults: requests at a time, the most tokens that a request shows and that an answer takes,
+seconds for an answer, and the price of a batch as a share of the price."""
 
 PRESETS: Final = MappingProxyType(
     {
@@ -34,66 +38,186 @@ PRESETS: Final = MappingProxyType(
         "plain": "arrows, page keys, Home and End; no letter moves anything",
     }
 )
-"""Whole sets of keys, by the name that ``keys`` may have."""
+"""Sets of keys by their names."""
+
+_PRESETS_ABOUT: Final = (
+    f"{'; '.join(f'{name}: {about}' for name, about in PRESETS.items())}. "
+    'Without own keys also keys = "plain".'
+)
 
 
 class ConfigurationError(MastError):
     """The configuration cannot be used; the message says where it is wrong and what to write."""
 
 
-class Prices(NamedTuple):
-    """What a model costs per million tokens, in and out, in whatever currency it is paid in.
+class Setting(NamedTuple):
+    """The description of one setting.
 
-    ``cached`` is for those in that the server knows from an earlier request, None where they cost
-    what others do.
+    Attributes:
+        about: What it is for, in a line.
+        expected: What a value must be, for messages; empty for a table.
+        example: A value in TOML, where the default is not one.
+        place: Its name with its table before it, where that is not the name of the field.
+        is_default: Whether the example stands for the default.
+        item: What each value must be where the setting is a table.
     """
 
-    input: float
-    output: float
-    cached: float | None = None
+    about: str
+    expected: str
+    example: str = ""
+    place: tuple[str, ...] = ()
+    is_default: bool = False
+    item: str = ""
+
+
+_BodyName = Annotated[str, Meta(pattern=r"^(?!(?:model|messages|response_format|stream)\Z)")]
+_HeaderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
+_HeaderValue = Annotated[str, Meta(pattern=r"^[\x20-\x7e]{1,8000}\Z")]
+_Text = Annotated[str, Meta(min_length=1)]
+_Count = Annotated[int, Meta(ge=1)]
+_Tokens = Annotated[int, Meta(ge=200, le=2_000_000)]
+_Price = Annotated[float, Meta(ge=0, lt=1e9)]
+
+_TEXT: Final = 'text in quotes, such as "x"'
+_COUNT: Final = "a whole number from 1, such as 8"
+_TOKENS: Final = "a number of tokens from 200 to 2,000,000"
+_FLAG: Final = "true or false"
+
+
+class Prices(Struct, frozen=True):
+    """The prices of a model per million tokens, in and out, in the currency it is paid in.
+
+    ``cached`` is for those in that the server knows from an earlier request, None where they cost
+    the same as others.
+    """
+
+    input: _Price
+    output: _Price
+    cached: _Price | None = None
 
     def cost(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float:
-        """What so many tokens cost, of which some of those in are cached."""
-        known = self.input if self.cached is None else self.cached
+        """Return the cost of a number of tokens.
+
+        Args:
+            tokens_in: The tokens in, including cached ones.
+            tokens_out: The tokens out.
+            tokens_cached: The cached ones of the tokens in.
+        """
+        cached_price = self.input if self.cached is None else self.cached
         new = tokens_in - tokens_cached
-        return (new * self.input + tokens_cached * known + tokens_out * self.output) / 1e6
+        cost = new * self.input + tokens_cached * cached_price + tokens_out * self.output
+        return cost / 1e6
 
     def times(self, factor: float) -> Prices:
-        """The same, so many times as high."""
+        """Return the prices multiplied by a factor."""
         cached = None if self.cached is None else self.cached * factor
         return Prices(self.input * factor, self.output * factor, cached)
 
 
 class JudgeConfiguration(NamedTuple):
-    """The ``[judge]`` table; None where it says nothing.
+    """The ``[judge]`` table."""
 
-    ``base_url`` is where the model is asked; ``key_variable`` names the environment variable that
-    holds the key, never the key itself. ``redact`` is a file of patterns; ``allow_http`` says that
-    another machine may be asked in the clear. ``prices`` are by model; a batch costs
-    ``batch_price`` times as much. ``body`` and ``headers`` are
-    sent with each request, beside what is always sent.
-    """
-
-    model: str | None = None
-    base_url: str | None = None
-    concurrency: int = CONCURRENCY
-    temperature: float | None = None
-    samples: int = 1
-    window_tokens: int = WINDOW_TOKENS
-    answer_tokens: int = ANSWER_TOKENS
-    timeout: float = TIMEOUT
-    hints: bool = True
-    verify: bool = False
-    body: Mapping[str, object] = {}
-    headers: Mapping[str, str] = {}
-    key_variable: str = KEY_VARIABLE
-    redact: Path | None = None
-    allow_http: bool = False
-    prices: Mapping[str, Prices] = {}
-    batch_price: float = BATCH_PRICE
+    model: Annotated[
+        _Text | None, Setting("The model that J and judge ask.", _TEXT, '"gpt-oss-120b"')
+    ] = None
+    base_url: Annotated[
+        _Text | None,
+        Setting(
+            f"Where it is asked, unless {BASE_URL_VARIABLE} says so.",
+            _TEXT,
+            f'"{DEFAULT_BASE_URL}"',
+            is_default=True,
+        ),
+    ] = None
+    concurrency: Annotated[_Count, Setting("Requests under way at a time.", _COUNT)] = CONCURRENCY
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None,
+        Setting("The temperature, where not the server's own.", "a number from 0 to 2", "0.0"),
+    ] = None
+    samples: Annotated[_Count, Setting("How often each trace is asked about.", _COUNT)] = 1
+    window_tokens: Annotated[
+        _Tokens, Setting("The most of a trace that one request shows.", _TOKENS)
+    ] = WINDOW_TOKENS
+    answer_tokens: Annotated[
+        _Tokens,
+        Setting(
+            "The most that an answer may take at first; a model that thinks gets more by itself.",
+            _TOKENS,
+        ),
+    ] = ANSWER_TOKENS
+    timeout: Annotated[
+        Annotated[float, Meta(ge=1, le=86_400)],
+        Setting(
+            "Seconds that one answer may take.",
+            "a number from 1 to 86400",
+            f"{TIMEOUT:g}",
+            is_default=True,
+        ),
+    ] = TIMEOUT
+    hints: Annotated[
+        bool,
+        Setting(
+            "Whether the model is shown what the rules have counted, such as repeated calls.", _FLAG
+        ),
+    ] = True
+    verify: Annotated[
+        bool,
+        Setting(
+            "Whether each finding is put before the model once more; what does not hold is "
+            "dropped.",
+            _FLAG,
+        ),
+    ] = False
+    body: Annotated[
+        Mapping[_BodyName, Any],
+        Setting(
+            "What else is sent with each request: [judge.body] with lines such as seed = 7.",
+            "",
+            item="left out: it is always sent as the judge needs it",
+        ),
+    ] = {}
+    headers: Annotated[
+        Mapping[_HeaderName, _HeaderValue],
+        Setting(
+            'Headers of each request: [judge.headers]; "$NAME" takes what the environment says.',
+            "",
+            item='text, such as "x" or "$VARIABLE"',
+        ),
+    ] = {}
+    key_variable: Annotated[
+        Annotated[str, Meta(pattern=r"^[^\W\d]\w*\Z")],
+        Setting(
+            "The environment variable that holds the key; never the key itself.",
+            f"the name of an environment variable, such as {KEY_VARIABLE}",
+        ),
+    ] = KEY_VARIABLE
+    redact: Annotated[
+        Path | None,
+        Setting(
+            "A file of patterns, one a line, to take out of what is sent; beside this file.",
+            _TEXT,
+            '"patterns.txt"',
+        ),
+    ] = None
+    allow_http: Annotated[
+        bool, Setting("Whether another machine is asked in the clear.", _FLAG)
+    ] = False
+    batch_price: Annotated[
+        Annotated[float, Meta(ge=0, le=10)],
+        Setting("What requests in batches cost: so many times the price.", "a number from 0 to 10"),
+    ] = BATCH_PRICE
+    prices: Annotated[
+        Mapping[str, Prices],
+        Setting(
+            'What models cost per million tokens: [judge.prices."MODEL"] with input and output, '
+            "and cached for what the server knows already.",
+            "",
+            item="a table of prices per million tokens, such as input = 0.25 and output = 2",
+        ),
+    ] = {}
 
     def sent_headers(self) -> dict[str, str]:
-        """Put what the environment says into the headers that name a variable, such as ``$TOKEN``.
+        """Return the headers with the values of variables that they name, such as ``$TOKEN``.
 
         Raises:
             ConfigurationError: A variable is not set.
@@ -101,30 +225,27 @@ class JudgeConfiguration(NamedTuple):
         sent = {}
         for name, value in self.headers.items():
             if value.startswith("$"):
-                found = os.environ.get(value[1:], "").strip()
-                if not found:
+                secret = os.environ.get(value[1:], "").strip()
+                if not secret:
                     raise ConfigurationError(
                         f"[judge.headers] {name} takes its value from {value[1:]}, which is not set"
                     )
-                value = found
+                value = secret
             sent[name] = value
         return sent
 
     def address(self, given: str | None = None) -> str:
-        """Where the model is asked: as given, else as the environment or this table says."""
-        said = given or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
-        return said or DEFAULT_BASE_URL
+        """Return the address of the model: as given, or from the environment or this table."""
+        address = given or os.environ.get(BASE_URL_VARIABLE, "").strip() or self.base_url
+        return address or DEFAULT_BASE_URL
 
-
-_SENT: Final = frozenset({"model", "messages", "response_format", "stream"})
-_HEADER: Final = re.compile(r"[A-Za-z0-9_-]{1,100}: [\x20-\x7e]{1,8000}")
 
 Place = tuple[str, ...]
 """A name in the file, such as ``("judge", "model")``; empty for the file itself."""
 
 
 class Problem(NamedTuple):
-    """Something in the file that is not used, and why; ``line`` is from 1, where it is known."""
+    """A value in the file that is not used, and why; ``line`` counts from 1, where it is known."""
 
     place: Place
     text: str
@@ -132,7 +253,7 @@ class Problem(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """What ``config.toml`` says, with defaults where it says nothing or something wrong.
+    """The values of ``config.toml``, or defaults where it has none or wrong ones.
 
     Attributes:
         path: Where it lies, or would lie.
@@ -146,9 +267,27 @@ class Configuration(NamedTuple):
     """
 
     path: Path
-    annotator: str | None = None
-    theme: str | None = None
-    preset: str = "vim"
+    annotator: Annotated[
+        _Text | None,
+        Setting("The name that the first start of a workspace offers.", _TEXT, '"alice"'),
+    ] = None
+    theme: Annotated[
+        _Text | None,
+        Setting(
+            "The colours; F9 in the app shows all themes and keeps the one that is taken.",
+            _TEXT,
+            '"textual-dark"',
+            is_default=True,
+        ),
+    ] = None
+    preset: Annotated[
+        str,
+        Setting(
+            _PRESETS_ABOUT,
+            "the name of a preset, or a table: write [keys] and below it one line an action",
+            place=("keys", "preset"),
+        ),
+    ] = "vim"
     keys: Mapping[str, tuple[str, ...]] = {}
     judge: JudgeConfiguration = JudgeConfiguration()
     problems: tuple[Problem, ...] = ()
@@ -157,7 +296,7 @@ class Configuration(NamedTuple):
     @property
     def problem(self) -> str | None:
         """All that is wrong in one line, with the file; None where nothing is."""
-        return _told(self.path, self.problems) if self.problems else None
+        return _problem_text(self.path, self.problems) if self.problems else None
 
     def line_of(self, place: Place) -> int | None:
         """The line of a name, or of the table around it."""
@@ -172,251 +311,85 @@ class Configuration(NamedTuple):
         return self._replace(problems=tuple(problems), **right)
 
 
+class SettingField(NamedTuple):
+    """A setting with its name in the file, its type and its default."""
+
+    place: Place
+    type: Any
+    setting: Setting
+    default: Any
+
+    @property
+    def example(self) -> str:
+        """The default in TOML, or an example where there is none."""
+        return self.setting.example or ("{}" if self.default == {} else json.dumps(self.default))
+
+    @property
+    def has_default(self) -> bool:
+        """Whether the example is the default."""
+        return self.setting.is_default or not self.setting.example
+
+
+@cache
+def setting_fields() -> Sequence[SettingField]:
+    """Return every setting; ``[keys]`` has the ids of actions beside its preset."""
+    tables: tuple[tuple[type[Any], Place], ...] = (
+        (Configuration, ()),
+        (JudgeConfiguration, ("judge",)),
+    )
+    return [
+        SettingField(
+            setting.place or (*table, name), field_type, setting, kind._field_defaults[name]
+        )
+        for kind, table in tables
+        for name, field_type in get_type_hints(kind, include_extras=True).items()
+        for setting in getattr(field_type, "__metadata__", ())
+        if isinstance(setting, Setting)
+    ]
+
+
 class _WrongError(Exception):
-    """A value cannot be used; the message says so, ``place`` is where below the setting."""
+    """A value that cannot be used; ``place`` is where below the setting."""
 
     def __init__(self, text: str, *place: str) -> None:
         super().__init__(text)
         self.place = place
 
 
-class Setting(NamedTuple):
-    """One line of the file.
-
-    Attributes:
-        place: Its name, with its table before it.
-        read: Makes the value of what the file says, or raises ``_WrongError``.
-        example: The default as it may be written, in TOML; where there is none, an example.
-        about: What it is for, in a line.
-        has_default: Whether that is the default.
-    """
-
-    place: Place
-    read: Callable[[str, object], Any]
-    example: str
-    about: str
-    has_default: bool = True
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _WrongError(f'{name} is no text; write {name} = "…"')
-    return value.strip()
-
-
-def _count(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _WrongError(f"{name} is no whole number from 1; 8 is one")
-    return value
-
-
-def _tokens(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 200 <= value <= 2_000_000:
-        raise _WrongError(f"{name} is no number of tokens from 200 to 2,000,000")
-    return value
-
-
-def _number(name: str, value: object, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise _WrongError(f"{name} is no number from {least:g} to {most:g}")
-    return float(value)
-
-
-def _temperature(name: str, value: object) -> float:
-    return _number(name, value, 0.0, 2.0)
-
-
-def _factor(name: str, value: object) -> float:
-    return _number(name, value, 0.0, 10.0)
-
-
-def _seconds(name: str, value: object) -> float:
-    return _number(name, value, 1.0, 86_400.0)
-
-
-def _body(name: str, value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise _WrongError(f"{name} is no table; write [judge.{name}] and a line each below it")
-    for own in value.keys() & _SENT:
-        raise _WrongError(f"{name}.{own} is always sent as the judge needs it", own)
-    try:
-        json.dumps(value)
-    except TypeError as error:
-        raise _WrongError(f"{name} holds what JSON does not know: dates and times") from error
-    return value
-
-
-def _headers(name: str, value: object) -> Mapping[str, str]:
-    if not isinstance(value, dict):
-        raise _WrongError(f"{name} is no table; write [judge.{name}] and a line each below it")
-    for header, said in value.items():
-        if not isinstance(said, str) or not _HEADER.fullmatch(f"{header}: {said}"):
-            raise _WrongError(f'{name}.{header} wants a text, such as "x" or "$VARIABLE"', header)
-    return value
-
-
-def _variable(name: str, value: object) -> str:
-    text = _text(name, value)
-    if not text.isidentifier():
-        raise _WrongError(f"{name} is no name of an environment variable, such as OPENAI_API_KEY")
-    return text
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _WrongError(f"{name} is neither true nor false")
-    return value
-
-
-def _file(name: str, value: object) -> Path:
-    return Path(_text(name, value)).expanduser()
-
-
-def _prices(name: str, value: object) -> Mapping[str, Prices]:
-    if not isinstance(value, dict):
-        raise _WrongError(f'{name} is no table; write [judge.{name}."MODEL"]')
-    prices = {}
-    for model, row in value.items():
-        if not isinstance(row, dict):
-            raise _WrongError(f'{name}."{model}" is no table with input and output', model)
-        prices[model] = Prices(
-            _price(row, "input", model),
-            _price(row, "output", model),
-            _price(row, "cached", model) if "cached" in row else None,
-        )
-    return prices
-
-
-def _price(row: Mapping[str, object], name: str, model: str) -> float:
-    value = row.get(name)
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9:
-        return float(value)
-    raise _WrongError(
-        f'prices."{model}" wants {name} = a price per million tokens, such as 0.25', model, name
-    )
-
-
-def _preset(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _WrongError(
-            f"{name} is neither a preset nor a table; write [keys] and below it one line an action"
-        )
-    if value not in PRESETS:
+def _value_of(field: SettingField, value: object) -> Any:
+    """Return the value of a setting; raises ``_WrongError`` where it cannot be used."""
+    name = field.place[-1]
+    setting = field.setting
+    if isinstance(value, str):
+        value = value.strip()
+    if setting.item and isinstance(value, dict):
+        return {key: _item_of(field, key, item) for key, item in value.items()}
+    if field.place == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
         raise _WrongError(f'there is no preset "{value}"{meant(value, PRESETS)}')
+    try:
+        return convert(value, field.type, dec_hook=_path_of)
+    except ValidationError:
+        head = ".".join(field.place)
+        expected = setting.expected or f"a table: write [{head}] and a line for each value"
+        raise _WrongError(f"{name} must be {expected}") from None
+
+
+def _item_of(field: SettingField, key: str, item: object) -> Any:
+    text = f"{field.place[-1]}.{key} must be {field.setting.item}"
+    try:
+        ((_, value),) = convert({key: item}, field.type).items()
+        json.dumps(item)
+    except ValidationError as error:
+        inner = re.search(r"(?:field `|\[\.\.\.\]\.)(\w+)`", str(error))
+        raise _WrongError(text, key, *([inner[1]] if inner else [])) from None
+    except TypeError as error:
+        text = f"{field.place[-1]}.{key} must not hold dates or times, which JSON does not know"
+        raise _WrongError(text, key) from error
     return value
 
 
-SETTINGS: Final = (
-    Setting(
-        ("annotator",),
-        _text,
-        '"alice"',
-        "The name that the first start of a workspace offers.",
-        has_default=False,
-    ),
-    Setting(
-        ("theme",),
-        _text,
-        '"textual-dark"',
-        "The colours; F9 in the app shows all themes and keeps the one that is taken.",
-    ),
-    Setting(
-        ("keys", "preset"),
-        _preset,
-        '"vim"',
-        f"{'; '.join(f'{name}: {about}' for name, about in PRESETS.items())}. "
-        'Without own keys also keys = "plain".',
-    ),
-    Setting(
-        ("judge", "model"),
-        _text,
-        '"gpt-oss-120b"',
-        "The model that J and judge ask.",
-        has_default=False,
-    ),
-    Setting(
-        ("judge", "base_url"),
-        _text,
-        f'"{DEFAULT_BASE_URL}"',
-        f"Where it is asked, unless {BASE_URL_VARIABLE} says so.",
-    ),
-    Setting(("judge", "concurrency"), _count, str(CONCURRENCY), "Requests under way at a time."),
-    Setting(
-        ("judge", "temperature"),
-        _temperature,
-        "0.0",
-        "The temperature, where not the server's own.",
-        has_default=False,
-    ),
-    Setting(("judge", "samples"), _count, "1", "How often each trace is asked about."),
-    Setting(
-        ("judge", "window_tokens"),
-        _tokens,
-        str(WINDOW_TOKENS),
-        "The most of a trace that one request shows.",
-    ),
-    Setting(
-        ("judge", "answer_tokens"),
-        _tokens,
-        str(ANSWER_TOKENS),
-        "The most that an answer may take at first; a model that thinks gets more by itself.",
-    ),
-    Setting(("judge", "timeout"), _seconds, f"{TIMEOUT:g}", "Seconds that one answer may take."),
-    Setting(
-        ("judge", "hints"),
-        _flag,
-        "true",
-        "Whether the model is shown what the rules have counted, such as repeated calls.",
-    ),
-    Setting(
-        ("judge", "verify"),
-        _flag,
-        "false",
-        "Whether each finding is put before the model once more; what does not hold is dropped.",
-    ),
-    Setting(
-        ("judge", "body"),
-        _body,
-        "{}",
-        "What else is sent with each request: [judge.body] with lines such as seed = 7.",
-    ),
-    Setting(
-        ("judge", "headers"),
-        _headers,
-        "{}",
-        'Headers of each request: [judge.headers]; "$NAME" takes what the environment says.',
-    ),
-    Setting(
-        ("judge", "key_variable"),
-        _variable,
-        f'"{KEY_VARIABLE}"',
-        "The environment variable that holds the key; never the key itself.",
-    ),
-    Setting(
-        ("judge", "redact"),
-        _file,
-        '"patterns.txt"',
-        "A file of patterns, one a line, to take out of what is sent; beside this file.",
-        has_default=False,
-    ),
-    Setting(
-        ("judge", "allow_http"), _flag, "false", "Whether another machine is asked in the clear."
-    ),
-    Setting(
-        ("judge", "batch_price"),
-        _factor,
-        f"{BATCH_PRICE:g}",
-        "What requests in batches cost: so many times the price.",
-    ),
-    Setting(
-        ("judge", "prices"),
-        _prices,
-        "{}",
-        'What models cost per million tokens: [judge.prices."MODEL"] with input and output, and '
-        "cached for what the server knows already.",
-    ),
-)
-"""Every setting; ``[keys]`` takes the ids of actions beside its preset."""
+def _path_of(kind: type, value: object) -> Path:
+    return Path(convert(value, _Text)).expanduser()
 
 
 def configuration_path() -> Path:
@@ -490,7 +463,7 @@ def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
     found = read_configuration(path)
     wrong = [problem for problem in found.problems if problem.place[:1] in {(), ("judge",)}]
     if wrong:
-        raise ConfigurationError(_told(found.path, wrong))
+        raise ConfigurationError(_problem_text(found.path, wrong))
     return found.judge
 
 
@@ -500,7 +473,7 @@ def prices_to_write(model: str) -> str:
     return f'[judge.prices."{quoted}"]\ninput = 0.25   # per million tokens\noutput = 2.00'
 
 
-def _told(path: Path, problems: Iterable[Problem]) -> str:
+def _problem_text(path: Path, problems: Iterable[Problem]) -> str:
     (first, *more) = problems
     at = "" if first.line is None else f":{first.line}"
     rest = (f"line {one.line}: {one.text}" if one.line else one.text for one in more)
@@ -535,19 +508,19 @@ def _read(empty: Configuration, data: Mapping[str, object]) -> Configuration:
             wrong.append(((name,), f"{name} is no table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
-    for setting in SETTINGS:
-        (*around, name) = setting.place
+    for field in setting_fields():
+        (*around, name) = field.place
         table = tables["".join(around)]
         if name in table:
             try:
-                values[setting.place] = setting.read(name, table[name])
+                values[field.place] = _value_of(field, table[name])
             except _WrongError as error:
                 within = f"[{around[0]}] " if around else ""
-                wrong.append(((*setting.place, *error.place), f"{within}{error}"))
-    known = {setting.place[0] for setting in SETTINGS}
+                wrong.append(((*field.place, *error.place), f"{within}{error}"))
+    known = {field.place[0] for field in setting_fields()}
     for name in data.keys() - known:
         wrong.append(((name,), f"there is no setting {name}{meant(name, known)}"))
-    known = {setting.place[1] for setting in SETTINGS if setting.place[0] == "judge"}
+    known = set(JudgeConfiguration._fields)
     for name in tables["judge"].keys() - known:
         hint = "; a key stands in an environment variable, never here" if "key" in name else ""
         wrong.append((("judge", name), f"[judge] knows no {name}{hint or meant(name, known)}"))

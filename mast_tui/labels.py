@@ -5,10 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from operator import add, sub
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+from msgspec import Meta, Struct
+from msgspec import field as struct_field
+from msgspec.structs import asdict, astuple, force_setattr
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import invisible_in, one_line
@@ -17,6 +21,12 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
 
 Value = TypeVar("Value")
+
+GREATEST_WHOLE: Final = (1 << 53) - 1
+"""The greatest whole number that every reader of JSON and every database keeps exactly."""
+
+WholeNumber = Annotated[int, Meta(ge=-GREATEST_WHOLE, le=GREATEST_WHOLE)]
+Count = Annotated[int, Meta(ge=0, le=GREATEST_WHOLE)]
 
 
 class AnnotatorKind(StrEnum):
@@ -232,27 +242,35 @@ def confidence_words(confidence: float | None) -> str:
     return CONFIDENCES.get(confidence) or f"{confidence:.2f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where in a trace a label points: the whole, a range of spans, or a quote in one span.
+class Target(Struct, frozen=True, omit_defaults=True):
+    """The place in a trace that a label points to: all of it, a range of spans, or a quote.
 
-    Both keys None is the whole trace. With ``quote`` the keys are equal, and ``char_start`` and
-    ``char_end`` are code points into the span's text as read (end exclusive).
+    Both keys are None for the whole trace. A quote is in one span, so both keys are equal;
+    ``char_start`` and ``char_end`` are code points in the span's text as read (end exclusive).
     """
 
     first: str | None = None
-    last: str | None = None
+    _last: str | None = struct_field(default=None, name="last")
+    """None where it is the first span, so that the key is written once."""
+
     quote: str | None = None
-    char_start: int | None = None
-    char_end: int | None = None
+    char_start: WholeNumber | None = struct_field(default=None, name="start")
+    char_end: WholeNumber | None = struct_field(default=None, name="end")
 
     def __post_init__(self) -> None:
-        if (self.first is None) != (self.last is None):
+        if self._last is not None and self._last == self.first:
+            force_setattr(self, "_last", None)
+        if self.first is None and self._last is not None:
             raise ValueError("a target has both a first and a last span, or neither")
-        if self.quote is not None and (self.first is None or self.first != self.last):
-            raise ValueError("a quote stands inside one span")
+        if self.quote is not None and (self.first is None or self._last is not None):
+            raise ValueError("a quote is inside one span")
         if (self.char_start is None) != (self.char_end is None):
             raise ValueError("a quote has both a start and an end, or neither")
+
+    @property
+    def last(self) -> str | None:
+        """The key of the last span."""
+        return self.first if self._last is None else self._last
 
     @property
     def is_whole(self) -> bool:
@@ -271,8 +289,7 @@ class QuoteDoubt(IntEnum):
     NOT_FOUND = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The words on which a judge's label rests, in the span ``key``.
 
     ``char_start`` and ``char_end`` are code points into the span's text as read (end exclusive),
@@ -283,13 +300,17 @@ class Evidence:
     where that is not to the letter what stands there.
     """
 
-    key: str | None
+    key: str | None = None
     quote: str
-    char_start: int | None = None
-    char_end: int | None = None
     match: Match | None = None
     named: tuple[str, str] | None = None
     wording: str | None = None
+    char_start: WholeNumber | None = struct_field(default=None, name="start")
+    char_end: WholeNumber | None = struct_field(default=None, name="end")
+
+    def __post_init__(self) -> None:
+        if self.placed and self.key is None:
+            raise ValueError("evidence with a place in a span names the span")
 
     @property
     def placed(self) -> bool:
@@ -354,17 +375,16 @@ class Finding:
         return Target(self.first, self.last, words.quote, words.char_start, words.char_end)
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteCounts:
+class QuoteCounts(Struct, frozen=True, omit_defaults=True):
     """How many quotes were found in which way; ``unsorted`` were found, nobody noted how."""
 
-    exact: int = 0
-    spacing: int = 0
-    reworded: int = 0
-    in_parts: int = 0
-    altered: int = 0
-    not_found: int = 0
-    unsorted: int = 0
+    exact: Count = 0
+    spacing: Count = 0
+    reworded: Count = 0
+    in_parts: Count = 0
+    altered: Count = 0
+    not_found: Count = 0
+    unsorted: Count = 0
 
     @classmethod
     def of(cls, said: Iterable[Evidence | None]) -> QuoteCounts:
@@ -407,8 +427,7 @@ _COUNTED_AS: Final[dict[Match | None, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True, omit_defaults=True):
     """Annotator × trace × mode × target, with all that was recorded beside it.
 
     ``taxonomy`` is ``id@version`` and ``mode`` a slug of it. ``confidence`` lies in [0, 1].
@@ -426,14 +445,14 @@ class Label:
     mode: str
     target: Target
     note: str = ""
-    confidence: float | None = None
     severity: Severity | None = None
-    origin: Origin = Origin.MANUAL
+    origin: Origin = struct_field(default_factory=lambda: Origin.MANUAL)
     suggestion: str | None = None
     saw_suggestions: bool = False
-    pass_number: int = 1
     created_at: str = ""
     evidence: Evidence | None = None
+    confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
+    pass_number: WholeNumber = 1
     decisive: bool | None = None
     remedy: str = ""
 

@@ -739,8 +739,14 @@ def measure(
 def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
     """What a judge's finding would rest on."""
     if found is None:
-        return Evidence(None, quote)
-    return Evidence(None, quote, found.place.start, found.place.end, found.place.match)
+        return Evidence(key=None, quote=quote)
+    return Evidence(
+        key=None,
+        quote=quote,
+        char_start=found.place.start,
+        char_end=found.place.end,
+        match=found.place.match,
+    )
 
 
 def _take(tally: Tally, group: str, kind: str, drawn: Drawn, quote: str) -> Case:

@@ -9,13 +9,13 @@ import pytest
 
 from mast_tui.configuration import (
     DEFAULT_BASE_URL,
-    SETTINGS,
     ConfigurationError,
     JudgeConfiguration,
     Prices,
     prices_to_write,
     read_configuration,
     read_judge_configuration,
+    setting_fields,
     with_theme,
 )
 from mast_tui.ui.actions.keymap import checked
@@ -73,24 +73,24 @@ def test_a_header_takes_its_secret_from_the_environment(
     [
         ("[judge\n", "config.toml"),
         ("judge = 3\n", "no table"),
-        ("[judge]\nmodel = 3\n", "model is no text"),
+        ("[judge]\nmodel = 3\n", "model must be text"),
         ("[judge]\nconcurrency = 0\n", "concurrency"),
         ("[judge]\nconcurrency = true\n", "concurrency"),
         ('[judge]\nkey_variable = "sk-123"\n', "environment variable"),
         ('[judge]\napi_key = "sk-123"\n', "environment variable"),
-        ("[judge]\nanswer_tokens = 1\n", "answer_tokens is no number of tokens from 200"),
-        ("[judge]\ntemperature = 3\n", "temperature is no number from 0 to 2"),
-        ("[judge]\ntimeout = true\n", "timeout is no number"),
-        ("[judge]\nbody = 3\n", "body is no table"),
-        ('[judge.body]\nmodel = "x"\n', "body.model is always sent"),
+        ("[judge]\nanswer_tokens = 1\n", "answer_tokens must be a number of tokens from 200"),
+        ("[judge]\ntemperature = 3\n", "temperature must be a number from 0 to 2"),
+        ("[judge]\ntimeout = true\n", "timeout must be a number"),
+        ("[judge]\nbody = 3\n", "body must be a table"),
+        ('[judge.body]\nmodel = "x"\n', "body.model must be left out: it is always sent"),
         ("[judge.body]\nday = 2026-01-01\n", "dates"),
-        ("[judge.headers]\nx-team = 3\n", "headers.x-team wants a text"),
-        ('[judge.headers]\nx-team = "a\\nb"\n', "headers.x-team wants a text"),
+        ("[judge.headers]\nx-team = 3\n", "headers.x-team must be text"),
+        ('[judge.headers]\nx-team = "a\\nb"\n', "headers.x-team must be text"),
         ('[judge.prices."m"]\ninput = 1\n', "output"),
         ('[judge.prices."m"]\ninput = -1\noutput = 2\n', "input"),
         ('[judge.prices."m"]\ninput = nan\noutput = 2\n', "input"),
         ('[judge]\nallow_http = "yes"\n', "allow_http"),
-        ("[judge]\nprices = 2\n", "prices is no table"),
+        ("[judge]\nprices = 2\n", "prices must be a table"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_file(tmp_path: Path, text: str, said: str) -> None:
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_told_with_its_line_and_what_to_write(
 def test_several_slips_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
     found = read_configuration(written(tmp_path, "[judge]\nmodel = 3\nredact = 3\n[kees]\n"))
     assert [problem.line for problem in found.problems] == [2, 3, 4]
-    assert "; line 3: [judge] redact is no text" in (found.problem or "")
+    assert "; line 3: [judge] redact must be text" in (found.problem or "")
 
 
 def test_a_slip_elsewhere_is_no_reason_not_to_ask_the_model(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_a_slip_elsewhere_is_no_reason_not_to_ask_the_model(tmp_path: Path) -> N
 
 def test_the_page_tells_of_every_setting_and_its_examples_can_be_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text("utf-8")
-    for setting in SETTINGS:
-        about = setting.about.replace("|", "\\|")
-        default = f"`{setting.example}`" if setting.has_default else ""
-        assert f"| `{'.'.join(setting.place)}` | {default} | {about} |" in page
+    for field in setting_fields():
+        about = field.setting.about.replace("|", "\\|")
+        default = f"`{field.example}`" if field.has_default else ""
+        assert f"| `{'.'.join(field.place)}` | {default} | {about} |" in page
     examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert examples
     for example in examples:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from mast_tui.adjudication.decisions import current_answers, has_changed, resolves_conflict
 from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
@@ -279,5 +281,5 @@ def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
     for answer in (part_answer for part in parts for part_answer in part.said):
         earlier = sides.get(answer.annotator, answer)
         targets = tuple(dict.fromkeys((*earlier.targets, *answer.targets)))
-        sides[answer.annotator] = replace(earlier, targets=targets)
+        sides[answer.annotator] = structs.replace(earlier, targets=targets)
     return tuple(sides.values())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from mast_tui.adjudication.decisions import current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number

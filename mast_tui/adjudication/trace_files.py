@@ -253,7 +253,7 @@ def _with_missing_indices(workspace: Workspace) -> set[str]:
         return labelled
 
     columns = ("trace_id", "first_key", "last_key", "quote")
-    labelled = workspace.read_columns("labels", columns, take, given="first_key")
+    labelled = workspace.read_columns("labels", columns, take, not_null="first_key")
     indices = workspace.span_indices()
     return {
         trace_id

@@ -209,7 +209,7 @@ def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None
     often = Counter(trace for traces in finished for trace in traces)
     shared = {trace for trace, times in often.items() if times > 1}
     for column in ("spans", "path"):
-        read = workspace.read_columns("traces", ("id",), list, given=column)
+        read = workspace.read_columns("traces", ("id",), list, not_null=column)
         if not shared.isdisjoint(trace for (trace,) in read):
             return None
     return SpanInput(

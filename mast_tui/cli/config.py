@@ -13,12 +13,12 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import print_json
 from mast_tui.configuration import (
-    SETTINGS,
     Configuration,
     ConfigurationError,
     Place,
     prices_to_write,
     read_configuration,
+    setting_fields,
 )
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ def _value(found: Configuration, place: Place) -> Any:
 
 
 def _document(found: Configuration, keys: Sequence[KeySetting]) -> dict[str, object]:
-    judge = {
-        place[1]: _value(found, place)
-        for place in (one.place for one in SETTINGS)
-        if place[0] == "judge"
-    }
+    judge = found.judge._asdict()
     redact = found.judge.redact
     prices = {
         model: {"input": price.input, "output": price.output}
@@ -88,19 +84,21 @@ def _document(found: Configuration, keys: Sequence[KeySetting]) -> dict[str, obj
 def _lines(found: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
     """The configuration as a file, with a comment on each setting."""
     yield f"# {found.path}{'' if found.path.exists() else ' (there is no such file yet)'}"
-    defaults, table = Configuration(found.path), ""
-    for setting in SETTINGS:
-        (*around, name) = setting.place
+    table = ""
+    for field in setting_fields():
+        (*around, name) = field.place
         if (head := "".join(around)) != table:
             yield f"\n[{head}]"
             table = head
-        value, default = _value(found, setting.place), _value(defaults, setting.place)
+        about = field.setting.about
+        value = _value(found, field.place)
         if name == "prices":
-            yield from _price_lines(found, setting.about)
+            yield from _price_lines(found, about)
             continue
-        yield f"# {setting.about}{'' if setting.has_default else ' For example:'}"
-        yield f"# {name} = {setting.example}" if value == default else f"{name} = {_toml(value)}"
-        if setting.place == ("keys", "preset"):
+        yield f"# {about}{'' if field.has_default else ' For example:'}"
+        is_default = value == field.default
+        yield f"# {name} = {field.example}" if is_default else f"{name} = {_toml(value)}"
+        if field.place == ("keys", "preset"):
             yield from map(_key_line, keys)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import asdict
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.report import signature_input
@@ -159,7 +160,7 @@ def plan_document(place: Workspace, study: Study) -> dict[str, Any]:
         "study": {
             "annotators": list(study.annotators),
             "present": list(study.present),
-            "memberships": [one._asdict() for one in study.memberships],
+            "memberships": [asdict(one) for one in study.memberships],
             "releases": [
                 {"annotator": one.annotator, "traces": len(one.traces)} for one in study.releases
             ],

@@ -11,6 +11,8 @@ from operator import attrgetter
 from time import monotonic
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.exchange.batches import batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import (
@@ -225,7 +227,7 @@ class _Applier:
                 {(work_item.annotator, work_item.author_kind) for work_item in self._incoming.work}
             ):
                 self._workspace.add_annotator(name, kind)
-            record = self._workspace.begin_import(source, files, asked=asked, who=imported_by)
+            record = self._workspace.begin_import(source, files, asked=asked, annotator=imported_by)
         names = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )
@@ -483,8 +485,8 @@ def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
 def _differs_from(fact: Fact, recorded: Fact) -> bool:
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
-        recorded_label = replace(recorded.label, origin=origin)
-        return replace(fact.label, pass_number=recorded_label.pass_number) != recorded_label
+        recorded_label = structs.replace(recorded.label, origin=origin)
+        return structs.replace(fact.label, pass_number=recorded_label.pass_number) != recorded_label
     return False
 
 
@@ -509,7 +511,7 @@ def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> 
         return label  # readers name labels by ``label_id``, and it would come to the same
     name = suggestion_id if is_judge else label_id
     own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
-    return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
+    return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
 def _facts(work: ImportedWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
@@ -186,7 +188,9 @@ def _crossed_work(
             new_id = label_id(label.annotator, label.trace_id, target.ref, slug, label.target)
             earlier = labels.get(new_id)
             note = label.note if earlier is None else f"{earlier.note}\n{label.note}".strip()
-            labels[new_id] = replace(label, id=new_id, taxonomy=target.ref, mode=slug, note=note)
+            labels[new_id] = structs.replace(
+                label, id=new_id, taxonomy=target.ref, mode=slug, note=note
+            )
     return replace(
         work,
         taxonomy=target.ref,

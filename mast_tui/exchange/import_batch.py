@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec import structs
+
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.labels import (
@@ -179,7 +181,7 @@ class ImportedWork(TraceWork):
         if earlier is not None:
             notes = [earlier.note, *([label.note] if label.note not in earlier.note else [])]
             note = "\n".join(filter(None, notes))
-            label = replace(earlier, note=note, severity=earlier.severity or label.severity)
+            label = structs.replace(earlier, note=note, severity=earlier.severity or label.severity)
         self.labels[label.id] = label
 
     def add_label(self, label: Label, location: str = "") -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.adjudication import traces_from_files
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import Remedy, RowProblem
@@ -248,7 +250,7 @@ def _with_target(label: Label, target: Target) -> Label:
     if target == label.target:
         return label
     name = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
-    return replace(label, id=name, target=target)
+    return structs.replace(label, id=name, target=target)
 
 
 def _checked_target(target: Target, trace: Trace | None) -> Target:
@@ -263,7 +265,7 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
         )
     if trace is not None and target.quote is not None:
         _check_quote(trace, first, target.quote, target.char_start, target.char_end)
-    return replace(target, first=first, last=last)
+    return Target(first, last, target.quote, target.char_start, target.char_end)
 
 
 def _checked_key(name: str, trace: Trace | None) -> str:

@@ -10,28 +10,30 @@ Nor are the answers of models: what a run used is written, not what was said.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, get_args
+
+from msgspec import Meta, Struct, to_builtins
+from msgspec import field as named
+from msgspec.structs import asdict
 
 from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.gold import Decision, Guideline
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, Count, QuoteCounts, WholeNumber
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Event, Run, RunTrace, TraceRecord, Usage, Workspace
 from mast_tui.workspace.events.chain import Foreign, examined
 from mast_tui.workspace.events.codec import (
-    QUOTES,
-    SETTINGS,
-    USAGE,
-    quote_kinds_from,
+    quote_counts_from,
+    read,
+    settings_from_values,
+    settings_to_values,
 )
-from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.layout import Kind, Layout, Values, always, known
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import Decided, GuidelineSet
 from mast_tui.workspace.merging import (
@@ -52,31 +54,252 @@ chains, version 4 nothing of codebooks that change; programs of those times woul
 word, or stumble."""
 
 
+class _Line(Struct, kw_only=True, omit_defaults=True, tag_field="record"):
+    """One line of a file; its tag is the kind of the record."""
+
+
+class WorkspaceLine(_Line, tag="workspace"):
+    """The heading."""
+
+    format: str
+    version: WholeNumber
+
+
+class TaxonomyLine(_Line, tag="taxonomy"):
+    """A version of a taxonomy, with the time from which it has been used."""
+
+    taxonomy: dict[str, Any]
+    since: str = ""
+
+
+class IdentityLine(Struct, kw_only=True):
+    """The identity of a trace."""
+
+    trace_id: str = named(name="id")
+    content_hash: str
+    content_bytes: WholeNumber
+    reader: str
+    key_scheme: WholeNumber
+    native: bool = False
+
+
+class SpanIndexLine(Struct, omit_defaults=True):
+    """The index of a span in its trace."""
+
+    key: str
+    index: Count
+    text_chars: Count | None = None
+
+
+class TraceLine(_Line, tag="trace"):
+    """A trace; of its path only the file's name."""
+
+    trace_id: str = named(name="id")
+    identity: IdentityLine | None = None
+    file: str | None = None
+    record: WholeNumber | None = named(default=None, name="number")
+    spans: WholeNumber | None = None
+    task: str | None = None
+    system: str | None = None
+    model: str | None = None
+    benchmark: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    score: float | None = None
+    version: str | None = None
+    started: float | None = None
+    span_indices: tuple[SpanIndexLine, ...] = ()
+
+    @classmethod
+    def of(cls, trace: TraceRecord, indices: Mapping[str, SpanIndex]) -> TraceLine:
+        """Make the line of a trace.
+
+        Args:
+            trace: The trace.
+            indices: The known indices of its spans, by key.
+        """
+        identity = None if trace.identity is None else IdentityLine(**trace.identity._asdict())
+        return cls(
+            trace_id=trace.trace_id,
+            identity=identity,
+            file=None if trace.path is None else trace.path.name,
+            record=trace.record,
+            spans=trace.spans,
+            task=trace.task,
+            system=trace.system,
+            model=trace.model,
+            benchmark=trace.benchmark,
+            outcome=trace.outcome,
+            score=trace.score,
+            version=trace.version,
+            started=trace.started,
+            span_indices=tuple(
+                SpanIndexLine(key, span.index, span.text_chars)
+                for key, span in sorted(indices.items())
+                if span.index is not None
+            ),
+        )
+
+    def trace_record(self) -> TraceRecord:
+        """Return the trace."""
+        identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
+        return TraceRecord(
+            trace_id=self.trace_id,
+            identity=identity,
+            path=None if self.file is None else Path(Path(self.file).name),
+            record=self.record,
+            spans=self.spans,
+            task=self.task,
+            system=self.system,
+            model=self.model,
+            benchmark=self.benchmark,
+            outcome=self.outcome,
+            score=self.score,
+            version=self.version,
+            started=self.started,
+        )
+
+    def indices(self) -> dict[str, SpanIndex]:
+        """Return the indices of the trace's spans by key."""
+        return {span.key: SpanIndex(span.index, span.text_chars) for span in self.span_indices}
+
+
+class SetAsideLine(_Line, tag="set_aside"):
+    """The share of the traces that is set aside."""
+
+    share: Annotated[float, Meta(gt=0, lt=1)]
+    seed: WholeNumber
+
+
+class AnnotatorLine(_Line, tag="annotator"):
+    """An annotator."""
+
+    name: str
+    kind: AnnotatorKind
+
+
+class RunTraceLine(Struct, omit_defaults=True):
+    """The result of a judge's run on one trace."""
+
+    id: str
+    findings: WholeNumber
+    problem: str | None = None
+    quotes: WholeNumber = 0
+    verified: WholeNumber = 0
+    quote_kinds: QuoteCounts | None = None
+    windows: WholeNumber = 0
+    remarks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, trace: RunTrace) -> RunTraceLine:
+        """Make the line of one trace of a run."""
+        return cls(
+            id=trace.trace_id,
+            findings=trace.findings,
+            problem=trace.problem,
+            quotes=trace.quotes.all,
+            verified=trace.quotes.found,
+            quote_kinds=None if trace.quotes == QuoteCounts() else trace.quotes,
+            windows=trace.windows,
+            remarks=trace.remarks,
+        )
+
+    def run_trace(self) -> RunTrace:
+        """Return the result."""
+        counts = self.quote_kinds or quote_counts_from(
+            None, quotes=self.quotes, matched=self.verified
+        )
+        return RunTrace(self.id, self.findings, self.problem, counts, self.windows, self.remarks)
+
+
+class RunLine(_Line, tag="run"):
+    """A run of a judge."""
+
+    id: str
+    judge: str
+    taxonomy: str
+    started_at: str
+    finished_at: str | None = None
+    note: str = ""
+    ending: str | None = None
+    settings: dict[str, Any] | None = None
+    form: str | None = None
+    usage: Usage | None = None
+    traces: tuple[RunTraceLine, ...] = named(default_factory=lambda: ())
+
+    @classmethod
+    def of(cls, run: Run) -> RunLine:
+        """Make the line of a run."""
+        settings = run.settings
+        return cls(
+            id=run.id,
+            judge=run.judge,
+            taxonomy=run.taxonomy,
+            started_at=run.started_at,
+            finished_at=run.finished_at,
+            note=run.note,
+            ending=run.ending,
+            settings=None if settings is None else settings_to_values(settings),
+            form=None if settings is None else settings.form,
+            usage=None if run.usage == Usage() else run.usage,
+            traces=tuple(map(RunTraceLine.of, run.traces)),
+        )
+
+    def run(self) -> Run:
+        """Return the run."""
+        settings = self.settings
+        return Run(
+            id=self.id,
+            judge=self.judge,
+            taxonomy=self.taxonomy,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            note=self.note,
+            traces=tuple(trace.run_trace() for trace in self.traces),
+            settings=None if settings is None else settings_from_values(settings, self.form),
+            usage=self.usage or Usage(),
+            ending=self.ending,
+        )
+
+
+class TagsLine(_Line, tag="tags"):
+    """The tags of an annotator's open codes."""
+
+    taxonomy: str
+    annotator: str
+    given: list[Any]
+
+
+Line = WorkspaceLine | TaxonomyLine | TraceLine | SetAsideLine | AnnotatorLine | RunLine | TagsLine
+_KINDS: Final = frozenset(line.__struct_config__.tag for line in get_args(Line))
+
+
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the lines of the export, each with its line break."""
-    yield _line("workspace", {"format": FORMAT, "version": VERSION})
+    for line in _lines(workspace):
+        yield _text(to_builtins(line))
+    for event in workspace.events():
+        yield _text({"record": "event", **event_to_dict(event)})
+
+
+def _lines(workspace: Workspace) -> Iterator[Line]:
+    yield WorkspaceLine(format=FORMAT, version=VERSION)
     for revision in workspace.revisions():
-        since = {"since": revision.since} if revision.since else {}
-        yield _line("taxonomy", {"taxonomy": to_dict(revision.taxonomy), **since})
+        yield TaxonomyLine(taxonomy=to_dict(revision.taxonomy), since=revision.since)
     indices = workspace.span_indices()
     for trace in workspace.traces():
-        of_trace = _index_values(indices.get(trace.trace_id, {}))
-        yield _line("trace", {**TRACE.write(trace), **_without_none(span_indices=of_trace or None)})
+        yield TraceLine.of(trace, indices.get(trace.trace_id, {}))
     for seed, share in shares_set_aside(workspace).items():
-        yield _line("set_aside", {"share": share, "seed": seed})
+        yield SetAsideLine(share=share, seed=seed)
     for annotator in workspace.annotators():
-        yield _line("annotator", {"name": annotator.name, "kind": annotator.kind.value})
+        yield AnnotatorLine(name=annotator.name, kind=annotator.kind)
     for run in workspace.runs():
-        yield _line("run", run_values(run))
+        yield RunLine.of(run)
     for taxonomy, author, tags in all_tags(workspace):
-        values = {"taxonomy": taxonomy, "annotator": author, "given": tag_values(tags)}
-        yield _line("tags", values)
-    for event in workspace.events():
-        yield _line("event", event_to_dict(event))
+        yield TagsLine(taxonomy=taxonomy, annotator=author, given=tag_values(tags))
 
 
-def _line(record: str, values: Mapping[str, Any]) -> str:
-    return json.dumps({"record": record, **values}, ensure_ascii=False, allow_nan=False) + "\n"
+def _text(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @dataclass(slots=True)
@@ -133,40 +356,32 @@ def _check_author(event: Event) -> None:
 
 
 def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
-    fields = Fields(value, "record")
-    kind = fields.text("record")
+    kind = read(value.get("record"), str, "record")
     if is_first != (kind == "workspace"):
         raise ValueError("the first line, and no other, has the record 'workspace'")
-    match kind:
-        case "workspace":
-            if fields.text("format") != FORMAT:
-                raise ValueError(f"the format is {fields.text('format')!r}, not {FORMAT!r}")
-            if fields.whole("version") > VERSION:
+    if kind not in _KINDS:
+        raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
+    line: Line = read(value, Line, kind)  # type: ignore[arg-type]  # a union is no class to mypy
+    match line:
+        case WorkspaceLine():
+            if line.format != FORMAT:
+                raise ValueError(f"the format is {line.format!r}, not {FORMAT!r}")
+            if line.version > VERSION:
                 raise ValueError("written by a newer version of mast-tui; update this one")
-        case "taxonomy":
-            taxonomy = value.get("taxonomy")
-            if not isinstance(taxonomy, dict):
-                raise ValueError("'taxonomy' is no object")
-            since = fields.text_or_none("since") or ""
-            content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
-        case "trace":
-            trace = TRACE.read(fields)
-            content.traces.append(trace)
-            if indices := _indices_from(fields.children("span_indices")):
-                content.span_indices[trace.trace_id] = indices
-        case "set_aside":
-            seed, share = share_from(fields)
-            content.shares[seed] = share
-        case "annotator":
-            name = (fields.text("name"), fields.word("kind", AnnotatorKind))
-            content.annotators.append(name)
-        case "run":
-            content.runs.append(run_from(fields))
-        case "tags":
-            names = fields.text("taxonomy"), fields.text("annotator")
-            content.tags.append((*names, tags_from(value.get("given"))))
-        case _:
-            raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
+        case TaxonomyLine():
+            content.taxonomies.append(Revision(from_dict(line.taxonomy, "taxonomy"), line.since))
+        case TraceLine():
+            content.traces.append(line.trace_record())
+            if line.span_indices:
+                content.span_indices[line.trace_id] = line.indices()
+        case SetAsideLine():
+            content.shares[line.seed] = line.share
+        case AnnotatorLine():
+            content.annotators.append((line.name, line.kind))
+        case RunLine():
+            content.runs.append(line.run())
+        case TagsLine():
+            content.tags.append((line.taxonomy, line.annotator, tags_from(line.given)))
 
 
 def merge_content(
@@ -214,136 +429,3 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         for taxonomy, author, tags in content.tags:
             add_tags(workspace, taxonomy, author, tags, names)
     return renamed(content.foreign, names)
-
-
-def _index_values(indices: Mapping[str, SpanIndex]) -> list[Values]:
-    """Return what is known of where spans stand, in the order of their keys."""
-    return [
-        {"key": key, "index": span_index.index, **_without_none(text_chars=span_index.text_chars)}
-        for key, span_index in sorted(indices.items())
-        if span_index.index is not None
-    ]
-
-
-def _indices_from(spans: Iterable[Fields]) -> dict[str, SpanIndex]:
-    indices = {}
-    for span in spans:
-        index = span.whole("index")
-        text_chars = span.whole_or_none("text_chars")
-        if index < 0 or (text_chars is not None and text_chars < 0):
-            raise ValueError(f"'span_indices': a number below 0 at {span.text('key')!r}")
-        indices[span.text("key")] = SpanIndex(index, text_chars)
-    return indices
-
-
-def _file_from(fields: Fields, name: str) -> Path | None:
-    file = fields.text_or_none(name)
-    return None if file is None else Path(Path(file).name)
-
-
-_NUMBER: Final = Kind(None, Fields.number_or_none)
-
-_IDENTITY: Final = Layout(
-    TraceIdentity,
-    always("id:trace_id", "content_hash", "content_bytes", "reader", "key_scheme", "native"),
-    kinds={
-        "native": Kind(None, lambda fields, name: fields.flag(name, False)),
-    },
-)
-TRACE: Final = Layout(
-    TraceRecord,
-    always("id:trace_id"),
-    known("identity", "file:path", "number:record", "spans", "task", "system", "model"),
-    known("benchmark", "outcome", "score", "version", "started"),
-    kinds={
-        "file": Kind(lambda path: path.name, _file_from),
-        "outcome": Kind(
-            lambda outcome: None if outcome is Outcome.UNKNOWN else outcome.value,
-            lambda fields, name: fields.word(name, Outcome, Outcome.UNKNOWN),
-        ),
-        "score": _NUMBER,
-        "started": _NUMBER,
-    },
-    parts=(_IDENTITY,),
-)
-"""A trace; of its path only the file's name, and a number as it is."""
-
-
-def run_values(run: Run) -> Values:
-    """Return a run of a judge as plain values."""
-    return {
-        "id": run.id,
-        "judge": run.judge,
-        "taxonomy": run.taxonomy,
-        "started_at": run.started_at,
-        **_without_none(
-            finished_at=run.finished_at,
-            note=run.note or None,
-            ending=run.ending,
-            settings=run.settings and SETTINGS.write(run.settings),
-            form=run.settings and run.settings.form,
-            usage=USAGE.write(run.usage) or None,
-        ),
-        "traces": [_run_trace_values(trace) for trace in run.traces],
-    }
-
-
-def _run_trace_values(trace: RunTrace) -> Values:
-    return {
-        "id": trace.trace_id,
-        "findings": trace.findings,
-        **_without_none(
-            problem=trace.problem,
-            quotes=trace.quotes.all or None,
-            verified=trace.quotes.found or None,
-            quote_kinds=QUOTES.write(trace.quotes) or None,
-            windows=trace.windows or None,
-            remarks=list(trace.remarks) or None,
-        ),
-    }
-
-
-def run_from(fields: Fields) -> Run:
-    """Return the run; raises ``ValueError`` where something is missing or cannot be."""
-    settings = fields.child_or_none("settings")
-    form = fields.text_or_none("form")
-    usage = fields.child_or_none("usage")
-    return Run(
-        id=fields.text("id"),
-        judge=fields.text("judge"),
-        taxonomy=fields.text("taxonomy"),
-        started_at=fields.text("started_at"),
-        finished_at=fields.text_or_none("finished_at"),
-        note=fields.text("note", ""),
-        traces=tuple(map(_run_trace_from, fields.children("traces"))),
-        settings=None if settings is None else SETTINGS.read(settings, {"form": form}),
-        usage=Usage() if usage is None else USAGE.read(usage),
-        ending=fields.text_or_none("ending"),
-    )
-
-
-def _run_trace_from(fields: Fields) -> RunTrace:
-    return RunTrace(
-        fields.text("id"),
-        fields.whole("findings"),
-        fields.text_or_none("problem"),
-        quote_kinds_from(
-            fields.child_or_none("quote_kinds"),
-            quotes=fields.whole_or_none("quotes") or 0,
-            found=fields.whole_or_none("verified") or 0,
-        ),
-        fields.whole_or_none("windows") or 0,
-        fields.texts("remarks"),
-    )
-
-
-def share_from(fields: Fields) -> tuple[int, float]:
-    """Return a share of traces that is set aside, with its seed; raises ``ValueError``."""
-    share = fields.number_or_none("share")
-    if share is None or not 0 < share < 1:
-        raise ValueError(f"a share of traces lies between 0 and 1, not at {share}")
-    return fields.whole("seed"), share
-
-
-def _without_none(**values: object) -> Values:
-    return {name: value for name, value in values.items() if value is not None}

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
+from msgspec import Struct, structs, to_builtins
+
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import (
@@ -37,13 +39,13 @@ from mast_tui.labels import (
     Target,
     TraceWork,
     VerdictValue,
+    WholeNumber,
     checked_person,
     label_origin,
 )
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events.codec import LABEL
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import label_from_values, label_to_values, read
 from mast_tui.workspace.records import TraceRecord
 
 Values = dict[str, Any]
@@ -220,7 +222,7 @@ def _results(
     for label in sorted(work.labels.values(), key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
         region_value = region_of(label.target, spans)
-        detail: Values = {"label": LABEL.write(label)}
+        detail: Values = {"label": label_to_values(label)}
         if label.id in work.merged:
             detail["merged"] = True
         if region_value is None:
@@ -420,39 +422,87 @@ def read_task(
     Raises:
         ValueError: Something is missing or not valid.
     """
-    fields = Fields(value, location)
-    data = fields.child_or_none("data")
-    if data is None or data.text_or_none("trace_id") is None:
+    document = read(value, _TaskDocument, location)
+    if document.data is None or document.data.trace_id is None:
         raise ValueError(
             "has no 'trace_id' in its data; read what Label Studio exports as JSON of tasks that "
             "'mast-tui export --format label-studio' wrote"
         )
-    meta = fields.child_or_none("meta")
-    ours = None if meta is None else meta.child_or_none(META)
-    ref = None if ours is None else ours.text_or_none("taxonomy")
-    chosen = taxonomy_named(ref, taxonomy, find_taxonomy)
-    trace_id = data.text("trace_id")
-    spans = tuple(
-        TextSpan(span.text("key"), span.text("author", ""), span.text("text"))
-        for span in data.children("spans")
-    )
-    written_work = {} if ours is None else _written_by_number(value, trace_id, chosen)
+    trace_id = document.data.trace_id
+    ours = None if document.meta is None else document.meta.mast_tui
+    chosen = taxonomy_named(None if ours is None else ours.taxonomy, taxonomy, find_taxonomy)
+    spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
+    written_work = {}
+    if ours is not None:
+        written_work = {
+            number: _written_work(work, trace_id, chosen) for number, work in ours.by.items()
+        }
     return Task(file, location, trace_id, chosen, spans, written_work)
 
 
-def _written_by_number(value: object, trace_id: str, taxonomy: Taxonomy) -> dict[str, WrittenWork]:
-    assert isinstance(value, Mapping)
-    by_number = value["meta"][META].get("by", {})
-    if not isinstance(by_number, Mapping):
-        raise ValueError(f"meta.{META}.by is no object; export the task anew")
-    return {
-        number: _written_work(Fields(values, "by"), trace_id, taxonomy)
-        for number, values in by_number.items()
-    }
+class _SpanDocument(Struct, kw_only=True):
+    key: str
+    author: str = ""
+    text: str
 
 
-def _written_work(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
-    name = fields.text("annotator")
+class _DataDocument(Struct):
+    trace_id: str | None = None
+    spans: tuple[_SpanDocument, ...] = ()
+
+
+class _PlaceDocument(Struct, rename="camel"):
+    """The place of a region, and the name of its mode."""
+
+    start: str
+    end: str
+    start_offset: WholeNumber
+    end_offset: WholeNumber
+    name: str
+
+
+class _LabelDocument(Struct):
+    label: dict[str, Any]
+    region: str | None = None
+    value: _PlaceDocument | None = None
+
+
+class _WorkDocument(Struct):
+    """The work of one annotator on a task, as it was in the workspace."""
+
+    annotator: str
+    kind: AnnotatorKind
+    finished_at: str | None = None
+    labels: tuple[_LabelDocument, ...] = ()
+    verdicts: dict[str, VerdictValue | None] | None = None
+    span_notes: dict[str, str] = {}
+
+
+class _OursDocument(Struct):
+    taxonomy: str | None = None
+    by: dict[str, _WorkDocument] = {}
+
+
+class _MetaDocument(Struct):
+    mast_tui: _OursDocument | None = None
+
+
+class _TaskDocument(Struct):
+    """A task, as far as it is read here."""
+
+    data: _DataDocument | None = None
+    meta: _MetaDocument | None = None
+
+
+class _ResultValue(Struct):
+    """The value of a result of one of our controls."""
+
+    paragraphlabels: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
+    name = document.annotator
     context = {
         "annotator": name,
         "trace_id": trace_id,
@@ -463,31 +513,29 @@ def _written_work(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> WrittenW
         name,
         trace_id,
         taxonomy.ref,
-        fields.word("kind", AnnotatorKind),
-        notes=dict(fields.named_texts("span_notes")),
-        finished_at=fields.text_or_none("finished_at"),
+        document.kind,
+        notes=document.span_notes,
+        finished_at=document.finished_at,
     )
-    for detail in fields.children("labels"):
-        label = LABEL.read(detail.child("label"), context)
+    for detail in document.labels:
+        label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
-        label = replace(label, id=target_id, suggestion=None, origin=origin)
+        label = structs.replace(label, id=target_id, suggestion=None, origin=origin)
         work.labels[target_id] = label
-        region = detail.text_or_none("region")
-        if region is None:
+        if detail.region is None:
             work.placeless.append(label)
+        elif detail.value is None:
+            raise ValueError(f"the label of region {detail.region!r} has no 'value'")
         else:
-            region_value = detail.child("value")
-            numbers = {key: region_value.whole(key) for key in ("startOffset", "endOffset")}
-            ends = {key: region_value.text(key) for key in ("start", "end")}
-            work.regions[region] = (label, ends | numbers | {"name": region_value.text("name")})
-    verdicts = fields.child_or_none("verdicts")
+            work.regions[detail.region] = (label, to_builtins(detail.value))
+    verdicts = document.verdicts or {}
     for mode in taxonomy.modes:
-        value = None if verdicts is None else verdicts.text_or_none(mode.slug)
+        value = verdicts.get(mode.slug)
         if value is not None:
-            work.verdicts[mode.slug] = VerdictValue(value)
+            work.verdicts[mode.slug] = value
     return work
 
 
@@ -565,7 +613,7 @@ def _renamed(work: ImportedWork, name: str) -> ImportedWork:
     for label in work.labels.values():
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
         origin = label_origin(name, label.origin)
-        labels[new_id] = replace(label, annotator=name, id=new_id, origin=origin)
+        labels[new_id] = structs.replace(label, annotator=name, id=new_id, origin=origin)
     is_judge = work.author_kind is AnnotatorKind.JUDGE
     kind = AnnotatorKind.IMPORTED if is_judge else work.author_kind
     return replace(work, annotator=name, author_kind=kind, labels=labels)
@@ -690,17 +738,16 @@ def _add_results(
 def _add_result(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
 ) -> None:
-    fields = Fields(result, "result")
-    assert isinstance(result, Mapping)
-    control = fields.text_or_none("from_name")
-    value = fields.child_or_none("value")
-    if value is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
-        return  # a control of somebody's own, or a relation: not ours to read
+    result = read(result, dict[str, Any], "result")
+    control = result.get("from_name")
+    if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
+        return  # A control of the user's own, or a relation: not ours to read.
+    value = read(result["value"], _ResultValue, "result.value")
     if control == MODES:
-        for name in value.texts("paragraphlabels"):
+        for name in value.paragraphlabels:
             draft.add_label(_label(draft, task, written, result, task.mode(name)), location)
         return
-    for name in value.texts("choices"):
+    for name in value.choices:
         mode = task.mode(name)
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
@@ -720,13 +767,13 @@ def _label(
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, region = earlier
     if place_of(region) != place_of(value):
-        label = replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
+        label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
-        label = replace(label, mode=mode.slug, origin=Origin.IMPORTED)
+        label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)
     if note is not None:
-        label = replace(label, note=note)
+        label = structs.replace(label, note=note)
     name = label_id(draft.annotator, draft.trace_id, draft.taxonomy, label.mode, label.target)
-    return replace(label, id=name)
+    return structs.replace(label, id=name)
 
 
 def _note(result: Document) -> str | None:

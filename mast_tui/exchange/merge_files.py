@@ -110,7 +110,7 @@ def merge_files(
         would = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=would, refused=merged.refused)
     record = workspace.begin_import(
-        "jsonl", [str(file) for file in contents], asked=asked, who=asked_by
+        "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
     )
     for file, content in contents.items():
         try:
@@ -377,7 +377,7 @@ def _noun(fact: Fact, event: Event) -> str:
             guideline = after or before
             return f"write what was agreed about {guideline.mode if guideline else 'a mode'}"
         case _:
-            return event.kind.value.replace("_", " ")
+            return event.kind.replace("_", " ")
 
 
 Standing = dict[str, Study | None]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import UnorderedSpans
@@ -117,7 +119,7 @@ def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[
 def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
     """Return the new id of a label, and the label."""
     new_id = pseudonyms.id(label.id)
-    renamed = replace(
+    renamed = structs.replace(
         label,
         annotator=pseudonyms.name(label.annotator),
         id=new_id,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct, field
+
 from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
@@ -26,17 +28,15 @@ class ConflictKind(StrEnum):
     PLACE = "place"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True, omit_defaults=True):
     """One side's answer on a mode or an item: a verdict, and the places that it marked."""
 
     annotator: str
-    value: VerdictValue | None
-    targets: tuple[Target, ...] = ()
+    value: VerdictValue | None = None
+    targets: tuple[Target, ...] = field(default_factory=lambda: ())
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True, omit_defaults=True):
     """An adjudicator's decision about a mode's verdict or about one item.
 
     ``item`` is the mode's slug for its verdict, else the id of the item (``item_id``).
@@ -63,8 +63,7 @@ class Decision:
         return self.item == self.mode
 
 
-@dataclass(frozen=True, slots=True)
-class Guideline:
+class Guideline(Struct, frozen=True, omit_defaults=True):
     """An agreement about a mode in general, as an adjudicator wrote it.
 
     ``trace_id`` and ``item`` name the decision that gave occasion to it, both None for none.

@@ -428,15 +428,15 @@ def anchored(
     if location is not None:
         start, end = texts.to_original(location.index, location.place.start, location.place.end)
     if location is None or start >= end:
-        return replace(finding, first=first, last=last, evidence=Evidence(first, quote))
+        return replace(finding, first=first, last=last, evidence=Evidence(key=first, quote=quote))
     spans = _mended(named, location)
     match = location.place.match
     evidence = Evidence(
-        trace.span(location.index).key,
-        trace.text(location.index)[start:end],
-        start,
-        end,
-        match,
+        key=trace.span(location.index).key,
+        quote=trace.text(location.index)[start:end],
+        char_start=start,
+        char_end=end,
+        match=match,
         named=None if spans == named else named_keys,
         wording=None if match is Match.EXACT else quote.strip(),
     )

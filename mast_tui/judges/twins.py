@@ -251,6 +251,10 @@ class TwinsJudge:
             f"would part the runs as well {step.chance:.0%} of the time. This says where, not "
             "why: the mode is yours to choose."
         )
-        evidence = Evidence(key, quote, begin, begin + len(quote)) if quote else None
+        evidence = (
+            Evidence(key=key, quote=quote, char_start=begin, char_end=begin + len(quote))
+            if quote
+            else None
+        )
         finding = Finding(MODE, key, key, why, round(1 - step.chance, 2), evidence=evidence)
         return Judgement((finding,))

@@ -217,5 +217,5 @@ def _fatal_pairs(
 
     shown = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
     for known in ("severity", "decisive"):
-        workspace.read_columns("labels", shown, take, wanted=wanted, given=known)
+        workspace.read_columns("labels", shown, take, equal_to=wanted, not_null=known)
     return {pair for pair, names in said.items() if all(names.values())}

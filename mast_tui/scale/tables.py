@@ -10,6 +10,8 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
+from msgspec import structs
+
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, events_file, traces_file
 from mast_tui.taxonomy.model import Taxonomy
@@ -226,6 +228,7 @@ def _trace(judged: Judged, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict
 def _event(judged: Judged, finding: Finding, judge: str, taxonomy: Taxonomy) -> dict[str, Any]:
     trace_id = judged.record.trace_id
     row = asdict(finding)
+    row["evidence"] = None if finding.evidence is None else structs.asdict(finding.evidence)
     row["id"] = suggestion_id(judge, trace_id, taxonomy.ref, finding.mode, finding.target)
     return row | {"key": judged.key, "trace_id": trace_id}
 

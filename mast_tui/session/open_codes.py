@@ -22,7 +22,7 @@ from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
 from mast_tui.session.retests import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.registers.tags import Place, all_tags, keep_tags, tags_by
+from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by
 
 ALIKE: Final = 60.0
 """From this likeness on, of 0 to 100, texts are about the same."""
@@ -60,7 +60,7 @@ class OpenCode:
     """Tags that it was given afterwards."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TaggedPlace:
         """What names it in every pass."""
         return self.annotator, self.trace_id, self.target, self.is_label
 
@@ -319,9 +319,9 @@ def checked_tag(words: str) -> str:
 
 def _given_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
-) -> Mapping[Place, tuple[str, ...]]:
+) -> Mapping[TaggedPlace, tuple[str, ...]]:
     """The tags that were given, of those whose words may be seen on the trace."""
-    found: dict[Place, tuple[str, ...]] = {}
+    found: dict[TaggedPlace, tuple[str, ...]] = {}
     for _, who, given in all_tags(workspace, [taxonomy]):
         for place, tags in given.items():
             if may_see(who, place[1]):

@@ -49,7 +49,7 @@ class ReadSpans(Set[str]):
         """Take in what was read."""
         self._keys.update(read.keys)
         for run in read.runs:
-            self._runs.setdefault(run, None)
+            self._runs.setdefault((run.first, run.last), None)
 
     def __contains__(self, key: object) -> bool:
         if key in self._keys:

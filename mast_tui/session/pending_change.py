@@ -7,7 +7,8 @@ things builds each on the one before. On a frozen pass it opens the next one fir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mast_tui.labels import Answer, Label, Origin, PassKind, Severity, Target, VerdictValue
 from mast_tui.session.pass_state import Passes, PassState

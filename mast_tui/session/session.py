@@ -8,6 +8,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
+from msgspec import structs
+
 from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
 from mast_tui.labels import (
@@ -37,6 +39,7 @@ from mast_tui.workspace.events.types import (
     PassKindSet,
     Revealed,
     ReviewGiven,
+    SpanRange,
     SpansRead,
     SuggestionsSeen,
     span_keys,
@@ -357,17 +360,17 @@ class Session:
         after = before
         if mode is not None:
             self._check_mode(mode)
-            after = replace(after, mode=mode)
+            after = structs.replace(after, mode=mode)
         if target is not None:
-            after = replace(after, target=self._checked_target(target))
+            after = structs.replace(after, target=self._checked_target(target))
         if note is not None:
-            after = replace(after, note=note)
+            after = structs.replace(after, note=note)
         if not isinstance(confidence, Keep):
             if confidence is not None and not 0 <= confidence <= 1:
                 raise SessionError(f"a confidence lies between 0 and 1, not at {confidence}")
-            after = replace(after, confidence=confidence)
+            after = structs.replace(after, confidence=confidence)
         if not isinstance(severity, Keep):
-            after = replace(after, severity=severity)
+            after = structs.replace(after, severity=severity)
         return self._change_label(change, before, after)
 
     def _change_label(self, change: PendingChange, before: Label, after: Label) -> Change:
@@ -380,7 +383,7 @@ class Session:
         moved = (before.mode, before.target) != (after.mode, after.target)
         if moved and before.origin is Origin.ACCEPTED:
             change.accepted_with_changes(before)
-            after = replace(after, origin=Origin.EDITED)
+            after = structs.replace(after, origin=Origin.EDITED)
         change.change_label(before, after)
         return self._commit(change)
 
@@ -491,7 +494,7 @@ class Session:
         made = self._label_made_of(change, suggestion)
         label = change.state.find(mode, target)
         if label is None and made is not None:
-            after = replace(made, mode=mode, target=target, origin=origin)
+            after = structs.replace(made, mode=mode, target=target, origin=origin)
             label = change.change_label(made, after)
         elif label is None:
             label = change.add_label(
@@ -547,7 +550,7 @@ class Session:
         read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
         new = tuple(key for key in keys if key not in read and index_of(key) is not None)
         ends = tuple(
-            (span(run.start).key, span(run.stop - 1).key)
+            SpanRange(span(run.start).key, span(run.stop - 1).key)
             for run in runs
             if not read.has_run(run.start, run.stop)
         )

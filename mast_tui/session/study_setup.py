@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from itertools import starmap
 from typing import Final
+
+from msgspec.structs import replace
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
@@ -249,7 +251,7 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
     return replace(
         study,
         memberships=tuple(
-            one._replace(weight=weights.get(one.annotator, one.weight)) if one.end is None else one
+            replace(one, weight=weights.get(one.annotator, one.weight)) if one.end is None else one
             for one in (*study.memberships, *new)
         ),
     )
@@ -265,7 +267,7 @@ def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Stu
     fixed = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
     # What stays the same stays in its place, so that nothing seems to change.
     before = {one.trace_id: one.annotators for one in study.assignments}
-    return replace(study, assignments=tuple(map(Assignment._make, (before | fixed).items())))
+    return replace(study, assignments=tuple(starmap(Assignment, (before | fixed).items())))
 
 
 def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
@@ -284,7 +286,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
         raise SessionError(f"{name} is the last annotator; let somebody join before")
     told = [one for one in study.memberships if one.annotator == name] or [Membership(name, 0)]
     others = [one for one in study.memberships if one.annotator != name]
-    ended = [one._replace(end=len(study.batches)) if one.end is None else one for one in told]
+    ended = [replace(one, end=len(study.batches)) if one.end is None else one for one in told]
     return replace(given, memberships=(*others, *ended))
 
 

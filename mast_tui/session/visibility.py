@@ -232,7 +232,7 @@ def said_by(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
 
     columns = ("annotator", "trace_id", "kind", "withdrawn")
     wanted = {"taxonomy": taxonomy}
-    workspace.read_columns("passes", columns, take, wanted=wanted, given="finished_at")
+    workspace.read_columns("passes", columns, take, equal_to=wanted, not_null="finished_at")
     for judged in workspace.judgements(taxonomy=taxonomy):
         found.setdefault(judged.judge, set()).add(judged.trace_id)
     return {name: frozenset(traces) for name, traces in found.items()}

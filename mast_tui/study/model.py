@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
+from mast_tui.labels import WholeNumber
 
 
 class InvalidStudy(MastError, ValueError):
@@ -24,14 +25,14 @@ class OpenModes(StrEnum):
     ABSENT = "absent"
 
 
-class Membership(NamedTuple):
+class Membership(Struct, frozen=True):
     """An annotator is dealt traces of the batches from ``first`` on, counted from 0, up to ``end``
     (exclusive); None while there is no end. With a ``weight`` of 2 they get twice as many as
     somebody with 1."""
 
     annotator: str
-    first: int
-    end: int | None = None
+    first: WholeNumber
+    end: WholeNumber | None = None
     weight: float = 1.0
 
     def holds(self, batch_number: int) -> bool:
@@ -39,21 +40,21 @@ class Membership(NamedTuple):
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
-class Release(NamedTuple):
+class Release(Struct, frozen=True):
     """Traces that an annotator has not finished and gives back: others label them."""
 
     annotator: str
     traces: tuple[str, ...]
 
 
-class Assignment(NamedTuple):
+class Assignment(Struct, frozen=True):
     """The annotators of a trace that are fixed by name and not dealt."""
 
     trace_id: str
     annotators: tuple[str, ...]
 
 
-class Draw(NamedTuple):
+class Draw(Struct, frozen=True, omit_defaults=True):
     """The systematic sample of ``of`` traces that a batch is; ``lot`` counts batches from 0.
 
     Either each trace had the same chance, and the sample is spread over the values of ``by``; or
@@ -61,16 +62,15 @@ class Draw(NamedTuple):
     doubt that the labels of ``judge`` leave.
     """
 
-    lot: int
-    of: int
+    lot: WholeNumber
+    of: WholeNumber
     by: tuple[str, ...]
-    seed: int
+    seed: WholeNumber
     chances: tuple[float, ...] = ()
     judge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(Struct, frozen=True):
     """The protocol of a labelling study under one taxonomy (``id@version``).
 
     ``batches`` are the traces by id, in the batches in which they were added. Traces are dealt out
@@ -98,9 +98,9 @@ class Study:
     annotators: tuple[str, ...]
     adjudicators: tuple[str, ...] = ()
     batches: tuple[tuple[str, ...], ...] = ()
-    per_trace: int = 2
+    per_trace: WholeNumber = 2
     overlap: float = 1.0
-    seed: int = 0
+    seed: WholeNumber = 0
     blind: bool = True
     withheld: float = 0.0
     retests: float = 0.0
@@ -154,7 +154,9 @@ class Study:
     def _check_assignments(self) -> None:
         known_ids = frozenset(self.traces)
         seen: set[str] = set()
-        for trace_id, names in self.assignments:
+        for assignment in self.assignments:
+            trace_id = assignment.trace_id
+            names = assignment.annotators
             if trace_id not in known_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
             if trace_id in seen or not names or len(set(names)) < len(names):

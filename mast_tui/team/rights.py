@@ -33,7 +33,7 @@ from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import driver_of
 from mast_tui.workspace.events.model import IMPORT_PREFIX
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.types import KIND_OF, Revealed
 from mast_tui.workspace.records import Member, Role
 from mast_tui.workspace.registers.hold_out import SETTING as SET_ASIDE
 from mast_tui.workspace.registers.imports import MIGRATION
@@ -263,7 +263,7 @@ def _tables() -> Iterator[str]:
     # Until version 10 a pass could have any number, so that one could be revealed before the first.
     yield "DELETE FROM team.revealed WHERE pass_number < 1;"
     yield "INSERT INTO team.revealed SELECT DISTINCT annotator, trace_id, taxonomy, pass_number"
-    yield f"FROM public.events WHERE kind = '{EventKind.REVEALED.value}'"
+    yield f"FROM public.events WHERE kind = '{KIND_OF[Revealed]}'"
     yield "AND trace_id IS NOT NULL AND taxonomy IS NOT NULL AND pass_number >= 1"
     yield "ON CONFLICT DO NOTHING;"
     yield "WITH mine AS (DELETE FROM team.settings WHERE"

@@ -49,7 +49,7 @@ from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.column_table import name_width, sign_column
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.tags import Place
+from mast_tui.workspace.registers.tags import TaggedPlace
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
 """New kinds of one trace, none to eight and more."""
@@ -146,7 +146,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         super().__init__()
         self._coding: OpenCoding | None = None
         self._at_hand: TraceLoader | None = None
-        self._marked: dict[Place, OpenCode] = {}
+        self._marked: dict[TaggedPlace, OpenCode] = {}
         self._search = ""
 
     def compose_panes(self) -> ComposeResult:

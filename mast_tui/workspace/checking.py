@@ -41,7 +41,7 @@ class DamagedRow(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a check finds: both are empty where the workspace is whole."""
+    """The result of a check: both are empty where the workspace is whole."""
 
     differences: tuple[Difference, ...]
     damaged: tuple[DamagedRow, ...]

@@ -48,6 +48,6 @@ def _seen_from_target(source: Connection, target: Connection, row: Values) -> Va
     """Return a row of ``traces`` that names the same file from the folder of the target."""
     path = row[_PATH]
     if path is not None:
-        found = found_trace_path(path, traces_folder_of(source))
-        path = stored_trace_path(found, traces_folder_of(target))
+        trace_path = found_trace_path(path, traces_folder_of(source))
+        path = stored_trace_path(trace_path, traces_folder_of(target))
     return (*row[:_PATH], path, *row[_PATH + 1 :])

@@ -1,4 +1,4 @@
-"""What holds of the tables of a workspace wherever they are: transactions, and rows put in.
+"""The tables of a workspace, in a file or on a server: transactions, and rows put in.
 
 ``sqlite_file`` has them in one file, ``postgresql`` on a server. What the two say differently
 beside that stands here: how very many rows are put in or changed by one call.
@@ -104,7 +104,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the workspace in messages."""
 
     @abstractmethod
     def close(self) -> None:
@@ -114,7 +114,7 @@ class Database(ABC):
 
     @property
     def within(self) -> bool:
-        """Whether the caller is within a transaction."""
+        """True if the caller is within a transaction."""
         return self._owner == get_ident()
 
     @contextmanager
@@ -132,7 +132,9 @@ class Database(ABC):
                     yield connection
 
     @contextmanager
-    def writing(self, *, whole: bool = False, whose: Collection[str] = ()) -> Iterator[Connection]:
+    def writing(
+        self, *, whole: bool = False, annotators: Collection[str] = ()
+    ) -> Iterator[Connection]:
         """One transaction: kept when the block ends, or nothing of it where it raises.
 
         Inside another one it is a part of that, which can still fail by itself, unless the other is
@@ -143,7 +145,7 @@ class Database(ABC):
 
         Args:
             whole: Whether no part of it may fail by itself.
-            whose: The annotators whose events are added, where nothing else is written: on a
+            annotators: The annotators whose events are added, where nothing else is written: on a
                 server others may add theirs at the same time.
         """
         with self._in_words():
@@ -155,7 +157,7 @@ class Database(ABC):
             self.check_there()
             with self._taking_turn():
                 self._check_open()
-                self._begin(whose)
+                self._begin(annotators)
                 self._whole = whole
                 try:
                     yield self._writer
@@ -190,7 +192,7 @@ class Database(ABC):
 
     @property
     def _waits_in_vain(self) -> bool:
-        """Whether who has its turn waits for a server that does not answer."""
+        """True if the thread in turn waits for a server that does not answer."""
         return False
 
     @contextmanager
@@ -219,7 +221,7 @@ class Database(ABC):
         """A connection for one look."""
 
     @abstractmethod
-    def _begin(self, whose: Collection[str]) -> None:
+    def _begin(self, annotators: Collection[str]) -> None:
         """Begin as the one who writes, so that nothing that is read can become old."""
 
     def _take_back(self) -> None:
@@ -243,7 +245,7 @@ class Database(ABC):
 
     @abstractmethod
     def _in_transaction(self) -> bool:
-        """Whether the transaction is still there."""
+        """Check whether the transaction is still there."""
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -264,7 +266,7 @@ class Database(ABC):
 
     @abstractmethod
     def _error(self, error: BaseException) -> WorkspaceError:
-        """What an error of the driver means, in words."""
+        """Explain an error of the driver in words."""
 
     def _check_open(self) -> None:
         if self._closed:
@@ -276,11 +278,11 @@ class Database(ABC):
 
     @property
     def away(self) -> bool:
-        """Whether the screen is told what was read ahead, as the tables are out of reach."""
+        """True if the tables are out of reach, and reads return what was read ahead."""
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
-        """Where an annotator's changes wait while the tables are out of reach; see ``Outbox``.
+        """The changes that wait while the tables are out of reach; see ``Outbox``.
 
         None where they never are.
         """
@@ -294,7 +296,7 @@ class Database(ABC):
 
     @abstractmethod
     def changed_elsewhere(self) -> bool:
-        """Whether another program has written since the last time this was asked.
+        """Check whether another program has written since the last call.
 
         While this program writes, the answer is no, and comes later.
         """
@@ -333,7 +335,7 @@ class Database(ABC):
     # The team
 
     def team(self) -> tuple[Member, ...]:
-        """Who is in it, by name; raises ``WorkspaceError`` for a file."""
+        """Return the members by name; raises ``WorkspaceError`` for a file."""
         raise self._no_team()
 
     def check_team_is_theirs(self) -> None:
@@ -369,7 +371,7 @@ def traces_folder_of(connection: Connection) -> Path | None:
 
 
 def is_on_server(connection: Connection) -> bool:
-    """Whether the tables are on a server."""
+    """True if the tables are on a server."""
     return connection.dialect.name == "postgresql"
 
 
@@ -417,7 +419,7 @@ WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
 
 
 def sees_own_only(connection: Connection) -> bool:
-    """Whether the server shows only what an annotator may see."""
+    """Check whether the server shows only what an annotator may see."""
     return "own_only" in connection.get_execution_options()
 
 
@@ -488,7 +490,7 @@ def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
 
 
 class Among:
-    """Those of very many values that stand in a column.
+    """A query for those of very many values that are in a column.
 
     They are one parameter: thousands of them take SQLAlchemy longer than the database.
     """
@@ -501,14 +503,14 @@ class Among:
         )
 
     def __call__(self, connection: Connection, values: Sequence[str]) -> Collection[str]:
-        """Those of the values that are there."""
+        """Return those of the values that are in the column."""
         if not values:
             return ()
         if is_on_server(connection):
-            found = connection.execute(self._of_server, {"values": list(values)})
+            rows = connection.execute(self._of_server, {"values": list(values)})
         else:
-            found = connection.execute(self._of_file, {"values": json.dumps(values)})
-        return set(found.scalars())
+            rows = connection.execute(self._of_file, {"values": json.dumps(values)})
+        return set(rows.scalars())
 
 
 class Insertion:
@@ -519,20 +521,22 @@ class Insertion:
     in each call the values that they share only once.
     """
 
-    def __init__(self, table: Table, *, own: Collection[str] = (), where_known: str = "") -> None:
+    def __init__(
+        self, table: Table, *, varying: Collection[str] = (), where_known: str = ""
+    ) -> None:
         """Prepare it.
 
         Args:
             table: Where the rows go.
-            own: Columns, two or more, in which rows that follow each other differ; in all others
-                many of them are alike. None where rows are few.
+            varying: Two or more columns in which rows that follow each other differ; in all
+                others many of them are alike. None where rows are few.
             where_known: What SQLite is to do where there is a row with this key (``ON CONFLICT``).
         """
         self._table = table.name
         self._kinds = [_kind_on_server(column) for column in table.columns]
         self._names = [column.name for column in table.columns]
-        self._own = [index for index, name in enumerate(self._names) if name in own]
-        self._shared = [index for index, name in enumerate(self._names) if name not in own]
+        self._varying = [index for index, name in enumerate(self._names) if name in varying]
+        self._shared = [index for index, name in enumerate(self._names) if name not in varying]
         self._where_known = where_known
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
@@ -547,21 +551,22 @@ class Insertion:
             return
         driver = driver_of(connection)
         few = list[Values]()
-        if len(rows) < self._at_once or not self._own:
-            driver.executemany(self._one, rows)
+        if len(rows) < self._at_once or not self._varying:
+            driver.executemany(self._row_placeholder, rows)
             return
-        shared, own_values = itemgetter(*self._shared), itemgetter(*self._own)
+        shared = itemgetter(*self._shared)
+        own_values = itemgetter(*self._varying)
         for common, alike in groupby(rows, key=shared):
             left = list(alike)
             whole = len(left) - len(left) % self._at_once
             if whole and few:
-                driver.executemany(self._one, few)
+                driver.executemany(self._row_placeholder, few)
                 few = []
             for start in range(0, whole, self._at_once):
                 together = chain.from_iterable(map(own_values, left[start : start + self._at_once]))
                 driver.execute(self._many, (*common, *together))
             few += left[whole:]
-        driver.executemany(self._one, few)
+        driver.executemany(self._row_placeholder, few)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
         if len(rows) == 1:
@@ -594,10 +599,10 @@ class Insertion:
 
     @cached_property
     def _at_once(self) -> int:
-        return (_PARAMETERS - len(self._shared)) // max(len(self._own), 1)
+        return (_PARAMETERS - len(self._shared)) // max(len(self._varying), 1)
 
     @cached_property
-    def _one(self) -> str:
+    def _row_placeholder(self) -> str:
         return self._text(f"VALUES ({', '.join('?' * len(self._names))})", " OR FAIL")
 
     @cached_property
@@ -605,8 +610,8 @@ class Insertion:
         numbers = {index: number for number, index in enumerate(self._shared, 1)}
         listed = list[str]()
         for row in range(self._at_once):
-            first = len(self._shared) + row * len(self._own) + 1
-            numbers |= {index: number for number, index in enumerate(self._own, first)}
+            first = len(self._shared) + row * len(self._varying) + 1
+            numbers |= {index: number for number, index in enumerate(self._varying, first)}
             listed.append(", ".join(f"?{numbers[index]}" for index in range(len(self._names))))
         return self._text(f"VALUES ({'), ('.join(listed)})", " OR FAIL")
 
@@ -618,19 +623,19 @@ class Insertion:
 
 
 @lru_cache
-def upsert(table: Table, own: Collection[str] = ()) -> Insertion:
+def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
     """Return the insertion that puts rows in the place of those with the same keys.
 
     Args:
         table: Where the rows go.
-        own: See ``Insertion``.
+        varying: See ``Insertion``.
     """
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
     sets = ", ".join(
         f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
     )
     on_conflict = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
-    return Insertion(table, own=own, where_known=on_conflict)
+    return Insertion(table, varying=varying, where_known=on_conflict)
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a file lies on a network, where SQLite's write-ahead log cannot be trusted."""
+"""Detection of network file systems, where SQLite's write-ahead log cannot be trusted."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether ``path`` lies on a network file system; what cannot be told counts as local."""
-    found = mount_of(path.resolve(), _mounted(mounts))
-    return found is not None and found.network
+    """Check whether a path is on a network file system; an unknown one counts as local."""
+    mount = mount_of(path.resolve(), _mounted(mounts))
+    return mount is not None and mount.network
 
 
 def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
@@ -48,7 +48,7 @@ def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
 
 
 def linux_mounts(table: str) -> Iterator[Mount]:
-    """What is mounted, by a table like ``/proc/mounts``."""
+    """Return the mounts in a table like ``/proc/mounts``."""
     for line in table.splitlines():
         fields = line.split(" ")
         if len(fields) >= 3:
@@ -57,13 +57,13 @@ def linux_mounts(table: str) -> Iterator[Mount]:
 
 
 def bsd_mounts(printed: str) -> Iterator[Mount]:
-    """What is mounted, by what ``mount`` prints on macOS: it says which file systems are local."""
+    """Return the mounts that ``mount`` prints on macOS, which says which ones are local."""
     for line in printed.splitlines():
-        found = _MOUNT_LINE.fullmatch(line)
-        if found is not None:
-            options = found["options"].split(",")
+        match = _MOUNT_LINE.fullmatch(line)
+        if match is not None:
+            options = match["options"].split(",")
             local = any(option.strip() == "local" for option in options)
-            yield Mount(Path(found["point"]), found["kind"], not local)
+            yield Mount(Path(match["point"]), match["kind"], not local)
 
 
 def _mounted(mounts: Path) -> Iterator[Mount]:
@@ -82,4 +82,4 @@ def _mounted(mounts: Path) -> Iterator[Mount]:
 
 def _unescaped(field: str) -> str:
     """Spaces and the like stand as octal escapes in the table."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

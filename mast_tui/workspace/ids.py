@@ -55,7 +55,8 @@ class IdSource:
             else:
                 low += 1 + secrets.randbits(_STEP_BITS)
                 if low >> _RANDOM_BITS:
-                    milliseconds, low = milliseconds + 1, secrets.randbits(_RANDOM_BITS - 1)
+                    milliseconds = milliseconds + 1
+                    low = secrets.randbits(_RANDOM_BITS - 1)
                 self._last = (milliseconds, low)
             return uuid7(*self._last)
 

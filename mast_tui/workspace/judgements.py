@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
     AnnotatorKind,
@@ -87,13 +89,13 @@ def store_judgement(
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")
     labels = {label.id: label for label in _labels(judge, taxonomy, trace_id, findings)}
-    kept = _Kept(workspace, judge, taxonomy, trace_id, indices or {})
+    stored = StoredJudgement(workspace, judge, taxonomy, trace_id, indices or {})
     with workspace.transaction():
         if partial:
-            count = kept.add(labels)
+            count = stored.add(labels)
         else:
             labels = {i: label for i, label in labels.items() if label.mode in looks_at}
-            count = kept.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
+            count = stored.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
             quotes = QuoteCounts.of(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
@@ -102,8 +104,8 @@ def store_judgement(
     return count
 
 
-class _Kept:
-    """What is kept of a judge's word on a trace."""
+class StoredJudgement:
+    """The stored judgement of a judge on a trace."""
 
     def __init__(
         self,
@@ -123,8 +125,8 @@ class _Kept:
         """Add to the suggestions of a judgement that is not whole yet."""
         if self._judgements():
             return 0
-        before = self._before()
-        self._append(before, _changes(before, {**before, **labels}))
+        stored_labels = self._stored_labels()
+        self._append(stored_labels, _changes(stored_labels, {**stored_labels, **labels}))
         return len(labels)
 
     def replace(
@@ -135,10 +137,10 @@ class _Kept:
         run_id: str | None,
     ) -> int:
         """Put a whole judgement in the place of what is kept; an answered suggestion stays."""
-        before = self._before()
-        stay = self._answered(before)
+        stored_labels = self._stored_labels()
+        stay = self._answered(stored_labels)
         after = {**labels, **{i: label for i, label in stay.items() if i not in labels}}
-        facts = _changes(before, after)
+        facts = _changes(stored_labels, after)
         present = {label.mode for label in after.values()}
         open_modes = [mode for mode in looks_at if mode not in present]
         verdict = Judged(
@@ -148,20 +150,20 @@ class _Kept:
             tuple(mode for mode in open_modes if mode in unsure),
         )
         if facts or not self._stands(verdict):
-            self._append(before, [*facts, verdict])
+            self._append(stored_labels, [*facts, verdict])
         return len(after)
 
-    def _answered(self, before: Mapping[str, Label]) -> dict[str, Label]:
-        """Those of the labels that somebody has answered."""
-        if not before:
+    def _answered(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
+        """Return those of the labels that an annotator has answered."""
+        if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
             trace_id=self._trace_id, taxonomy=self._taxonomy, pass_number=None
         )
         answered = {review.suggestion for review in reviews}
-        return {i: label for i, label in before.items() if i in answered}
+        return {i: label for i, label in stored_labels.items() if i in answered}
 
-    def _before(self) -> dict[str, Label]:
+    def _stored_labels(self) -> dict[str, Label]:
         labels = self._workspace.labels(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
@@ -173,17 +175,19 @@ class _Kept:
         )
 
     def _stands(self, verdict: Judged) -> bool:
-        """Whether the judge has said the same of the modes without labels."""
-        if all(one.looks_at != verdict.looks_at for one in self._judgements()):
+        """Check whether the judge gave the same verdicts on the modes without labels."""
+        if all(judgement.looks_at != verdict.looks_at for judgement in self._judgements()):
             return False
-        said = self._workspace.verdicts(
+        verdicts = self._workspace.verdicts(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
-        unsure = {one.mode for one in said if one.value is VerdictValue.UNSURE}
+        unsure = {
+            judgement.mode for judgement in verdicts if judgement.value is VerdictValue.UNSURE
+        }
         return unsure == set(verdict.unsure)
 
-    def _append(self, before: Mapping[str, Label], facts: Sequence[Fact]) -> None:
-        begins: list[Fact] = [] if before or not facts else [PassStarted(PassKind.BLIND)]
+    def _append(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
+        begins: list[Fact] = [] if stored_labels or not facts else [PassStarted(PassKind.BLIND)]
         self._workspace.append(
             [
                 NewEvent(self._judge, self._trace_id, self._taxonomy, 1, fact)
@@ -193,21 +197,23 @@ class _Kept:
         )
 
 
-def _changes(before: Mapping[str, Label], after: Mapping[str, Label]) -> list[Fact]:
-    facts: list[Fact] = [LabelRemoved(label) for id_, label in before.items() if id_ not in after]
-    for label_id, label in after.items():
-        known = before.get(label_id)
-        if known is None:
+def _changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
+    facts: list[Fact] = [LabelRemoved(label) for id_, label in old.items() if id_ not in new]
+    for label_id, label in new.items():
+        old_label = old.get(label_id)
+        if old_label is None:
             facts.append(LabelAdded(label))
-        elif replace(label, created_at=known.created_at) != known:
-            facts.append(LabelChanged(known, replace(label, created_at=known.created_at)))
+        elif structs.replace(label, created_at=old_label.created_at) != old_label:
+            facts.append(
+                LabelChanged(old_label, structs.replace(label, created_at=old_label.created_at))
+            )
     return facts
 
 
 def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]) -> list[Label]:
     """The findings as labels; of several with one mode and place the surest stays."""
     surest: dict[str, Label] = {}
-    at = now()
+    time = now()
     for finding in findings:
         label = Label(
             id=suggestion_id(judge, trace_id, taxonomy, finding.mode, finding.target),
@@ -219,7 +225,7 @@ def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding
             note=finding.rationale,
             confidence=finding.confidence,
             origin=Origin.SUGGESTED,
-            created_at=at,
+            created_at=time,
             evidence=finding.evidence,
             decisive=finding.decisive,
             severity=Severity.FATAL if finding.remedy else None,
@@ -233,5 +239,5 @@ def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
     """The lasting id (UUID version 5) of a judge's suggestion."""
-    place = (target.first, target.last, target.quote, target.char_start, target.char_end)
-    return uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *place]))
+    target_values = (target.first, target.last, target.quote, target.char_start, target.char_end)
+    return uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *target_values]))

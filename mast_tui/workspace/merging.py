@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from mast_tui.gold.model import Guideline
 from mast_tui.study.model import Study
 from mast_tui.workspace.events.chain import Foreign, examined
@@ -44,15 +46,15 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
     foreign = examined(other.events())
     with into.transaction():
         into.add_revisions(other.revisions())
-        into.add_annotators([(one.name, one.kind) for one in other.annotators()])
+        into.add_annotators([(annotator.name, annotator.kind) for annotator in other.annotators()])
         traces = other.traces()
         names = {record.trace_id: register_foreign(into, record) for record in traces}
         add_span_indices(into, other.span_indices(), traces, names)
         for run in other.runs():
             into.add_run(renamed_run(run, names))
         add_shares(into, shares_set_aside(other))
-        for taxonomy, who, tags in all_tags(other):
-            add_tags(into, taxonomy, who, tags, names)
+        for taxonomy, author, tags in all_tags(other):
+            add_tags(into, taxonomy, author, tags, names)
         return into.merge_events(renamed(foreign, names), replacing=replacing)
 
 
@@ -63,8 +65,8 @@ def register_foreign(into: Workspace, record: TraceRecord) -> str:
     """
     if record.identity is not None:
         record = replace(record, trace_id=record.identity.trace_id)
-    known = into.find_trace(record)
-    if known is not None:
+    own_record = into.find_trace(record)
+    if own_record is not None:
         record = replace(record, path=None, record=None)
     return into.register_trace(record)
 
@@ -86,66 +88,71 @@ def add_span_indices(
         traces: The traces as the other workspace knows them.
         names: The id that each trace has here, by its id there.
     """
-    kept = into.span_indices()
-    here = {record.trace_id: record for record in into.traces()} if indices else {}
+    own_indices = into.span_indices()
+    own_traces = {record.trace_id: record for record in into.traces()} if indices else {}
     new: dict[str, dict[str, SpanIndex]] = {}
     for record in traces:
         trace_id = names[record.trace_id]
-        known = here.get(trace_id)
-        if known is None or _schemes(known, record) > 1:
+        own_trace = own_traces.get(trace_id)
+        if own_trace is None or _schemes(own_trace, record) > 1:
             continue
-        own = kept.get(trace_id, {})
-        wanted = {
+        of_own_trace = own_indices.get(trace_id, {})
+        missing = {
             key: index
             for key, index in indices.get(record.trace_id, {}).items()
-            if index.index is not None and own.get(key, SpanIndex(None)).index is None
+            if index.index is not None and of_own_trace.get(key, SpanIndex(None)).index is None
         }
-        if wanted:
-            new[trace_id] = wanted
+        if missing:
+            new[trace_id] = missing
     into.keep_span_indices(new)
 
 
 def _schemes(*records: TraceRecord) -> int:
     """Return in how many different ways these records make the keys of spans, as far as known."""
-    known = (record.identity for record in records)
-    return len({(one.reader, one.key_scheme) for one in known if one is not None})
+    identities = (record.identity for record in records)
+    return len(
+        {(identity.reader, identity.key_scheme) for identity in identities if identity is not None}
+    )
 
 
 def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
     """The run with each trace under the name that ``names`` gives it, also in its prompt."""
-    traces = [replace(one, trace_id=names.get(one.trace_id, one.trace_id)) for one in run.traces]
+    traces = [
+        replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id)) for trace in run.traces
+    ]
     settings = run.settings
     if settings is not None:
         examples = tuple(names.get(trace_id, trace_id) for trace_id in settings.examples)
-        settings = replace(settings, examples=examples)
+        settings = structs.replace(settings, examples=examples)
     return replace(run, traces=tuple(traces), settings=settings)
 
 
 def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
     """The events with each trace under the name that ``names`` gives it; their chains stay."""
-    if all(name == known for name, known in names.items()):
+    if all(name == own_name for name, own_name in names.items()):
         return foreign
     return replace(foreign, events=[_renamed_event(event, names) for event in foreign.events])
 
 
 def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
     if event.trace_id is None:
-        return event._replace(fact=_with_names(event.fact, names))
+        return structs.replace(event, fact=_with_names(event.fact, names))
     name = names.get(event.trace_id, event.trace_id)
     if name == event.trace_id:
         return event
-    return event._replace(trace_id=name, fact=_renamed_fact(event.fact, name))
+    return structs.replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
 
 
 def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
     match fact:
         case LabelAdded(label):
-            return LabelAdded(replace(label, trace_id=trace_id))
+            return LabelAdded(structs.replace(label, trace_id=trace_id))
         case LabelRemoved(label):
-            return LabelRemoved(replace(label, trace_id=trace_id))
+            return LabelRemoved(structs.replace(label, trace_id=trace_id))
         case LabelChanged(before, after):
             return LabelChanged(
-                replace(before, trace_id=trace_id), replace(after, trace_id=trace_id)
+                structs.replace(before, trace_id=trace_id),
+                structs.replace(after, trace_id=trace_id),
             )
         case _:
             return fact
@@ -169,14 +176,14 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
         return None
 
     def renamed(traces: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(one, one) for one in traces)
+        return tuple(names.get(trace_id, trace_id) for trace_id in traces)
 
-    return replace(
+    return structs.replace(
         study,
         batches=tuple(map(renamed, study.batches)),
-        releases=tuple(one._replace(traces=renamed(one.traces)) for one in study.releases),
+        releases=tuple(structs.replace(one, traces=renamed(one.traces)) for one in study.releases),
         assignments=tuple(
-            one._replace(trace_id=names.get(one.trace_id, one.trace_id))
+            structs.replace(one, trace_id=names.get(one.trace_id, one.trace_id))
             for one in study.assignments
         ),
     )
@@ -185,4 +192,4 @@ def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | Non
 def _renamed_guideline(guideline: Guideline | None, names: Mapping[str, str]) -> Guideline | None:
     if guideline is None or guideline.trace_id is None:
         return guideline
-    return replace(guideline, trace_id=names.get(guideline.trace_id, guideline.trace_id))
+    return structs.replace(guideline, trace_id=names.get(guideline.trace_id, guideline.trace_id))

@@ -109,4 +109,4 @@ def migrate(connection: Connection, version: int) -> None:
     if version < _CHAINED:
         names = connection.exec_driver_sql("SELECT DISTINCT annotator FROM events").scalars().all()
         for annotator in sorted(names):
-            chain.make_anew(connection, annotator)
+            chain.rebuild_chain(connection, annotator)

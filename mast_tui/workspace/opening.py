@@ -1,4 +1,4 @@
-"""What lies where a workspace should be, told from the file's header before SQLite touches it."""
+"""Checks of the file where a workspace should be, before SQLite touches it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _APPLICATION_ID_AT: Final = 68
 
 
 def is_workspace(path: Path) -> bool:
-    """Whether there is a workspace at ``path``; if not, there is nothing yet.
+    """Check whether there is a workspace at ``path``; if not, there is nothing yet.
 
     Only reads, and leaves nothing behind. Raises ``WorkspaceError`` for anything else: a folder,
     a pipe, another kind of file, a workspace with a newer schema, or no right to read and write it.
@@ -82,31 +82,31 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
 
 def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
     """Raise ``WorkspaceError`` where the file would do things by itself when it is written to."""
-    found = connection.execute(
+    unknown_part = connection.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
     ).fetchone()
-    if found is not None:
+    if unknown_part is not None:
         raise WorkspaceError(
-            f"{path}: holds a {found[0]} ({one_line(found[1], 40)}), which no workspace of "
-            "mast-tui has and which could change labels unseen; do not use this file"
+            f"{path}: holds a {unknown_part[0]} ({one_line(unknown_part[1], 40)}), which no "
+            "workspace of mast-tui has and which could change labels unseen; do not use this file"
         )
 
 
 def why_not_trusted(path: Path) -> str | None:
-    """Why a workspace that nobody has named should not be used without asking, or None.
+    """Return a reason not to use a workspace that the user did not name, or None.
 
     Whoever may write to the file could plant a name, settings and labels in it. Symbolic links
     count by where they lead.
     """
-    for place in (path, path.parent):
+    for checked in (path, path.parent):
         try:
-            found = place.stat()
+            status = checked.stat()
         except OSError:
             continue
-        if found.st_uid != os.geteuid():
-            return f"{place} belongs to another user"
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return f"others may write to {place}"
+        if status.st_uid != os.geteuid():
+            return f"{checked} belongs to another user"
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"others may write to {checked}"
     return None
 
 
@@ -117,9 +117,9 @@ def keep_private(path: Path) -> None:
     """
     own_folder = [path.parent] if path.parent.name == FOLDER else []
     journals = [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
-    for place in (*own_folder, path, *journals):
+    for private in (*own_folder, path, *journals):
         with suppress(OSError):
-            found = place.stat()
-            shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if found.st_uid == os.geteuid() and not shared and found.st_mode & 0o077:
-                place.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+            status = private.stat()
+            shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if status.st_uid == os.geteuid() and not shared and status.st_mode & 0o077:
+                private.chmod(stat.S_IMODE(status.st_mode) & 0o700)

@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
+from msgspec import structs
 from sqlalchemy import Connection, select
 
 from mast_tui.errors import WorkspaceError
@@ -63,7 +64,7 @@ class ReadAhead:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a copy."""
+        """True if there is a copy."""
         return self._copy is not None
 
     def read(self, source: Connection, *, everybody: bool) -> None:
@@ -77,17 +78,17 @@ class ReadAhead:
         copy = SqliteFile(None, create=True)
         with copy.writing(whole=True) as target:
             for table in (*_SHARED, *_OF_PEOPLE):
-                wanted = select(table)
+                statement = select(table)
                 if self.everybody and table in _OF_PEOPLE and table not in _OWN_ONLY:
-                    wanted = wanted.where(~table.c.annotator.startswith(JUDGE_PREFIX))
+                    statement = statement.where(~table.c.annotator.startswith(JUDGE_PREFIX))
                 elif table in _OF_PEOPLE:
-                    wanted = wanted.where(table.c.annotator == self._annotator)
-                for rows in source.execute(wanted).partitions(_AT_ONCE):
+                    statement = statement.where(table.c.annotator == self._annotator)
+                for rows in source.execute(statement).partitions(_AT_ONCE):
                     Insertion(table).write(target, [tuple(row) for row in rows])
         with self._lock:
             self._copy = copy
 
-    def saw(self, events: Iterable[Event]) -> None:
+    def note_seen(self, events: Iterable[Event]) -> None:
         """Take in what was written; what is known already, by its id, is left out."""
         with self._lock:
             self._new += events
@@ -110,8 +111,8 @@ class ReadAhead:
             assert copy is not None, "nothing was read ahead"
             if self._new:
                 with copy.writing(whole=True) as connection:
-                    known = known_rows(connection, [event.id for event in self._new])
-                    new = {event.id: event for event in self._new if event.id not in known}
+                    known_ids = known_rows(connection, [event.id for event in self._new])
+                    new = {event.id: event for event in self._new if event.id not in known_ids}
                     insert(connection, list(new.values()))
                     follow(connection, new.values())
                 self._new.clear()
@@ -148,7 +149,7 @@ class Change(NamedTuple):
 
     @property
     def is_note(self) -> bool:
-        """Whether no key has asked for it."""
+        """True if no key has asked for it."""
         return all(isinstance(event.fact, _NOTES) for event in self.events)
 
 
@@ -182,7 +183,7 @@ class Outbox:
                 for number, known_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
                     self._waiting.append(Change(number, known_seq, follows, events))
-                    self.saw(events)
+                    self.note_seen(events)
                 for trace_id, row in file.execute(_READ_TRACES):
                     self._traces[trace_id] = trace_register.of_row(json.loads(row), None)
 
@@ -193,12 +194,12 @@ class Outbox:
 
     @property
     def waiting(self) -> tuple[Change, ...]:
-        """What waits, in its order."""
+        """The waiting changes, in their order."""
         return tuple(self._waiting)
 
     @property
     def count(self) -> int:
-        """How many changes wait that a key has asked for."""
+        """The number of waiting changes that a key has asked for."""
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
@@ -210,11 +211,11 @@ class Outbox:
             if trace_id in (None, event.trace_id) and taxonomy in (None, event.taxonomy)
         )
 
-    def saw(self, events: Iterable[Event]) -> None:
+    def note_seen(self, events: Iterable[Event]) -> None:
         """Count on from these."""
-        own = [event for event in events if event.annotator == self.annotator]
-        self.last_seq = max(self.last_seq, *(event.seq for event in own), 0)
-        self.known.saw(own)
+        own_events = [event for event in events if event.annotator == self.annotator]
+        self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
+        self.known.note_seen(own_events)
 
     @property
     def traces(self) -> Mapping[str, TraceRecord]:
@@ -232,16 +233,21 @@ class Outbox:
             self._traces[trace_id] = record
         return trace_id
 
-    def met(self, trace_id: str, there: str) -> None:
+    def met(self, trace_id: str, known_id: str) -> None:
         """The server knows a trace, by this id or by another, which then stands in what waits."""
         with self._lock, self._file() as file:
-            if there != trace_id:
-                for place, change in enumerate(self._waiting):
+            if known_id != trace_id:
+                for index, change in enumerate(self._waiting):
                     if change.events[0].trace_id == trace_id:
-                        moved = (event._replace(trace_id=there) for event in change.events)
+                        moved = (
+                            structs.replace(event, trace_id=known_id) for event in change.events
+                        )
                         # Labels are read anew, as they say on which trace they are.
-                        events = tuple(event_from_dict(event_to_dict(one)) for one in moved)
-                        self._waiting[place] = change._replace(events=events)
+                        events = tuple(
+                            event_from_dict(event_to_dict(event_on_server))
+                            for event_on_server in moved
+                        )
+                        self._waiting[index] = change._replace(events=events)
                         file.execute(_CHANGE, (_text(events), change.number))
             file.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
             file.commit()
@@ -272,32 +278,38 @@ class Outbox:
         Raises:
             WorkspaceError: They cannot be written; then they are not kept.
         """
-        at = now()
-        kept = tuple(
+        time = now()
+        waiting = tuple(
             Event(
-                event.id or new_id(),
-                event.annotator,
-                number,
-                event.at or at,
-                *(event.trace_id, event.taxonomy, event.pass_number, event.fact),
-                *(action, undoes, redoes, event.replaces),
+                id=event.id or new_id(),
+                annotator=event.annotator,
+                seq=number,
+                at=event.at or time,
+                trace_id=event.trace_id,
+                taxonomy=event.taxonomy,
+                pass_number=event.pass_number,
+                fact=event.fact,
+                action=action,
+                undoes=undoes,
+                redoes=redoes,
+                replaces=event.replaces,
             )
             for number, event in enumerate(events, max(self.last_seq, known_seq) + 1)
         )
-        self.keep(kept, known_seq)
-        return kept
+        self.keep(waiting, known_seq)
+        return waiting
 
     def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
         """Keep a change whose events have their ids; see ``put``."""
         text = _text(events)
         with self._lock, self._file() as file:
-            before = self.events(events[0].trace_id, events[0].taxonomy)
-            follows = before[-1].id if before else None
+            earlier = self.events(events[0].trace_id, events[0].taxonomy)
+            follows = earlier[-1].id if earlier else None
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
             file.commit()
             assert number is not None
             self._waiting.append(Change(number, known_seq, follows, events))
-            self.saw(events)
+            self.note_seen(events)
 
     def sent(self, change: Change) -> None:
         """The server has it."""

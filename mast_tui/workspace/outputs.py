@@ -1,4 +1,4 @@
-"""What a command must not write over: labels, traces, and what others have made."""
+"""Files that a command must not overwrite: labels, traces, and files of other programs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     The workspace may be closed when that is asked for.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
-    stored = workspace.read_columns("traces", ("path",), list, given="path")
+    stored = workspace.read_columns("traces", ("path",), list, not_null="path")
     traces = frozenset(_real(workspace.resolve_trace_path(path)) for (path,) in stored)
 
     def reason(target: Path) -> str | None:
@@ -94,18 +94,18 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
 
 
 def _is_part(real: Path, traces: frozenset[Path]) -> bool:
-    """Whether a file lies in the folder that is a trace, or holds a sub-agent of one."""
+    """Check whether a file is in the folder of a trace, or holds a sub-agent of one."""
     if not traces.isdisjoint(real.parents):
         return True
     thread = thread_of(real)
     if thread is None or thread.parent is None:
         return False
-    near = (one for one in traces if one.parent in real.parents)
-    return any(real in map(_real, sub_agents_of(one)) for one in near)
+    near = (trace for trace in traces if trace.parent in real.parents)
+    return any(real in map(_real, sub_agents_of(trace)) for trace in near)
 
 
 def protected_kind(target: Path) -> str | None:
-    """What a file is that only somebody who says so may replace; None for any other.
+    """Return the kind of a file that only ``--force`` may replace; None for any other.
 
     Told from its content, of which no more than some megabytes are looked at.
 
@@ -134,8 +134,8 @@ def _looks_like_trace(target: Path) -> str | None:
     if (labels := label_file(source)) is not None:
         return f"looks like {labels.partition(';')[0]}"
     if target.suffix.lower() in _TEXT_TRACES and (source.json is None or source.damage):
-        own = source.head.startswith(_OWN_TEXTS)
-        return None if own else "looks like a trace (text)"
+        is_own_format = source.head.startswith(_OWN_TEXTS)
+        return None if is_own_format else "looks like a trace (text)"
     return None
 
 

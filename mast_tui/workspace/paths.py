@@ -1,4 +1,4 @@
-"""Where workspaces and the files of their traces lie, and the name to suggest to an annotator."""
+"""Paths of workspaces and of their traces, and the name to suggest to an annotator."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def default_workspace_path(cwd: Path) -> Path:
     return cwd / FOLDER / FILE
 
 
-def is_url(place: Path | str) -> bool:
-    """Whether a workspace is on a server."""
-    return "://" in str(place)
+def is_url(location: Path | str) -> bool:
+    """Check whether a workspace is on a server."""
+    return "://" in str(location)
 
 
-def find_workspace(place: str | None) -> Path:
+def find_workspace(location: str | None) -> Path:
     """The workspace that a command names, or the nearest one from the working folder."""
-    return default_workspace_path(Path.cwd()) if place is None else Path(place).expanduser()
+    return default_workspace_path(Path.cwd()) if location is None else Path(location).expanduser()
 
 
 def traces_folder(workspace: Path) -> Path:
@@ -58,7 +58,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
         path: The file as the program has opened it, or a URL.
         folder: The workspace's ``traces_folder``; None for a server, and in memory.
     """
-    before, chained, local = _parts(str(path))
+    outer, chained, local = _parts(str(path))
     if not chained and is_url(local):
         return local
     file = Path(local)
@@ -67,7 +67,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     file = file.absolute()
     if ".." in file.parts:
         file = file.resolve()
-    return f"{before}{chained}{file if folder is None else _seen_from(folder, file)}"
+    return f"{outer}{chained}{file if folder is None else _seen_from(folder, file)}"
 
 
 def found_trace_path(stored: str, folder: Path | None) -> Path:
@@ -80,22 +80,22 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
         stored: The text as ``stored_trace_path`` made it.
         folder: The workspace's ``traces_folder``; None for a server, and in memory.
     """
-    before, chained, local = _parts(stored)
+    outer, chained, local = _parts(stored)
     file = Path(local)
     if folder is None or file.is_absolute() or (not chained and is_url(local)):
         return trace_path(stored)
-    found = folder / file
-    if stored.startswith(BEFORE_FOLDERS) and not found.exists() and file.exists():
-        found = file.absolute()
-    return trace_path(f"{before}{chained}{found}")
+    candidate = folder / file
+    if stored.startswith(BEFORE_FOLDERS) and not candidate.exists() and file.exists():
+        candidate = file.absolute()
+    return trace_path(f"{outer}{chained}{candidate}")
 
 
 def _parts(text: str) -> tuple[str, str, str]:
     """Split off the local file at the end of a chained URL (``zip://run.json::runs.zip``)."""
-    before, chained, local = text.rpartition("::")
-    if not chained or not is_url(before) or is_url(local):
+    outer, chained, local = text.rpartition("::")
+    if not chained or not is_url(outer) or is_url(local):
         return "", "", text
-    return before, chained, local
+    return outer, chained, local
 
 
 def _seen_from(folder: Path, file: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Who is where just now, as programs on one server tell each other; nothing of it is kept.
+"""The open traces of all programs on a server, which tell each other; nothing is kept.
 
 Everybody says every few seconds where they are, and who is not heard any more is gone: so nothing
 is left of a program that was killed. A place is a digest that only those can know who see what is
@@ -20,44 +20,46 @@ GONE_AFTER: Final = 7.0
 
 
 class Presence:
-    """Where one is, and where others are."""
+    """The location of this annotator, and those of other programs."""
 
     def __init__(self) -> None:
-        self._who = ""
-        self._place: str | None = None
-        self._said_at: float | None = None
-        self._others: dict[int, tuple[str, str, float]] = {}
+        self._annotator = ""
+        self._location: str | None = None
+        self._sent_at: float | None = None
+        self._other_programs: dict[int, tuple[str, str, float]] = {}
 
-    def go_to(self, who: str, place: str | None) -> None:
+    def go_to(self, annotator: str, location: str | None) -> None:
         """Be at a place from now on, or nowhere."""
-        if (who, place) != (self._who, self._place):
-            self._who, self._place, self._said_at = who, place, 0.0
+        if (annotator, location) != (self._annotator, self._location):
+            self._annotator = annotator
+            self._location = location
+            self._sent_at = 0.0
 
     def to_say(self) -> str | None:
-        """What is to be said to others now, or None."""
-        if self._said_at is None or monotonic() - self._said_at < SAY_EVERY:
+        """Return the message to the others that is due, or None."""
+        if self._sent_at is None or monotonic() - self._sent_at < SAY_EVERY:
             return None
-        self._said_at = None if self._place is None else monotonic()
-        return json.dumps([self._who, self._place])
+        self._sent_at = None if self._location is None else monotonic()
+        return json.dumps([self._annotator, self._location])
 
-    def hear(self, program: int, said: str) -> None:
+    def hear(self, program: int, message: str) -> None:
         """Take in what another program says; what makes no sense is nobody's."""
-        self._others.pop(program, None)
+        self._other_programs.pop(program, None)
         with suppress(ValueError):
-            match json.loads(said):
+            match json.loads(message):
                 case [str(who), str(place)]:
-                    self._others[program] = who, place, monotonic()
+                    self._other_programs[program] = who, place, monotonic()
 
     def company(self) -> tuple[str, ...]:
         """The names of those who are at one's place now."""
-        return () if self._place is None else self.at(self._place)
+        return () if self._location is None else self.at(self._location)
 
     def at(self, where: str) -> tuple[str, ...]:
         """The names of others who are at a place now."""
         lately = monotonic() - GONE_AFTER
         names = {
-            who
-            for who, place, heard_at in list(self._others.values())
-            if place == where and heard_at > lately and who != self._who
+            annotator
+            for annotator, location, heard_at in list(self._other_programs.values())
+            if location == where and heard_at > lately and annotator != self._annotator
         }
         return tuple(sorted(names))

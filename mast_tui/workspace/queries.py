@@ -32,8 +32,7 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import DECISION, GUIDELINE, STUDY
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import decision_from_values, read, study_from_values
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import (
     PASS_COLUMNS,
@@ -44,7 +43,7 @@ from mast_tui.workspace.events.rows import (
     span_note_of,
     verdict_of,
 )
-from mast_tui.workspace.events.types import EventKind, LookAgainSet, SpansRead
+from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
 from mast_tui.workspace.records import Judgement
 
 PassChoice = int | Literal["last", "finished"] | None
@@ -69,30 +68,36 @@ class OfPass(OfWork, total=False):
     pass_number: PassChoice
 
 
-def _conditions(table: Table, wanted: OfWork) -> list[ColumnElement[bool]]:
+def _conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
     """The conditions on a table, but for the pass."""
     names = ("trace_id", "annotator", "taxonomy")
-    named = ((name, wanted.get(name)) for name in names)
+    named = ((name, work.get(name)) for name in names)
     return [table.c[name] == value for name, value in named if value is not None]
 
 
-def _with_pass(statement: Select[Any], table: Table, wanted: OfPass) -> Select[Any]:
-    """What is selected from a table, with all conditions on it."""
-    statement = statement.where(*_conditions(table, wanted))
-    chosen = wanted.get("pass_number", "last")
+def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
+    """Return the statement with all conditions on its table."""
+    statement = statement.where(*_conditions(table, work))
+    chosen = work.get("pass_number", "last")
     if isinstance(chosen, int):
         return statement.where(table.c.pass_number == chosen)
-    one = wanted.get("trace_id") is not None
-    return _in_pass(statement, table, chosen, lambda of: _conditions(of, wanted), one=one)
+    of_one_trace = work.get("trace_id") is not None
+    return _in_pass(
+        statement,
+        table,
+        chosen,
+        lambda source: _conditions(source, work),
+        of_one_trace=of_one_trace,
+    )
 
 
 def _in_pass(
     statement: Select[Any],
     table: Table,
-    wanted: Literal["last", "finished"] | None,
+    which: Literal["last", "finished"] | None,
     conditions: Callable[[Table], list[ColumnElement[bool]]],
     *,
-    one: bool,
+    of_one_trace: bool,
 ) -> Select[Any]:
     """Select only what was said in the last pass over each work.
 
@@ -101,19 +106,20 @@ def _in_pass(
     Args:
         statement: What is selected, from the table.
         table: Has a pass in each row.
-        wanted: Whether it is the last pass or the last that is finished; None for all.
+        which: Whether it is the last pass or the last that is finished; None for all.
         conditions: What else holds of the table, which is to hold of passes too.
-        one: Whether it is about one trace. Over many, to look for the pass of each row takes most
-            of the time, above all where every look asks a function of the server.
+        of_one_trace: Whether it is about one trace. Over many traces, looking for the pass of each
+            row takes most of the time, above all where each look asks a function of the server.
     """
-    if wanted is None:
+    if which is None:
         return statement
-    passes, work = schema.passes, ("annotator", "trace_id", "taxonomy")
+    passes = schema.passes
+    work = ("annotator", "trace_id", "taxonomy")
     counting = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_NO_READINGS)]
-    if wanted == "finished":
+    if which == "finished":
         counting.append(passes.c.finished_at.is_not(None))
     last: ColumnElement[Any] = func.max(passes.c.number)
-    if one:
+    if of_one_trace:
         same = [passes.c[name] == table.c[name] for name in work]
         last = select(last).where(*same, *counting).scalar_subquery()
     else:
@@ -123,49 +129,50 @@ def _in_pass(
         same = [lasts.c[name] == table.c[name] for name in work]
         statement = statement.outerjoin_from(table, lasts, and_(*same))
         last = lasts.c.last
-    if wanted == "last":
+    if which == "last":
         last = func.coalesce(last, table.c.pass_number)
     return statement.where(table.c.pass_number == last)
 
 
-def labels(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Label, ...]:
+def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
     """Labels by trace, annotator, taxonomy, pass and id."""
-    statement, values = _in_order(schema.labels, wanted, "id")
+    statement, values = _in_order(schema.labels, work, "id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
-def verdicts(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Verdict, ...]:
+def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Verdicts by trace, annotator, taxonomy, pass and mode; a mode with labels is present."""
-    marked, said = schema.labels, schema.verdicts
-    key = [marked.c[column.name] for column in said.primary_key]
-    present = connection.execute(_with_pass(select(*key), marked, wanted).distinct())
-    found = {tuple(row): verdict_of((*row, VerdictValue.PRESENT)) for row in present}
-    for row in connection.execute(_with_pass(select(said), said, wanted)):
-        found.setdefault(tuple(row[:-1]), verdict_of(row))
+    marked = schema.labels
+    given_verdicts = schema.verdicts
+    key = [marked.c[column.name] for column in given_verdicts.primary_key]
+    present = connection.execute(_with_pass(select(*key), marked, work).distinct())
+    by_key = {tuple(row): verdict_of((*row, VerdictValue.PRESENT)) for row in present}
+    for row in connection.execute(_with_pass(select(given_verdicts), given_verdicts, work)):
+        by_key.setdefault(tuple(row[:-1]), verdict_of(row))
     return tuple(
         sorted(
-            found.values(),
+            by_key.values(),
             key=lambda v: (v.trace_id, v.annotator, v.taxonomy, v.pass_number, v.mode),
         )
     )
 
 
-def reviews(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[Review, ...]:
+def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
     """Reviews by trace, annotator, taxonomy, pass and suggestion."""
-    statement, values = _in_order(schema.reviews, wanted, "suggestion")
+    statement, values = _in_order(schema.reviews, work, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
-def span_notes(connection: Connection, **wanted: Unpack[OfPass]) -> tuple[SpanNote, ...]:
+def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Notes on spans by trace, annotator, taxonomy, pass and span."""
-    statement, values = _in_order(schema.span_notes, wanted, "span_key")
+    statement, values = _in_order(schema.span_notes, work, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
-def _in_order(table: Table, wanted: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
+def _in_order(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
     """The rows that are asked for, by trace, annotator, taxonomy, pass and what comes last."""
-    chosen = wanted.get("pass_number", "last")
-    values = {name: value for name, value in wanted.items() if value is not None}
+    chosen = work.get("pass_number", "last")
+    values = {name: value for name, value in work.items() if value is not None}
     if not isinstance(chosen, int):
         values.pop("pass_number", None)
     passes = None if isinstance(chosen, int) else chosen
@@ -178,21 +185,21 @@ def _statement(
 ) -> Select[Any]:
     """The statement for all filters of one shape: making it takes longer than running it."""
 
-    def conditions(of: Table) -> list[ColumnElement[bool]]:
-        return [of.c[name] == bindparam(name) for name in names]
+    def conditions(source: Table) -> list[ColumnElement[bool]]:
+        return [source.c[name] == bindparam(name) for name in names]
 
     statement = select(table).where(*conditions(table))
-    statement = _in_pass(statement, table, passes, conditions, one="trace_id" in names)
+    statement = _in_pass(statement, table, passes, conditions, of_one_trace="trace_id" in names)
     order = ("trace_id", "annotator", "taxonomy", "pass_number", last)
     return statement.order_by(*(table.c[name] for name in order))
 
 
-def passes(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Pass, ...]:
+def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
     """All passes by trace, annotator, taxonomy and number, adjudications among them."""
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
-        .where(*_conditions(table, wanted), table.c.withdrawn.is_(False))
+        .where(*_conditions(table, work), table.c.withdrawn.is_(False))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
     )
     return tuple(map(pass_of, connection.execute(statement)))
@@ -218,34 +225,35 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
         .order_by(table.c.trace_id, table.c.number)
     )
     last = {row[0]: row[1] for row in connection.execute(statement)}
-    return frozenset(trace_id for trace_id, at in last.items() if at is not None)
+    return frozenset(trace_id for trace_id, finished_at in last.items() if finished_at is not None)
 
 
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
 ) -> SpansRead:
-    """What was read up to and in a pass, each key and each run once.
+    """Return the spans read up to and in a pass, each key and each run once.
 
     A retest begins with nothing read, and what is read in it counts for no other pass.
     """
-    table, passes = schema.events, schema.passes
+    table = schema.events
+    passes = schema.passes
     work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     kind = passes.c.kind == PassKind.RETEST.value
-    again = select(passes.c.number).where(*_conditions(passes, work), kind)
-    retests = connection.execute(again).scalars().all()
+    retest_numbers = select(passes.c.number).where(*_conditions(passes, work), kind)
+    retests = connection.execute(retest_numbers).scalars().all()
     of_it = table.c.pass_number == pass_number
     up_to_it = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
         *_conditions(table, work),
-        table.c.kind == EventKind.SPANS_READ.value,
+        table.c.kind == KIND_OF[SpansRead],
         of_it if pass_number in retests else up_to_it,
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
-    read = [fact for fact in facts if isinstance(fact, SpansRead)]
+    marked = [fact for fact in facts if isinstance(fact, SpansRead)]
     return SpansRead(
-        tuple(sorted({key for fact in read for key in fact.keys})),
-        tuple(sorted({run for fact in read for run in fact.runs})),
+        tuple(sorted({key for fact in marked for key in fact.keys})),
+        tuple(sorted({run for fact in marked for run in fact.runs})),
     )
 
 
@@ -257,14 +265,14 @@ def look_again(
     work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
         select(table)
-        .where(*_conditions(table, work), table.c.kind == EventKind.LOOK_AGAIN_SET.value)
+        .where(*_conditions(table, work), table.c.kind == KIND_OF[LookAgainSet])
         .order_by(table.c.seq, table.c.id)
     )
-    found: dict[str, tuple[str, ...]] = {}
+    modes_by_trace: dict[str, tuple[str, ...]] = {}
     for event in readable_events(connection.execute(statement).mappings()):
         if isinstance(event.fact, LookAgainSet) and event.trace_id is not None:
-            found[event.trace_id] = event.fact.after
-    return {trace_id: modes for trace_id, modes in found.items() if modes}
+            modes_by_trace[event.trace_id] = event.fact.after
+    return {trace_id: modes for trace_id, modes in modes_by_trace.items() if modes}
 
 
 def decisions(
@@ -279,18 +287,18 @@ def decisions(
     Of several adjudicators' decisions on one item the last one stands, unless only those of one
     ``annotator`` are asked for.
     """
-    wanted: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
+    work: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
     statement = (
         select(table.c.trace_id, table.c.item, table.c.document)
-        .where(*_conditions(table, wanted))
+        .where(*_conditions(table, work))
         .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
     )
-    found = defaultdict[str, dict[str, Decision]](dict)
+    by_trace = defaultdict[str, dict[str, Decision]](dict)
     for trace, item, document in connection.execute(statement):
-        found[trace].pop(item, None)
-        found[trace][item] = DECISION.read(Fields(json.loads(document), "decision"))
-    return {trace: tuple(by_item.values()) for trace, by_item in found.items()}
+        by_trace[trace].pop(item, None)
+        by_trace[trace][item] = decision_from_values(json.loads(document))
+    return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
@@ -303,11 +311,11 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
         .limit(1)
     )
     document = connection.execute(statement).scalar()
-    return None if document is None else STUDY.read(Fields(json.loads(document), "study"))
+    return None if document is None else study_from_values(json.loads(document))
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Who set up each study that stands, by taxonomy: of several the one who did it last."""
+    """Return the author of each study in force, by taxonomy: of several the last one."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
@@ -326,39 +334,40 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
         .where(table.c.taxonomy == taxonomy)
         .order_by(table.c.written_at, table.c.annotator, table.c.id)
     )
-    found: dict[str, Guideline] = {}
+    by_id: dict[str, Guideline] = {}
     for (document,) in connection.execute(statement):
-        guideline = GUIDELINE.read(Fields(json.loads(document), "guideline"))
-        found[guideline.id] = guideline
-    return tuple(guideline for guideline in found.values() if guideline.text)
+        guideline = read(json.loads(document), Guideline, "guideline")
+        by_id[guideline.id] = guideline
+    return tuple(guideline for guideline in by_id.values() if guideline.text)
 
 
-def judgements(connection: Connection, **wanted: Unpack[OfWork]) -> tuple[Judgement, ...]:
-    """Which judge has looked at which trace, by trace and judge."""
+def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgement, ...]:
+    """Return which judge has looked at which trace, by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)
-        .where(*_conditions(table, wanted))
+        .where(*_conditions(table, work))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
-        Judgement(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), at, run)
-        for annotator, trace_id, taxonomy, looks_at, run, at in connection.execute(statement)
+        Judgement(annotator, trace_id, taxonomy, tuple(json.loads(looks_at)), judged_at, run)
+        for annotator, trace_id, taxonomy, looks_at, run, judged_at in connection.execute(statement)
     )
 
 
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """How many labels an annotator has per trace, in the last pass."""
+    """Count the labels of an annotator per trace, in the last pass."""
     table = schema.labels
-    wanted: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
-    statement = _with_pass(select(table.c.trace_id, func.count()), table, wanted)
+    work: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
+    statement = _with_pass(select(table.c.trace_id, func.count()), table, work)
     counted = connection.execute(statement.group_by(table.c.trace_id))
     return {row[0]: row[1] for row in counted}
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """How many judges' suggestions an annotator has not answered in any pass, per trace."""
-    table, reviewed = schema.labels, schema.reviews
+    """Count the suggestions that an annotator has not answered in any pass, per trace."""
+    table = schema.labels
+    reviewed = schema.reviews
     answered = (
         select(reviewed.c.suggestion)
         .where(
@@ -382,13 +391,13 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
 
 
 def event_count(connection: Connection) -> int:
-    """How many events are kept, of everybody."""
+    """Count the events of all annotators."""
     return connection.execute(select(func.count()).select_from(schema.events)).scalar_one()
 
 
 def events(
     connection: Connection,
-    wanted: OfWork,
+    work: OfWork,
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
@@ -396,21 +405,21 @@ def events(
 
     Args:
         connection: Sees one state throughout.
-        wanted: Whose, on which trace and under which taxonomy.
+        work: Whose, on which trace and under which taxonomy.
         pass_number: The pass that they belong to, None for any.
         after: These three of the event behind which they come, None for the first.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
-    statement = select(table).where(*_conditions(table, wanted)).order_by(*order)
+    statement = select(table).where(*_conditions(table, work)).order_by(*order)
     if pass_number is not None:
         statement = statement.where(table.c.pass_number == pass_number)
     while True:
         later = statement if after is None else statement.where(tuple_(*order) > after)
         rows = connection.execute(later.limit(_EVENTS_AT_ONCE)).mappings().all()
-        found = tuple(readable_events(rows))
-        if found or not rows:
-            return found
+        read_events = tuple(readable_events(rows))
+        if read_events or not rows:
+            return read_events
         last = rows[-1]
         after = (last["annotator"], last["seq"], last["id"])
 
@@ -427,7 +436,7 @@ def events_on_traces(
         trace_ids: The traces; each is a key of what is returned.
     """
     table = schema.events
-    found: dict[str, list[Event]] = {trace_id: [] for trace_id in trace_ids}
+    by_trace: dict[str, list[Event]] = {trace_id: [] for trace_id in trace_ids}
     for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
         statement = (
             select(table)
@@ -440,5 +449,5 @@ def events_on_traces(
             .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
         for event in readable_events(connection.execute(statement).mappings()):
-            found[event.trace_id or ""].append(event)
-    return found
+            by_trace[event.trace_id or ""].append(event)
+    return by_trace

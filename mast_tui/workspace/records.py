@@ -1,16 +1,19 @@
-"""What a workspace knows besides labels: traces, annotators, runs of judges, merges."""
+"""Records besides labels: traces, annotators, runs of judges, merges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import add
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from mast_tui.errors import WorkspaceError
-from mast_tui.labels import AnnotatorKind, QuoteCounts
+from mast_tui.labels import AnnotatorKind, Count, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
@@ -18,7 +21,7 @@ _FIRST_SPANS: Final = 8
 
 
 class Role(StrEnum):
-    """What somebody in a team on a server does."""
+    """The role of a member of a team on a server."""
 
     ANNOTATOR = "annotator"
     ADJUDICATOR = "adjudicator"
@@ -35,7 +38,7 @@ class Member(NamedTuple):
 
     @property
     def sees_all(self) -> bool:
-        """Whether the server hides nothing from them."""
+        """True if the server hides nothing from the member."""
         return self.role is not Role.ANNOTATOR
 
 
@@ -70,10 +73,11 @@ class TraceRecord:
 
         It began when an ``outcomes.csv`` says, else with the first of its spans that has a time.
         """
-        meta, started = trace.meta, trace.meta.started
+        meta = trace.meta
+        started = trace.meta.started
         if started is None:
             first = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
-            started = next((one.start for one in first if one.start is not None), None)
+            started = next((span.start for span in first if span.start is not None), None)
         return cls(
             trace_id=trace.identity.trace_id,
             identity=trace.identity,
@@ -131,17 +135,19 @@ def _text_chars(trace: Trace, index: int) -> int | None:
         return None
 
 
-def missing_indices(wanted: Mapping[str, bool], kept: Mapping[str, SpanIndex]) -> dict[str, bool]:
+def missing_indices(
+    asked: Mapping[str, bool], known_indices: Mapping[str, SpanIndex]
+) -> dict[str, bool]:
     """Return those of the wanted spans whose index, or whose length of text, is not kept.
 
     Args:
-        wanted: Keys; True where the length of the text is wanted too.
-        kept: What is kept of the trace.
+        asked: Keys; True where the length of the text is wanted too.
+        known_indices: What is kept of the trace.
     """
     return {
         key: with_length
-        for key, with_length in wanted.items()
-        if (index := kept.get(key)) is None
+        for key, with_length in asked.items()
+        if (index := known_indices.get(key)) is None
         or (with_length and index.index is not None and index.text_chars is None)
     }
 
@@ -169,7 +175,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """What a run of a judge did with one trace; ``problem`` is why it failed there.
+    """The result of a judge's run on one trace; ``problem`` is why it failed there.
 
     ``quotes`` counts the quotes on which its suggestions rest, by how they were found in the trace.
     ``remarks`` say what a person must know of the request or the answer: what was shortened, a
@@ -184,8 +190,7 @@ class RunTrace:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True, omit_defaults=True):
     """With what a judge that asks a model was run.
 
     ``prompt`` is the hash in the judge's name, ``host`` where requests went, ``parameters`` what
@@ -202,8 +207,8 @@ class RunSettings:
     examples: tuple[str, ...] = ()
     price_in: float | None = None
     price_out: float | None = None
-    form: str | None = None
     price_cached: float | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +235,16 @@ class Asked:
     tokens_cached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What answered requests used: their number, and tokens in and out.
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """The use of answered requests: their number, and tokens in and out.
 
     Of those in, ``tokens_cached`` were known to the server from earlier requests.
     """
 
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    tokens_cached: int = 0
+    requests: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    tokens_cached: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(add, astuple(self), astuple(other)))
@@ -281,12 +285,12 @@ class Run:
     note: str = ""
     traces: tuple[RunTrace, ...] = ()
     settings: RunSettings | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     ending: str | None = None
 
     @property
     def findings(self) -> int:
-        """How many suggestions it made."""
+        """The number of suggestions."""
         return sum(trace.findings for trace in self.traces)
 
     @property
@@ -296,15 +300,15 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """What its requests cost, None where no price is known."""
+        """Return the cost of the requests, None where no price is known."""
         settings = self.settings
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
         used = self.usage
-        known = settings.price_in if settings.price_cached is None else settings.price_cached
+        cached_price = settings.price_in if settings.price_cached is None else settings.price_cached
         return (
             (used.tokens_in - used.tokens_cached) * settings.price_in
-            + used.tokens_cached * known
+            + used.tokens_cached * cached_price
             + used.tokens_out * settings.price_out
         ) / 1e6
 
@@ -322,7 +326,7 @@ class EventConflict:
 
 
 class History(StrEnum):
-    """How somebody's events from elsewhere go together with those that are here."""
+    """The relation of an annotator's foreign events to those that are here."""
 
     NEW = "new"
     """There are none here."""
@@ -392,7 +396,7 @@ class MergeRefused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What came of merging: ``added`` events, ``known`` ones, and what does not fit together.
+    """The result of a merge: ``added`` events, ``known`` ones, and those in conflict.
 
     ``altered`` are ids of events that are here with other content. Ours were kept, but for people
     who were to be replaced. ``people`` says by name what changed, of everybody with new events.

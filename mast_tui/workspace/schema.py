@@ -43,9 +43,9 @@ def _texts(*names: str, key: bool = False, empty: bool = False) -> list[Column[s
 def _wholes(
     *names: str, key: bool = False, empty: bool = False, default: int | None = None
 ) -> list[Column[int]]:
-    given = None if default is None else text(str(default))
+    default_text = None if default is None else text(str(default))
     return [
-        Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=given)
+        Column(name, _WHOLE, primary_key=key, nullable=empty, server_default=default_text)
         for name in names
     ]
 

@@ -108,7 +108,7 @@ class SqliteFile(Database):
                 self._pragma("query_only=OFF")
                 transaction.rollback()
 
-    def _begin(self, whose: Collection[str]) -> None:
+    def _begin(self, annotators: Collection[str]) -> None:
         self._check_same_files()
         self._writer.begin()
 
@@ -166,13 +166,13 @@ class SqliteFile(Database):
             )
 
     def _same_files(self) -> bool:
-        """Whether the database and its write-ahead log, if it has one, are those that are open."""
+        """Check whether the database and its write-ahead log are the files that are open."""
         assert self.path is not None
-        found = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
-        known = self._files
+        current = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
+        opened = self._files
         # SQLite makes the log when it is first used.
-        self._files = known = (known[0], known[1] or found[1])
-        return found == known
+        self._files = opened = (opened[0], opened[1] or current[1])
+        return current == opened
 
     def changed_elsewhere(self) -> bool:
         """Raises ``WorkspaceGone`` like ``writing``."""
@@ -181,14 +181,15 @@ class SqliteFile(Database):
         try:
             with self._in_words():
                 self._check_same_files()
-                before, self._version = self._version, int(self._pragma("data_version"))
+                earlier = self._version
+                self._version = int(self._pragma("data_version"))
         except sqlite3.OperationalError as error:
             if not _is_busy(error):
                 raise
             return False
         finally:
             self._turn.release()
-        return before != self._version
+        return earlier != self._version
 
     def checkpoint(self) -> None:
         """Bring what the write-ahead log holds into the one file, where nobody is in the way.
@@ -207,9 +208,9 @@ class SqliteFile(Database):
 
     def check(self) -> None:
         with self.reading() as connection:
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
-        if found != "ok":
-            raise WorkspaceError(f"{self.name}: the file is damaged: {found}; put back a copy")
+            report = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+        if report != "ok":
+            raise WorkspaceError(f"{self.name}: the file is damaged: {report}; put back a copy")
 
     def copy_to(self, target: Path) -> None:
         """Copy everything, also where only this program can reach it since the file was deleted."""
@@ -232,7 +233,8 @@ class SqliteFile(Database):
             self._left.append(self._writer)
             if self._readers is not None:
                 self._readers.dispose()
-            self.path, self._gone = target, False
+            self.path = target
+            self._gone = False
             self._open()
 
     def _take_log_away(self) -> None:
@@ -240,8 +242,12 @@ class SqliteFile(Database):
         lies in its place."""
         assert self.path is not None
         log = _log_of(self.path)
-        database, known = self._files
-        if known is not None and _identity(log) == known and _identity(self.path) != database:
+        database, log_identity = self._files
+        if (
+            log_identity is not None
+            and _identity(log) == log_identity
+            and _identity(self.path) != database
+        ):
             log.unlink(missing_ok=True)
             self.path.with_name(self.path.name + "-shm").unlink(missing_ok=True)
 
@@ -359,11 +365,11 @@ class SqliteFile(Database):
     # In words
 
     def _error(self, error: BaseException) -> WorkspaceError:
-        said = str(error)
+        message = str(error)
         for part, advice in _ADVICE:
-            if part in said:
+            if part in message:
                 return WorkspaceError(f"{self.name}: {advice}")
-        return WorkspaceError(f"{self.name}: the database says: {said}; nothing was written")
+        return WorkspaceError(f"{self.name}: the database says: {message}; nothing was written")
 
 
 _ADVICE: Final = (
@@ -400,10 +406,10 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 def _identity(path: Path) -> _Identity | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _log_of(path: Path) -> Path:
@@ -448,13 +454,16 @@ def new_file(target: Path) -> Iterator[Path]:
             draft.with_name(draft.name + end).unlink(missing_ok=True)
 
 
-def _name_traces_from(copy: sqlite3.Connection, before: Path | None, after: Path | None) -> None:
+def _name_traces_from(
+    copy: sqlite3.Connection, old_folder: Path | None, new_folder: Path | None
+) -> None:
     """Have a copy in another folder name the same files of traces."""
-    if before == after:
+    if old_folder == new_folder:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
     named = (
-        (stored_trace_path(found_trace_path(path, before), after), name) for name, path in rows
+        (stored_trace_path(found_trace_path(path, old_folder), new_folder), name)
+        for name, path in rows
     )
     copy.executemany("UPDATE traces SET path = ? WHERE id = ?", named)
     copy.commit()

@@ -59,16 +59,16 @@ if TYPE_CHECKING:
     from mast_tui.workspace.presence import Presence
 
 P = ParamSpec("P")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def reading(
-    query: Callable[Concatenate[Connection, P], Found],
-) -> Callable[Concatenate[Workspace, P], Found]:
+    query: Callable[Concatenate[Connection, P], Result],
+) -> Callable[Concatenate[Workspace, P], Result]:
     """Make a method of a workspace of a query."""
 
     @wraps(query)
-    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         with self._database.reading() as connection:
             return query(connection, *args, **kwargs)
 
@@ -76,12 +76,12 @@ def reading(
 
 
 def writing(
-    change: Callable[Concatenate[Connection, P], Found],
-) -> Callable[Concatenate[Workspace, P], Found]:
+    change: Callable[Concatenate[Connection, P], Result],
+) -> Callable[Concatenate[Workspace, P], Result]:
     """Make a method of a workspace of a change, which is one transaction."""
 
     @wraps(change)
-    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+    def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         with self._database.writing() as connection:
             return change(connection, *args, **kwargs)
 
@@ -159,7 +159,7 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """What messages call it: its path or address."""
+        """The name in messages: its path or address."""
         return self._database.name
 
     def close(self) -> None:
@@ -187,12 +187,12 @@ class Workspace:
         self._database.check_there()
 
     def changed_elsewhere(self) -> bool:
-        """Whether another program has written since this was last asked; see ``Database``."""
+        """Check whether another program has written since the last call; see ``Database``."""
         return self._database.changed_elsewhere()
 
     @property
     def presence(self) -> Presence | None:
-        """Who is where just now; None where nobody can tell, as with a file."""
+        """The open traces of all programs; None for a file, where it is not known."""
         return self._database.presence
 
     def checkpoint(self) -> None:
@@ -201,7 +201,7 @@ class Workspace:
 
     @property
     def last_write(self) -> float:
-        """When this program wrote last, as ``time.monotonic`` tells."""
+        """The time of this program's last write, by ``time.monotonic``."""
         return self._database.last_write
 
     def check(self) -> None:
@@ -262,11 +262,11 @@ class Workspace:
 
     @property
     def member(self) -> Member | None:
-        """Who is connected to a server, in its team; None for a file, and for who owns it."""
+        """The connected member of a team; None for a file, and for the owner."""
         return self._database.member
 
     def team(self) -> tuple[Member, ...]:
-        """Who is in the team, by name; raises ``WorkspaceError`` for a file."""
+        """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
         return self._database.team()
 
     def add_member(self, name: str, role: Role, *, assisted: bool = False) -> str | None:
@@ -306,7 +306,7 @@ class Workspace:
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
-        """Whether a server tells every member who is connected, as only a superuser can have it
+        """True if a server tells every member who is connected, as only a superuser can have it
         keep that to itself; raises ``WorkspaceError`` for a file."""
         return self._database.shows_who_is_connected()
 
@@ -330,16 +330,16 @@ class Workspace:
             WorkspaceError: The same id and version has other modes here.
         """
         with self._database.reading() as connection:
-            kept = taxonomy_register.kept_hash(connection, taxonomy)
+            stored_hash = taxonomy_register.stored_hash(connection, taxonomy)
         member = self.member
         if member is not None and member.role is not Role.LEAD:
-            if kept is None:
+            if stored_hash is None:
                 raise WorkspaceError(
                     f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
                     f"the lead to run: mast-tui --taxonomy FILE --workspace {self.name}"
                 )
             return
-        if kept is None or (in_use and kept != taxonomy.content_hash):
+        if stored_hash is None or (in_use and stored_hash != taxonomy.content_hash):
             with self._database.writing() as connection:
                 taxonomy_register.put_in_force(connection, taxonomy)
 
@@ -353,19 +353,19 @@ class Workspace:
     def taxonomy(self, ref: str) -> Taxonomy:
         """The taxonomy ``id@version``; raises ``WorkspaceError`` where it is not kept here."""
         with self._database.reading() as connection:
-            found = taxonomy_register.taxonomies(connection, ref)
-        if not found:
+            matching = taxonomy_register.taxonomies(connection, ref)
+        if not matching:
             raise WorkspaceError(f"taxonomy {ref} is not in this workspace; give --taxonomy FILE")
-        return found[0]
+        return matching[0]
 
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Those of them that were not carried over to another, by name."""
+        """Return the taxonomies that were not carried over to another, by name."""
         carried = {
-            one.files[0]
-            for one in self.imports()
-            if one.format == import_register.MIGRATION and one.state is ImportState.FINISHED
+            record.files[0]
+            for record in self.imports()
+            if record.format == import_register.MIGRATION and record.state is ImportState.FINISHED
         }
         return tuple(ref for ref in self.used_taxonomies() if ref not in carried)
 
@@ -380,12 +380,15 @@ class Workspace:
         with self._database.reading() as connection:
             # Within a transaction it is looked for when it is kept, and once is enough.
             within = connection.in_transaction()
-            known = None if within else trace_register.find(connection, record)
+            known_record = None if within else trace_register.find(connection, record)
         folder = self._database.traces_folder
-        if known is not None and trace_register.with_news(known, record, folder) == known:
-            return known.trace_id
+        if (
+            known_record is not None
+            and trace_register.with_news(known_record, record, folder) == known_record
+        ):
+            return known_record.trace_id
         if self.outbox is not None and self._database.away:
-            return self.outbox.meet(record) if known is None else known.trace_id
+            return self.outbox.meet(record) if known_record is None else known_record.trace_id
         with self._database.writing() as connection:
             return trace_register.register(connection, record)
 
@@ -400,10 +403,10 @@ class Workspace:
     def trace(self, trace_id: str) -> TraceRecord:
         """The trace with this id; raises ``WorkspaceError`` where it is not known here."""
         with self._database.reading() as connection:
-            found = trace_register.traces(connection, trace_id)
-        if not found:
+            matching = trace_register.traces(connection, trace_id)
+        if not matching:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
-        return found[0]
+        return matching[0]
 
     # Where the spans stand that events refer to
 
@@ -428,14 +431,14 @@ class Workspace:
         referred = self.referred_spans(trace_id)
         if not referred or self.away:
             return
-        kept = self.span_indices(trace_id).get(trace_id, {})
+        stored = self.span_indices(trace_id).get(trace_id, {})
         # The text of a span never changes, so its length is counted once.
-        missing = missing_indices(referred, kept)
-        wanted = {key: missing.get(key, False) for key in referred}
+        missing = missing_indices(referred, stored)
+        asked = {key: missing.get(key, False) for key in referred}
         changed = {
             key: index
-            for key, index in indices_in(trace, wanted).items()
-            if key in missing or index.index != kept[key].index
+            for key, index in indices_in(trace, asked).items()
+            if key in missing or index.index != stored[key].index
         }
         self.keep_span_indices({trace_id: changed})
 
@@ -485,7 +488,7 @@ class Workspace:
                 outbox.known.read(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[Change]) -> tuple[Event, ...]:
-        """What others have decided since the first of these changes that decides the same.
+        """Return the decisions of others since the first of these changes, on the same items.
 
         Args:
             sent: Changes that have waited for the server.
@@ -493,43 +496,45 @@ class Workspace:
         Raises:
             WorkspaceError: It cannot be read.
         """
-        own = [event for change in sent for event in change.events]
+        own_events = [event for change in sent for event in change.events]
         items = {
             (event.trace_id, event.taxonomy, event.fact.item)
-            for event in own
+            for event in own_events
             if isinstance(event.fact, Decided)
         }
-        since, found = min((event.at for event in own), default=""), list[Event]()
+        since = min((event.at for event in own_events), default="")
+        decided = list[Event]()
         for trace_id, taxonomy in {item[:2] for item in items}:
-            found += (
+            decided += (
                 event
                 for event in self.events(trace_id=trace_id, taxonomy=taxonomy)
                 if isinstance(event.fact, Decided)
                 and event.at >= since
-                and event.annotator != own[0].annotator
+                and event.annotator != own_events[0].annotator
                 and (trace_id, taxonomy, event.fact.item) in items
             )
-        return tuple(found)
+        return tuple(decided)
 
     @contextmanager
     def as_known(self) -> Iterator[None]:
         """Within, a thread beside the screen is told of everybody's work what was read ahead."""
-        outbox, who = self.outbox, get_ident()
+        outbox = self.outbox
+        caller = get_ident()
         if outbox is not None and outbox.known.everybody:
-            self._database.content.add(who)
+            self._database.content.add(caller)
         try:
             yield
         finally:
-            self._database.content.discard(who)
+            self._database.content.discard(caller)
 
     @property
     def away(self) -> bool:
-        """Whether a server is away, and the screen is told what was read ahead."""
+        """True if a server is away, and reads return what was read ahead."""
         return self._database.away
 
     @property
     def waiting(self) -> int:
-        """How many changes wait on this machine until the server is back."""
+        """The number of changes that wait on this machine until the server is back."""
         return 0 if self.outbox is None else self.outbox.count
 
     def _waiting(
@@ -613,17 +618,17 @@ class Workspace:
 
         Those of one annotator on a trace come with what waits for the server.
         """
-        wanted: queries.OfWork = {
+        work: queries.OfWork = {
             "trace_id": trace_id,
             "annotator": annotator,
             "taxonomy": taxonomy,
         }
-        own = () if trace_id is None else self._waiting(annotator, trace_id, taxonomy)
-        waiting = {event.id: event for event in own}
+        of_trace = () if trace_id is None else self._waiting(annotator, trace_id, taxonomy)
+        waiting = {event.id: event for event in of_trace}
         after: tuple[str, int, str] | None = None
         while True:
             with self._database.reading() as connection:
-                batch = queries.events(connection, wanted, pass_number, after)
+                batch = queries.events(connection, work, pass_number, after)
             if not batch:
                 break
             for event in batch:
@@ -654,8 +659,8 @@ class Workspace:
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
     ) -> tuple[Decision, ...]:
         """The decisions that stand on a trace; see ``all_decisions``."""
-        found = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
-        return found.get(trace_id, ())
+        all_decisions = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
+        return all_decisions.get(trace_id, ())
 
     all_decisions = reading(queries.decisions)
     study = reading(queries.study)
@@ -670,9 +675,9 @@ class Workspace:
             return frozenset()
         participants = study.participants
         return frozenset(
-            one.name
-            for one in self.annotators()
-            if one.kind is not AnnotatorKind.JUDGE and one.name not in participants
+            annotator.name
+            for annotator in self.annotators()
+            if annotator.kind is not AnnotatorKind.JUDGE and annotator.name not in participants
         )
 
     guidelines = reading(queries.guidelines)
@@ -688,7 +693,7 @@ class Workspace:
     imports = reading(import_register.imports)
 
     def begin_import(
-        self, file_format: str, files: Sequence[str], *, asked: str, who: str | None
+        self, file_format: str, files: Sequence[str], *, asked: str, annotator: str | None
     ) -> ImportRecord:
         """Note that an import begins, or goes on with one that was broken off.
 
@@ -696,7 +701,7 @@ class Workspace:
             file_format: The name of the files' format.
             files: Their names.
             asked: How the import is asked for; the same words go on with what was broken off.
-            who: Who imports, None where nobody is known.
+            annotator: Who imports, None where nobody is known.
 
         Returns:
             The import.
@@ -705,15 +710,15 @@ class Workspace:
             WorkspaceError: The same import is being taken back, and that was broken off.
         """
         with self._database.writing() as connection:
-            for one in import_register.imports(connection):
-                if one.asked == asked and one.state is ImportState.UNDOING:
+            for record in import_register.imports(connection):
+                if record.asked == asked and record.state is ImportState.UNDOING:
                     raise WorkspaceError(
-                        f"import {one.id} of the same files was being taken back when it was "
-                        f"broken off; finish that first: mast-tui import --undo {one.id}"
+                        f"import {record.id} of the same files was being taken back when it was "
+                        f"broken off; finish that first: mast-tui import --undo {record.id}"
                     )
-                if one.asked == asked and one.state is ImportState.UNFINISHED:
-                    return one
-            record = ImportRecord(self.new_id(), now(), who, file_format, tuple(files), asked)
+                if record.asked == asked and record.state is ImportState.UNFINISHED:
+                    return record
+            record = ImportRecord(self.new_id(), now(), annotator, file_format, tuple(files), asked)
             import_register.add(connection, record)
             return record
 

@@ -8,7 +8,14 @@ from itertools import count
 from mast_tui.adjudication import Adjudication, has_changed
 from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
 from mast_tui.gold.choice import Choice
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, PassKind, Target, VerdictValue
+from mast_tui.labels import (
+    WHOLE_TRACE,
+    AnnotatorKind,
+    Label,
+    PassKind,
+    Target,
+    VerdictValue,
+)
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
@@ -99,8 +106,11 @@ class Office:
                 saw_suggestions=saw, pass_number=number,
             )  # fmt: skip
             self._append(name, trace, number, LabelAdded(label))
-        for said, value in (verdicts or {}).items():
-            self._append(name, trace, number, VerdictSet(said, None, value))
+        for judged, value in (verdicts or {}).items():
+            if value is VerdictValue.PRESENT:  # which a label says
+                self.say(name, WHOLE_TRACE, trace=trace, number=number, mode=judged)
+            else:
+                self._append(name, trace, number, VerdictSet(judged, None, value))
         if saw:
             self._append(name, trace, number, SuggestionsSeen())
 

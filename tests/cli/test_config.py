@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.configuration import SETTINGS, configuration_path, read_configuration
+from mast_tui.configuration import configuration_path, read_configuration, setting_fields
 from mast_tui.ui.actions.registry import ACTIONS
 from tests.cli.conftest import Cli
 
@@ -55,8 +55,8 @@ def test_what_is_printed_is_a_configuration_that_says_the_same(cli: Cli, text: s
     done = cli("config")
     assert (done.code, done.err) == (0, "")
     assert str(configuration_path()) in done.out
-    for setting in SETTINGS:
-        assert f"# {setting.about}" in done.out
+    for field in setting_fields():
+        assert f"# {field.setting.about}" in done.out
     assert all(f'"{action.id}" = ' in done.out for action in ACTIONS)
     write(done.out)
     after = read_configuration()

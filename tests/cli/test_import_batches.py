@@ -7,12 +7,12 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.exchange import apply, merge_files, undo_import
 from mast_tui.labels import Answer, PassKind, VerdictValue

@@ -62,7 +62,7 @@ def test_what_the_rules_have_said_is_what_they_say(cli: Cli, tmp_path: Path) -> 
 def test_a_model_s_findings_fail_by_what_it_calls_decisive(cli: Cli, known: Path) -> None:
     run = json.loads(cli("inspect", "run.json", "--spans", "--json").out)
     keys = [span["key"] for span in run["files"][0]["traces"][0]["span_list"]]
-    words = Evidence(keys[1], "kubectl", 13, 20, Match.ALTERED)
+    words = Evidence(key=keys[1], quote="kubectl", char_start=13, char_end=20, match=Match.ALTERED)
     said_by_a_model(
         known,
         Finding("task_derailment", keys[1], keys[2], "lost its way", 0.4, False, words),

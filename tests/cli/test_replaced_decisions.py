@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines

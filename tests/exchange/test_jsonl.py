@@ -126,13 +126,15 @@ def full_workspace(path: Path) -> Workspace:
         "t~2",
         "judge:rules@1",
         target=Target("k", "k", "wörds", 0, 5),
-        evidence=Evidence("k", "wörds", 0, 5, Match.ALTERED, wording="words"),
+        evidence=Evidence(
+            key="k", quote="wörds", char_start=0, char_end=5, match=Match.ALTERED, wording="words"
+        ),
         origin=Origin.ACCEPTED,
     )
     lost = label(
         "t",
         "judge:m@0123abcd",
-        evidence=Evidence(None, "elsewhere", named=("k1", "k9")),
+        evidence=Evidence(key=None, quote="elsewhere", named=("k1", "k9")),
         decisive=False,
     )
     decision = Decision(
@@ -305,7 +307,10 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
     lines = [json.dumps(line) + "\n" for line in (run, added, judged)]
     workspace = imported("".join([HEAD, *lines]), tmp_path / "w.db", tmp_path)
     (found,) = workspace.labels()
-    assert (found.evidence, found.decisive) == (Evidence("k1", "word", 0, 4), None)
+    assert (found.evidence, found.decisive) == (
+        Evidence(key="k1", quote="word", char_start=0, char_end=4),
+        None,
+    )
     assert {v.mode: v.value for v in workspace.verdicts()} == {
         "step_repetition": VerdictValue.PRESENT,
         "x": VerdictValue.ABSENT,
@@ -345,10 +350,13 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
         (HEAD + "{\n", "line 2"),
         (HEAD + "[1]\n", "line 2: a line is one JSON object"),
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
-        (HEAD + '{"record":"event","id":"x"}\n', "line 2: 'annotator'"),
+        (HEAD + '{"record":"event","id":"x"}\n', "line 2: event.kind: "),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
-        (HEAD + '{"record":"set_aside","seed":0,"share":2}\n', "line 2: a share of traces"),
-        (HEAD + '{"record":"run","id":"r"}\n', "line 2: 'judge'"),
+        (
+            HEAD + '{"record":"set_aside","seed":0,"share":2}\n',
+            "line 2: set_aside.share: ",
+        ),
+        (HEAD + '{"record":"run","id":"r"}\n', "line 2: run: 'judge' is missing"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mast_tui.exchange.import_batch import Incoming, label_id
 from mast_tui.exchange.label_studio import (
@@ -225,16 +226,22 @@ def changed(**value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        (7, "task 1: 'task 1' is no JSON object"),
+        (7, "task 1: Expected an object"),
         ({"data": {"text": "x"}}, "task 1: has no 'trace_id' in its data"),
         (own_annotation(None, REGION), "annotation 1: does not say who labelled it"),
         (own_annotation(3, changed(end=7)), "result 1: lies on paragraphs 0 to 7"),
         (own_annotation(3, changed(startOffset=-1)), "'startOffset' is -1, not a number from 0"),
         (own_annotation(3, changed(endOffset=6)), "result 1: is empty"),
         (own_annotation(3, changed(paragraphlabels=["7.7 No"])), "'7.7 No' is no mode of mast@3"),
-        (own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}}, "'spans'"),
+        (
+            own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}},
+            "data.spans: Expected",
+        ),
         (own_annotation(3) | {"meta": {"mast_tui": {"taxonomy": "x@1"}}}, "taxonomy 'x@1' is"),
-        (own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}}, "'by' is no JSON object"),
+        (
+            own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}},
+            "meta.mast_tui.by[...]: ",
+        ),
     ],
 )
 def test_a_bad_part_is_named_with_its_place(tmp_path: Path, task: object, words: str) -> None:
@@ -267,7 +274,7 @@ def test_its_own_code_accepts_what_is_written() -> None:
         label(SLUGS[3], Target("k0", "k2")),
         label(SLUGS[4], WHOLE_TRACE),
     )
-    suggestion = replace(labels[0], confidence=0.7)
+    suggestion = structs.replace(labels[0], confidence=0.7)
     by_judge = TraceWork(JUDGE, "t", MAST.ref, labels={suggestion.id: suggestion}, finished_at="")
     (task,) = tasks_of(work(*labels, **said), by_judge)
     interface = there.LabelInterface(label_config(MAST))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines

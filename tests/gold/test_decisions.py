@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.gold import Decision, Said, Source
 from mast_tui.gold.overlaps import item_id

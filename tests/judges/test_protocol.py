@@ -14,7 +14,7 @@ SOUND = Finding(
     last="call_3:result",
     rationale="#7 is #3 over again, with no change between.",
     confidence=0.8,
-    evidence=Evidence("call_3:call", "kubectl get pods", 12, 28),
+    evidence=Evidence(key="call_3:call", quote="kubectl get pods", char_start=12, char_end=28),
 )
 
 
@@ -25,14 +25,14 @@ SOUND = Finding(
         {"confidence": -0.1},
         {"confidence": float("nan")},
         {"last": None},
-        {"evidence": Evidence(None, "kubectl get pods", 12, 28)},
-        {"evidence": Evidence("call_3:call", "kubectl get pods", 12)},
+        {"evidence": Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)},
+        {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
     ],
 )
 def test_parts_that_contradict_each_other_are_refused(
     parts: dict[str, float | Evidence | None],
 ) -> None:
-    lost = Evidence("call_3:call", "kubectl get pods")  # a quote that was not found
+    lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
     assert replace(SOUND, evidence=lost).evidence == lost
     with pytest.raises(ValueError, match=r"confidence|quote|range"):
         replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose

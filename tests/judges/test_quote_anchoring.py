@@ -63,7 +63,7 @@ class Looked:
         return None if self.finding.evidence is None else self.words.quote
 
 
-NO_WORDS = Evidence(None, "")
+NO_WORDS = Evidence(key=None, quote="")
 
 
 def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
@@ -77,7 +77,7 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
         claim.rationale,
         claim.confidence,
         claim.decisive,
-        None if claim.quote is None else Evidence(None, claim.quote),
+        None if claim.quote is None else Evidence(key=None, quote=claim.quote),
     )
     finding = anchored(said, trace, view, Locator(view).locate)
     words = finding.evidence or NO_WORDS

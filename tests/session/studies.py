@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mast_tui.labels import Finding
 from mast_tui.session import Session, known_trace
@@ -17,7 +18,7 @@ from tests.workspace.build import MAST, MODES, trace_of
 def study_of(traces: Sequence[str] = (), **values: object) -> Study:
     """A study of alice and bob, assisted, of these traces."""
     study = Study(MAST.ref, ("alice", "bob"), batches=(tuple(traces),), blind=False)
-    return replace(study, **values)  # type: ignore[arg-type]
+    return replace(study, **values)
 
 
 class Class:

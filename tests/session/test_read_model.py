@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
 from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggested, Suggestion
@@ -102,11 +102,11 @@ def test_one_change_among_many_labels_asks_for_one_place() -> None:
 quotes = st.sampled_from(
     [
         None,
-        Evidence(None, "x"),
-        Evidence("k1", "x"),
-        Evidence("k1", "x", 0, 1),
-        Evidence("k1", "x", 0, 1, Match.IN_PARTS),
-        Evidence("k1", "x", 0, 1, Match.ALTERED),
+        Evidence(key=None, quote="x"),
+        Evidence(key="k1", quote="x"),
+        Evidence(key="k1", quote="x", char_start=0, char_end=1),
+        Evidence(key="k1", quote="x", char_start=0, char_end=1, match=Match.IN_PARTS),
+        Evidence(key="k1", quote="x", char_start=0, char_end=1, match=Match.ALTERED),
     ]
 )
 

@@ -13,7 +13,7 @@ from mast_tui.session import Session
 from mast_tui.session.pass_state import SHORT_RUN, ReadSpans
 from mast_tui.traces.model import Span
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.types import SpansRead
+from mast_tui.workspace.events.types import SpanRange, SpansRead
 from tests.session.build import Desk
 from tests.traces.made import MadeTrace
 from tests.workspace.build import MAST, TRACE, trace_of
@@ -63,7 +63,7 @@ def test_runs_and_single_spans_come_to_the_same_as_all_their_keys(
     read = ReadSpans(trace_of(*AFTER))
     read.take(SpansRead(tuple(f"k{index}" for index in single)))
     for run in runs:
-        read.take(SpansRead((), ((f"k{run.start}", f"k{run.stop - 1}"),)))
+        read.take(SpansRead((), (SpanRange(f"k{run.start}", f"k{run.stop - 1}"),)))
     expected = sorted({*single, *indices_in(runs)})
     assert indices_in(read.stretches()) == expected
     assert indices_in(read.unread()) == [i for i in range(SPANS) if i not in expected]
@@ -76,7 +76,7 @@ def test_runs_and_single_spans_come_to_the_same_as_all_their_keys(
 
 def test_what_is_not_there_yet_counts_once_it_is() -> None:
     read = ReadSpans(trace_of("one"))
-    read.take(SpansRead(("later",), (("k0", "k9"),)))
+    read.take(SpansRead(("later",), (SpanRange("k0", "k9"),)))
     assert "later" in read
     assert "k0" not in read
     assert read.stretches() == []
@@ -88,7 +88,7 @@ def test_a_long_run_is_written_as_its_two_ends_and_a_short_one_by_its_keys() -> 
     session = desk.open()
     session.mark_read(["k2"], [range(2), range(5, 6 + SHORT_RUN)])
     written = desk.workspace.reads("alice", TRACE, MAST.ref, 1)
-    assert written == SpansRead(("k0", "k1", "k2"), (("k5", f"k{5 + SHORT_RUN}"),))
+    assert written == SpansRead(("k0", "k1", "k2"), (SpanRange("k5", f"k{5 + SHORT_RUN}"),))
     before = len(list(desk.workspace.events()))
     session.mark_read(["k7"], [range(6, 6 + SHORT_RUN)])
     assert len(list(desk.workspace.events())) == before

@@ -36,7 +36,14 @@ def origin(session: Session) -> Origin:
 
 
 def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
-    quoted = Finding(ONE, "k0", "k4", "why", 0.75, evidence=Evidence("k4", "done", 0, 4))
+    quoted = Finding(
+        ONE,
+        "k0",
+        "k4",
+        "why",
+        0.75,
+        evidence=Evidence(key="k4", quote="done", char_start=0, char_end=4),
+    )
     desk.judge(quoted, finding(TWO, 2), finding(THREE, 1, 3))
     session = desk.open()
     assert [s.mode for s in session.suggestions] == [THREE, TWO, ONE]
@@ -55,7 +62,7 @@ def test_those_whose_quote_is_altered_come_after_others_and_those_without_theirs
         mode: str, first: str, key: str | None, start: int | None, match: Match | None = None
     ) -> Finding:
         end = None if start is None else start + 4
-        evidence = Evidence(key, "pods", start, end, match)
+        evidence = Evidence(key=key, quote="pods", char_start=start, char_end=end, match=match)
         return Finding(mode, first, first, "why", 0.75, decisive=True, evidence=evidence)
 
     desk.judge(

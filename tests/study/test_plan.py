@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
-from itertools import combinations
+from itertools import combinations, starmap
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.study import (
     Assignment,
@@ -58,7 +58,7 @@ def simple(count: int = 40, *lots: int, **values: object) -> Study:
     sizes = (count, *lots)
     batches = tuple(tuple(f"t{lot}-{i}" for i in range(size)) for lot, size in enumerate(sizes))
     study = Study("MAST@1", ("alice", "bob"), batches=batches, seed=3)
-    return replace(study, **values)  # type: ignore[arg-type]
+    return replace(study, **values)
 
 
 def to_nearest(share: float, count: int) -> int:
@@ -337,7 +337,7 @@ def test_what_is_fixed_by_name_is_not_dealt(study: Study, data: st.DataObject) -
     some = data.draw(st.lists(st.sampled_from(study.traces), unique=True, max_size=10))
     names = st.sets(st.sampled_from(study.annotators), min_size=1)
     fixed = {trace_id: tuple(sorted(data.draw(names))) for trace_id in some}
-    after = replace(study, assignments=tuple(map(Assignment._make, fixed.items())))
+    after = replace(study, assignments=tuple(starmap(Assignment, fixed.items())))
     for trace_id in study.traces:
         who = annotators_of(after, trace_id)
         assert who == fixed.get(trace_id, who)
@@ -347,7 +347,7 @@ def test_what_is_fixed_by_name_is_not_dealt(study: Study, data: st.DataObject) -
 
 def _meant(study: Study, trace_id: str) -> bool:
     """Whether several were to label a trace of which there are too few."""
-    fixed = dict(study.assignments)
+    fixed = {one.trace_id for one in study.assignments}
     return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
 
 

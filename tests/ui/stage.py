@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
@@ -110,14 +111,14 @@ def finding(
     evidence = None
     if quote is not None:
         start = trace.text(last - 1).index(quote)
-        evidence = Evidence(key, quote, start, start + len(quote))
+        evidence = Evidence(key=key, quote=quote, char_start=start, char_end=start + len(quote))
     return Finding(SLUGS[code], trace.span(first - 1).key, key, why, 0.8, evidence=evidence)
 
 
 def with_words(found: Finding, **changes: object) -> Finding:
     """The same with other evidence, in part."""
     assert found.evidence is not None
-    return replace(found, evidence=replace(found.evidence, **changes))  # type: ignore[arg-type]
+    return replace(found, evidence=structs.replace(found.evidence, **changes))
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:

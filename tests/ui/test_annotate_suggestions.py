@@ -169,7 +169,9 @@ async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
         assert len(asked) <= 5
 
 
-NOT_THERE = Finding(SLUGS["2.6"], None, None, "made up", 0.9, evidence=Evidence(None, "never said"))
+NOT_THERE = Finding(
+    SLUGS["2.6"], None, None, "made up", 0.9, evidence=Evidence(key=None, quote="never said")
+)
 
 
 async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others(

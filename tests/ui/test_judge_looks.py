@@ -41,16 +41,18 @@ def judged(tmp_path: Path) -> Path:
                 mended,
                 decisive=True,
                 evidence=Evidence(
-                    key,
-                    words,
-                    0,
-                    len(words),
-                    Match.REWORDED,
+                    key=key,
+                    quote=words,
+                    char_start=0,
+                    char_end=len(words),
+                    match=Match.REWORDED,
                     named=(trace.span(87).key, trace.span(89).key),
                     wording=f"[the agent] {words}",
                 ),
             ),
-            replace(finding(trace, "2.6", 40, 40), evidence=Evidence(None, "I will leave it")),
+            replace(
+                finding(trace, "2.6", 40, 40), evidence=Evidence(key=None, quote="I will leave it")
+            ),
             finding(trace, "1.3", 64, 70, why="The same restart again."),
         ],
         "judge:other@1": [finding(trace, "1.3", 60, 66), finding(trace, "1.5", 44, 90)],
@@ -84,11 +86,11 @@ def altered(tmp_path: Path) -> Path:
     found = replace(
         finding(trace, "2.6", 59, 59, why="INC-2404 is another incident, and nothing is repaired."),
         evidence=Evidence(
-            trace.span(58).key,
-            words,
-            0,
-            len(words),
-            Match.ALTERED,
+            key=trace.span(58).key,
+            quote=words,
+            char_start=0,
+            char_end=len(words),
+            match=Match.ALTERED,
             wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
         ),
     )

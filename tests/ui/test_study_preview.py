@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mast_tui.session import check_changes, taken_away
 from mast_tui.study import Study, assigned
@@ -60,7 +61,7 @@ def test_every_part_of_the_protocol_says_what_it_does_to_work() -> None:
     }
     assert values.keys() == EFFECTS.keys()
     for field, value in values.items():
-        after = replace(before, **{field: value})  # type: ignore[arg-type]
+        after = replace(before, **{field: value})
         assert work_words(before, after, {}) == [EFFECTS[field]]
         assert "Who labels what stays as it is." not in assignment_words(before, after)
         assert EFFECTS[field] in preview_words(before, after)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mast_tui.session import set_study
 from mast_tui.study import Study
@@ -95,11 +96,11 @@ def test_what_was_set_up_is_told_in_sentences() -> None:
     assert "\x1b" not in words
     assert "carol decides" in words
     assert "work blind" in words
-    assisted = replace(study, blind=False, withheld=0.25, retests=0.1)
+    assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_words(replace(view, study=assisted), "A")
     assert "on 25% of everybody's traces" in words
     assert "10% of everybody's finished traces repeat" in words
-    alone = replace(study, per_trace=1, annotators=("alice",))
+    alone = structs.replace(study, per_trace=1, annotators=("alice",))
     words = protocol_words(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words
     assert "by one of them" in words

@@ -38,7 +38,7 @@ def lit(line: SuggestionLine) -> list[str]:
 
 @pytest.mark.parametrize("match", [None, Match.EXACT, Match.SPACING])
 def test_words_that_stand_where_the_judge_said_need_no_word(match: Match | None) -> None:
-    assert warnings(Evidence("k3", "words", 0, 5, match)) == ()
+    assert warnings(Evidence(key="k3", quote="words", char_start=0, char_end=5, match=match)) == ()
     assert warnings(None) == ()
 
 
@@ -46,7 +46,14 @@ def test_altered_words_are_named_and_lit_in_both_wordings() -> None:
     standing = "calculateQuote took 1846 ms,\n43 requests waiting"
     quoted = "calculateQuote took 1849 ms, 43\x1b requests not waiting"
     sign, judge, trace = lines(
-        Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
+        Evidence(
+            key="k3",
+            quote=standing,
+            char_start=0,
+            char_end=len(standing),
+            match=Match.ALTERED,
+            wording=quoted,
+        )
     )
     assert sign == SuggestionLine("≠ altered: 1849 → 1846; “not” put in")
     assert judge.text == "judge: “calculateQuote took 1849 ms, 43␛ requests not waiting”"
@@ -58,7 +65,11 @@ def test_altered_words_are_named_and_lit_in_both_wordings() -> None:
 def test_of_many_altered_words_the_first_are_named() -> None:
     standing = " and ".join(f"part {n}" for n in range(1, 8))
     quoted = " and ".join(f"part {n}0" for n in range(1, 8))
-    sign, judge, _ = lines(Evidence("k3", standing, 0, 50, Match.ALTERED, wording=quoted))
+    sign, judge, _ = lines(
+        Evidence(
+            key="k3", quote=standing, char_start=0, char_end=50, match=Match.ALTERED, wording=quoted
+        )
+    )
     assert sign.text == "≠ altered: 10 → 1; 20 → 2; 30 → 3; 40 → 4; and 3 more"
     assert len(judge.lit) == 7
 
@@ -67,7 +78,14 @@ def test_of_long_wordings_what_stands_beside_the_differences_is_shown() -> None:
     same = "and the log went on and on and on without a word on it " * 4
     standing, quoted = f"{same}in 12 {same}by Ann {same}", f"{same}in 13 {same}by Bob {same}"
     sign, judge, trace = lines(
-        Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
+        Evidence(
+            key="k3",
+            quote=standing,
+            char_start=0,
+            char_end=len(standing),
+            match=Match.ALTERED,
+            wording=quoted,
+        )
     )
     assert sign.text == "≠ altered: 13 → 12; Bob → Ann"
     assert (lit(judge), lit(trace)) == (["13", "Bob"], ["12", "Ann"])
@@ -78,7 +96,14 @@ def test_of_long_wordings_what_stands_beside_the_differences_is_shown() -> None:
 
 
 def test_reworded_words_are_named_too() -> None:
-    found = Evidence("k3", "the pods are fine", 0, 17, Match.REWORDED, wording="the pods were fine")
+    found = Evidence(
+        key="k3",
+        quote="the pods are fine",
+        char_start=0,
+        char_end=17,
+        match=Match.REWORDED,
+        wording="the pods were fine",
+    )
     assert warnings(found) == (
         "≈ reworded: were → are",
         "judge: “the pods were fine”",
@@ -88,7 +113,12 @@ def test_reworded_words_are_named_too() -> None:
 
 def test_parts_show_what_the_judge_wrote() -> None:
     found = Evidence(
-        "k3", "a b c d and e f g h", 0, 19, Match.IN_PARTS, wording="a b c d … e f g h"
+        key="k3",
+        quote="a b c d and e f g h",
+        char_start=0,
+        char_end=19,
+        match=Match.IN_PARTS,
+        wording="a b c d … e f g h",
     )
     assert warnings(found) == (
         "⋯ quote in parts: what stands between them is left out",
@@ -99,41 +129,54 @@ def test_parts_show_what_the_judge_wrote() -> None:
 def test_an_altered_quote_in_parts_lights_no_words_that_were_left_out() -> None:
     standing = "it was called 12 times and went on and on until 7 of them failed"
     quoted = "it was called 12 times … until 9 of them failed"
-    found = Evidence("k3", standing, 0, 60, Match.ALTERED, wording=quoted)
+    found = Evidence(
+        key="k3", quote=standing, char_start=0, char_end=60, match=Match.ALTERED, wording=quoted
+    )
     assert warnings(found)[0] == "≠ altered: 9 → 7"
 
 
 @pytest.mark.parametrize("match", [Match.ALTERED, Match.REWORDED])
 def test_a_wording_that_nobody_kept_is_not_shown(match: Match) -> None:
-    (line,) = warnings(Evidence("k3", "words", 0, 5, match))
+    (line,) = warnings(Evidence(key="k3", quote="words", char_start=0, char_end=5, match=match))
     assert line.endswith(f"{match} quote")
 
 
 def test_a_quote_of_an_earlier_version_says_that_nobody_has_compared_its_words() -> None:
-    assert warnings(Evidence("k3", "words", 0, 5, Match.FUZZY)) == (
-        "≈ quote found in other words, which nobody has compared",
-    )
+    assert warnings(
+        Evidence(key="k3", quote="words", char_start=0, char_end=5, match=Match.FUZZY)
+    ) == ("≈ quote found in other words, which nobody has compared",)
 
 
 def test_a_mended_place_names_both_places() -> None:
-    mended = Evidence("k13", "words", 0, 5, Match.EXACT, ("k11", "k11"))
+    mended = Evidence(
+        key="k13", quote="words", char_start=0, char_end=5, match=Match.EXACT, named=("k11", "k11")
+    )
     assert warnings(mended) == ("↷ place mended: the judge named #12, the words stand in #14",)
-    spans = Evidence("k13", "words", 0, 5, Match.FUZZY, ("k3", "k11"))
+    spans = Evidence(
+        key="k13", quote="words", char_start=0, char_end=5, match=Match.FUZZY, named=("k3", "k11")
+    )
     assert "named #4 to #12," in warnings(spans)[0]
     assert "other words" in warnings(spans)[1]
-    gone = Evidence("k13", "words", 0, 5, None, ("k99\x1b[2J", "k99\x1b[2J"))
+    gone = Evidence(
+        key="k13",
+        quote="words",
+        char_start=0,
+        char_end=5,
+        match=None,
+        named=("k99\x1b[2J", "k99\x1b[2J"),
+    )
     assert "\x1b" not in warnings(gone)[0]
 
 
 @pytest.mark.parametrize("key", ["k3", None])
 def test_words_that_are_not_there_are_shown_with_a_sign_and_a_word(key: str | None) -> None:
-    (line,) = warnings(Evidence(key, "made\nup\x1b[31m"))
+    (line,) = warnings(Evidence(key=key, quote="made\nup\x1b[31m"))
     assert line == "✗ quote not in the trace: “made⏎up␛[31m”"
 
 
 def test_decisive_is_told_beside_it() -> None:
     assert warnings(None, decisive=True) == ("! decisive for the outcome, says the judge",)
-    assert len(warnings(Evidence(None, "no"), decisive=True)) == 2
+    assert len(warnings(Evidence(key=None, quote="no"), decisive=True)) == 2
 
 
 def test_whose_it_is_how_sure_and_where() -> None:

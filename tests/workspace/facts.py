@@ -37,6 +37,7 @@ from mast_tui.workspace.events.types import (
     ReviewSet,
     SightSet,
     SpanNoteSet,
+    SpanRange,
     SpansRead,
     StudySet,
     SuggestionsSeen,
@@ -66,8 +67,15 @@ offsets = st.none() | st.integers(0, 99)
 matches = st.none() | st.sampled_from(Match)
 named = st.none() | st.tuples(keys, keys)
 evidence = st.builds(
-    Evidence, keys, texts, offsets, offsets, matches, named, st.none() | texts
-) | st.builds(Evidence, st.none(), texts, named=named)
+    Evidence,
+    key=keys,
+    quote=texts,
+    char_start=offsets,
+    char_end=offsets,
+    match=matches,
+    named=named,
+    wording=st.none() | texts,
+) | st.builds(Evidence, key=st.none(), quote=texts, named=named)
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:
@@ -173,7 +181,7 @@ def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[F
         st.builds(
             SpansRead,
             st.lists(keys, max_size=3).map(tuple),
-            st.lists(st.tuples(keys, keys), max_size=2).map(tuple),
+            st.lists(st.builds(SpanRange, keys, keys), max_size=2).map(tuple),
         ),
         st.just(SuggestionsSeen()),
         st.builds(Revealed, texts),

@@ -6,12 +6,12 @@ import hashlib
 import itertools
 import json
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
@@ -21,7 +21,7 @@ from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.study import Release, Study
 from mast_tui.workspace import Event, NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.chain import LENGTH, digest, examined, first_break
-from mast_tui.workspace.events.codec import fact_to_dict
+from mast_tui.workspace.events.codec import fact_to_values
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import (
     Fact,
@@ -53,11 +53,11 @@ def test_what_is_hashed_stays_the_events_values_as_json(one: Event) -> None:
     """Chains in workspaces that people have rest on these very bytes."""
     assume(not isinstance(one.fact, StudySet | GuidelineSet))  # they name traces in them
     assert one.trace_id in (None, TRACE)
-    said: list[object] = [one.id, one.annotator, one.kind.value, one.trace_id, one.taxonomy]
+    said: list[object] = [one.id, one.annotator, one.kind, one.trace_id, one.taxonomy]
     if not one.action.startswith("import:"):
         said += [one.seq, one.at, one.pass_number, one.action]
         said += [one.undoes or None, one.redoes or None, list(one.replaces)]
-    payload = json.dumps(fact_to_dict(one.fact), sort_keys=True, separators=(",", ":"))
+    payload = json.dumps(fact_to_values(one.fact), sort_keys=True, separators=(",", ":"))
     text = json.dumps(said, separators=(",", ":")) + payload
     assert digest(one) == hashlib.sha256(text.encode("ascii")).digest()
 
@@ -82,7 +82,7 @@ def test_each_event_of_a_person_hangs_on_the_one_before() -> None:
         assert first_break(events) is None
         assert first_break(events[1:]) == events[1]
         assert first_break([events[0], *events[2:]]) == events[2]
-        bare = examined([one._replace(chain=None) for one in reversed(events)])
+        bare = examined([replace(one, chain=None) for one in reversed(events)])
         assert [one.chain for one in bare.events] == chains
         assert bare.broken == {}
 
@@ -204,7 +204,7 @@ def test_chains_that_were_computed_apart_become_one(seconds: int) -> None:
             merge(both, first)
             merge(both, second)
             both.append([event(SpansRead((f"k{seconds}",)))])
-            old = [one._replace(chain=None) for one in both.events()]
+            old = [replace(one, chain=None) for one in both.events()]
         for workspace, events in ((first, old), (second, old[::-1])):
             workspace.merge_events(events)
             assert workspace.edited_histories() == ()

@@ -6,11 +6,11 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import text
 
 from mast_tui.labels import AnnotatorKind

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.labels import Label
 from mast_tui.workspace import Event, Workspace
@@ -99,8 +99,8 @@ def test_labels_come_back_from_the_tables_as_they_were(said: list[Label]) -> Non
     [
         ({"key": "k0"}, "'quote'"),
         ({"quote": "x", "start": 0, "end": 1}, "names the span"),
-        ({"quote": "x", "named": ["k0"]}, "a first and a last key"),
-        ({"quote": "x", "match": "nearly"}, "one of exact, spacing, reworded"),
+        ({"quote": "x", "named": ["k0"]}, "evidence.named: Expected a list of length 2"),
+        ({"quote": "x", "match": "nearly"}, "evidence.match: Invalid enum value 'nearly'"),
     ],
 )
 def test_evidence_that_cannot_be_is_refused(evidence: dict[str, object], words: str) -> None:
@@ -208,7 +208,7 @@ def test_an_event_that_was_altered_is_refused_unless_it_is_to_replace_ours() -> 
         (known,) = first.events()
         second.append([event(LabelAdded(replace(one, note="altered")))])
         (altered,) = second.events()
-        theirs = [altered._replace(id=known.id, chain=None)]
+        theirs = [replace(altered, id=known.id, chain=None)]
         with pytest.raises(MergeRefused) as refused:
             first.merge_events(theirs)
         (told,) = refused.value.people

@@ -88,24 +88,48 @@ def test_findings_are_labels_and_verdicts_of_the_judge(workspace: Workspace) -> 
     ("one", "target"),
     [
         (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word", 3, 7)),
+            Finding(
+                MODES[0],
+                "k0",
+                "k0",
+                "r",
+                1.0,
+                evidence=Evidence(key="k0", quote="word", char_start=3, char_end=7),
+            ),
             Target("k0", "k0", "word", 3, 7),
         ),
         (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word")),
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(key="k0", quote="word")),
             Target("k0", "k0"),
         ),
         (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(None, "word")),
-            Target("k0", "k0"),
-        ),
-        (Finding(MODES[0], None, None, "r", 1.0, evidence=Evidence(None, "word")), Target()),
-        (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k5", "word", 3, 7)),
+            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(key=None, quote="word")),
             Target("k0", "k0"),
         ),
         (
-            Finding(MODES[0], "k0", "k2", "r", 1.0, evidence=Evidence("k1", "word", 3, 7)),
+            Finding(MODES[0], None, None, "r", 1.0, evidence=Evidence(key=None, quote="word")),
+            Target(),
+        ),
+        (
+            Finding(
+                MODES[0],
+                "k0",
+                "k0",
+                "r",
+                1.0,
+                evidence=Evidence(key="k5", quote="word", char_start=3, char_end=7),
+            ),
+            Target("k0", "k0"),
+        ),
+        (
+            Finding(
+                MODES[0],
+                "k0",
+                "k2",
+                "r",
+                1.0,
+                evidence=Evidence(key="k1", quote="word", char_start=3, char_end=7),
+            ),
             Target("k0", "k2"),
         ),
     ],
@@ -129,13 +153,27 @@ def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
         1.0,
         decisive=False,
         evidence=Evidence(
-            "k3", "word", 3, 7, match=Match.ALTERED, named=("k0", "k1"), wording="sword"
+            key="k3",
+            quote="word",
+            char_start=3,
+            char_end=7,
+            match=Match.ALTERED,
+            named=("k0", "k1"),
+            wording="sword",
         ),
     )
     store(workspace, whole)
     (label,) = workspace.labels()
     assert label.decisive is False
-    assert label.evidence == Evidence("k3", "word", 3, 7, Match.ALTERED, ("k0", "k1"), "sword")
+    assert label.evidence == Evidence(
+        key="k3",
+        quote="word",
+        char_start=3,
+        char_end=7,
+        match=Match.ALTERED,
+        named=("k0", "k1"),
+        wording="sword",
+    )
     before = state(workspace)
     workspace.rebuild()
     assert state(workspace) == before
@@ -222,9 +260,16 @@ def test_what_is_noted_with_the_run_counts_what_is_kept(workspace: Workspace) ->
     store(workspace, finding(), finding(MODES[7]), run_id=run, trace=noted)
     (kept,) = workspace.runs()
     assert kept.traces == (replace(noted, trace_id=TRACE, findings=1),)
-    quoted = Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word", 3, 7))
-    lost = Finding(MODES[1], "k0", "k0", "r", 1.0, evidence=Evidence("k0", "word"))
-    reworded = Evidence("k0", "word", 3, 7, Match.ALTERED)
+    quoted = Finding(
+        MODES[0],
+        "k0",
+        "k0",
+        "r",
+        1.0,
+        evidence=Evidence(key="k0", quote="word", char_start=3, char_end=7),
+    )
+    lost = Finding(MODES[1], "k0", "k0", "r", 1.0, evidence=Evidence(key="k0", quote="word"))
+    reworded = Evidence(key="k0", quote="word", char_start=3, char_end=7, match=Match.ALTERED)
     altered = replace(quoted, mode=MODES[1], evidence=reworded)
     store(workspace, finding(MODES[2]), quoted, lost, altered, run_id=run)
     counts = QuoteCounts(exact=1, altered=1, not_found=1)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Target
@@ -65,7 +66,7 @@ def test_another_content_under_the_same_id_keeps_its_labels(
     there.register_trace(TraceRecord.of(trace_of("another")))
     one, gone = label(there), label(there)
     started(there, one, gone)
-    after = replace(one, note="changed")
+    after = structs.replace(one, note="changed")
     there.append([event(LabelChanged(one, after)), event(LabelRemoved(gone))])
     merge(here, there)
     assert merge(here, there).altered == ()
@@ -119,13 +120,13 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
     )
     merge(here, there)
     moved = f"{TRACE}~2"
-    assert here.study(MAST.ref) == replace(
+    assert here.study(MAST.ref) == structs.replace(
         study,
         batches=((moved,), ("not there",)),
         releases=(Release("alice", ("not there", moved)),),
         assignments=(Assignment(moved, ("bob",)),),
     )
-    assert here.guidelines(MAST.ref) == (replace(words, trace_id=moved),)
+    assert here.guidelines(MAST.ref) == (structs.replace(words, trace_id=moved),)
     assert merge(here, there).added == 0
 
 
@@ -151,18 +152,20 @@ def test_tags_given_to_open_codes_come_over_beside_those_that_are_here(
 def test_of_two_peoples_studies_the_last_one_stands(here: Workspace, there: Workspace) -> None:
     study = Study(MAST.ref, ("alice", "bob"))
     for place, name, seed in ((here, "alice", 1), (there, "bob", 2)):
-        fact = StudySet(None, replace(study, seed=seed))
+        fact = StudySet(None, structs.replace(study, seed=seed))
         place.append([NewEvent(name, None, MAST.ref, None, fact)])
     merge(here, there, replacing=["alice"])
-    assert here.study(MAST.ref) == replace(study, seed=2)
+    assert here.study(MAST.ref) == structs.replace(study, seed=2)
 
 
 def test_a_guideline_is_there_as_it_was_put_last_until_it_is_taken_back(here: Workspace) -> None:
     first = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "2026-05-04T10:00:00Z")
-    later = replace(first, text="always", written_by="carol", written_at="2026-05-05T10:00:00Z")
+    later = structs.replace(
+        first, text="always", written_by="carol", written_at="2026-05-05T10:00:00Z"
+    )
     here.append([NewEvent("bob", None, MAST.ref, None, GuidelineSet("g", None, first))])
     here.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", first, later))])
     assert here.guidelines(MAST.ref) == (later,)
-    gone = replace(later, text="")
+    gone = structs.replace(later, text="")
     here.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", later, gone))])
     assert here.guidelines(MAST.ref) == ()

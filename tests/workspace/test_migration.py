@@ -62,7 +62,14 @@ def held(tmp_path: Path) -> dict[str, Any]:
         judge(
             workspace,
             run,
-            Finding(MODES[0], "k0", "k0", "why", 0.5, evidence=Evidence("k0", "look", 0, 4)),
+            Finding(
+                MODES[0],
+                "k0",
+                "k0",
+                "why",
+                0.5,
+                evidence=Evidence(key="k0", quote="look", char_start=0, char_end=4),
+            ),
         )
         workspace.finish_run(run)
         started(workspace, label(workspace, note="mine"))
@@ -123,7 +130,13 @@ def test_everything_is_there_and_new_things_can_be_kept(old: Path, held: dict[st
             workspace,
             run,
             Finding(
-                MODES[1], "k0", "k0", "why", 0.5, decisive=True, evidence=Evidence(None, "lost")
+                MODES[1],
+                "k0",
+                "k0",
+                "why",
+                0.5,
+                decisive=True,
+                evidence=Evidence(key=None, quote="lost"),
             ),
         )
         assert workspace.runs()[1].settings == settings

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
@@ -24,8 +24,8 @@ from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, Workspace, WorkspaceError
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
+    FACT_TYPES,
     Decided,
-    EventKind,
     Fact,
     GuidelineSet,
     Judged,
@@ -43,6 +43,7 @@ from mast_tui.workspace.events.types import (
     ReviewSet,
     SightSet,
     SpanNoteSet,
+    SpanRange,
     SpansRead,
     StudySet,
     SuggestionsSeen,
@@ -74,7 +75,15 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         saw_suggestions=True,
         decisive=False,
         remedy=ODD,
-        evidence=Evidence("k1", ODD, 1, 5, Match.REWORDED, ("kü", 'k"\0'), ODD),
+        evidence=Evidence(
+            key="k1",
+            quote=ODD,
+            char_start=1,
+            char_end=5,
+            match=Match.REWORDED,
+            named=("kü", 'k"\0'),
+            wording=ODD,
+        ),
     )
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
@@ -102,7 +111,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         SpanNoteSet("k0", "", ODD),
         SpanNoteSet("k1", "", "note"),
         SpanNoteSet("k1", "note", ""),
-        SpansRead(("k0",), (("k1", "k2"),)),
+        SpansRead(("k0",), (SpanRange("k1", "k2"),)),
         SuggestionsSeen(),
         LookAgainSet((), (MODES[3],)),
         FINISHED,
@@ -146,9 +155,7 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
         assert not owner.edited_histories()
         # Nothing that an annotator may record is missing above.
         others = {"decided", "judged", "study_set", "guideline_set"}
-        assert {event.kind.value for event in recorded} | others == {
-            kind.value for kind in EventKind
-        }
+        assert {event.kind for event in recorded} | others == set(FACT_TYPES)
         owner.copy_to(tmp_path / "copy.db")
     with closing(Workspace.open(tmp_path / "copy.db", create=False)) as copy:
         assert not copy.differences()
@@ -235,7 +242,7 @@ def test_a_lead_merges_histories_that_part_and_come_out_of_order(
                 source.append([event(LabelAdded(one), annotator="zoe")])
             histories.append(list(source.events()))
     edited = [
-        one._replace(fact=LabelAdded(replace(one.fact.label, note="edited")))
+        replace(one, fact=LabelAdded(replace(one.fact.label, note="edited")))
         if isinstance(one.fact, LabelAdded)
         else one
         for one in histories[0]

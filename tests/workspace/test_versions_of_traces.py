@@ -6,14 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
-from mast_tui.exchange.jsonl import TRACE
+from mast_tui.exchange.jsonl import TraceLine
 from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import TraceRecord, Workspace
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import read
 from mast_tui.workspace.registers.outcome_files import take_outcomes
 
 MARCH = 1_772_323_200.0
@@ -85,5 +86,5 @@ def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:
     "trace", [TraceRecord("t", version="1.2", started=3.5), TraceRecord("t", started=MARCH)]
 )
 def test_jsonl_keeps_both(trace: TraceRecord) -> None:
-    values = json.loads(json.dumps(TRACE.write(trace)))
-    assert TRACE.read(Fields(values, "trace")) == trace
+    values = json.loads(json.dumps(to_builtins(TraceLine.of(trace, {}))))
+    assert read(values, TraceLine, "trace").trace_record() == trace

@@ -16,7 +16,7 @@ from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWo
 from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.codec import STUDY
+from mast_tui.workspace.events.codec import study_to_values
 from mast_tui.workspace.records import TraceRecord
 
 FORMAT: Final = "mast-tui-gold"
@@ -114,7 +114,7 @@ def gold_document(
         ),
         "agreement": dict(agreement),
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
-        "protocol": study and STUDY.write(study),
+        "protocol": None if study is None else study_to_values(study),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": {
             "unfinished": _counted(unfinished),

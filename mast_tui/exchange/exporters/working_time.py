@@ -13,7 +13,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.types import KIND_OF, PassFinished
 from mast_tui.workspace.registers.imports import MIGRATION
 
 LONGEST_PAUSE: Final = 5
@@ -47,12 +47,12 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
             if trace_id is None or number is None:
                 continue
             key = (annotator, trace_id, number)
-            moments[key].append((time, kind == EventKind.PASS_FINISHED.value))
+            moments[key].append((time, kind == KIND_OF[PassFinished]))
             if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
                 imported.add(key)
         return moments
 
-    moments = workspace.read_columns("events", columns, take, wanted={"taxonomy": taxonomy.ref})
+    moments = workspace.read_columns("events", columns, take, equal_to={"taxonomy": taxonomy.ref})
     worked = {
         key: _minutes(times)
         for key, times in moments.items()

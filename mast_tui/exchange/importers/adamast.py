@@ -297,5 +297,5 @@ def _label(draft: ImportedWork, slug: str, value: Record) -> Label:
         slug,
         note="\n".join(remarks),
         confidence=None if number is None else float(number),
-        evidence=None if quote is None else Evidence(None, quote),
+        evidence=None if quote is None else Evidence(key=None, quote=quote),
     )

@@ -12,8 +12,10 @@ to be looked at again. Else it is unsure where any is, and absent where all are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from mast_tui.exchange.import_batch import lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap
@@ -494,7 +496,7 @@ def _apply(content: _PassContent, fact: Fact) -> bool:
         "verdicts": content.verdicts,
         "reviews": content.reviews,
     }
-    for part, name, value in changes_in_pass(fact, at=""):
+    for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
             _put(parts[part], name, value)
             is_applied = True

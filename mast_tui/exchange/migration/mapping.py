@@ -12,7 +12,7 @@ from mast_tui.exchange.crosswalk import ANY, Entry, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import Label, Target
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
-from mast_tui.workspace.registers.tags import Place
+from mast_tui.workspace.registers.tags import TaggedPlace
 
 
 class Change(StrEnum):
@@ -36,7 +36,7 @@ class CodebookMap:
     old: Taxonomy
     new: Taxonomy
     targets: Mapping[str, tuple[str, ...]]
-    places: Mapping[Place, str] = field(default_factory=dict)
+    places: Mapping[TaggedPlace, str] = field(default_factory=dict)
 
     @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:

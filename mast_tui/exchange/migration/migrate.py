@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
@@ -97,11 +97,11 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     workspace.add_taxonomy(mapping.new)
     refs = [mapping.old.ref, mapping.new.ref]
     places = [
-        [author, trace_id, *astuple(target), kind, m]
-        for (author, trace_id, target, kind), m in mapping.places.items()
+        [author, trace_id, at.first, at.last, at.quote, at.char_start, at.char_end, kind, mode]
+        for (author, trace_id, at, kind), mode in mapping.places.items()
     ]
     asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, refs, asked=asked, who=author)
+    record = workspace.begin_import(MIGRATION, refs, asked=asked, annotator=author)
     migration = _Migration(workspace, mapping, record)
     migration.study(of_study)
     for batch in batched(

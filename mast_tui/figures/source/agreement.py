@@ -105,7 +105,7 @@ def _open_codes(
         return {}
     columns = ("annotator", "trace_id", "pass_number")
     wanted = {"taxonomy": taxonomy.ref, "mode": OPEN_SLUG}
-    return dict(workspace.read_columns("labels", columns, take, wanted=wanted))
+    return dict(workspace.read_columns("labels", columns, take, equal_to=wanted))
 
 
 def _finished(

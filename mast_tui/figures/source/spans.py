@@ -183,7 +183,8 @@ class _Words:
 
 
 def _stretches(read: SpansRead, order: Order) -> Iterator[Stretch]:
-    for first, last in (*((key, key) for key in read.keys), *read.runs):
+    runs = ((run.first, run.last) for run in read.runs)
+    for first, last in (*((key, key) for key in read.keys), *runs):
         one, other = order(first), order(last)
         if one is not None and other is not None:
             yield min(one, other), max(one, other) + 1

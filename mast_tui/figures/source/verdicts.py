@@ -91,7 +91,7 @@ def last_readings(
         return found
 
     columns = ("annotator", "trace_id", "number", "kind", "finished_at", "withdrawn")
-    return workspace.read_columns("passes", columns, take, wanted=wanted)
+    return workspace.read_columns("passes", columns, take, equal_to=wanted)
 
 
 def verdict_cells(
@@ -171,7 +171,9 @@ class _Sides:
         )
         passed = ("annotator", "trace_id", "pass_number")
         named = (*passed, "mode", "first_key", "last_key", "severity", "decisive")
-        self.marks = workspace.read_columns("labels", named, take, wanted=wanted, given="first_key")
+        self.marks = workspace.read_columns(
+            "labels", named, take, equal_to=wanted, not_null="first_key"
+        )
 
     def settled(
         self, besides: Collection[str]
@@ -285,7 +287,7 @@ def words_of_gold(
         passes = {key: number for key, number in passes.items() if key[0] in people}
     sides = _Sides(workspace, taxonomy, passes)
     decided = workspace.read_columns(
-        "decisions", ("trace_id",), lambda rows: {row[0] for row in rows}, wanted=wanted
+        "decisions", ("trace_id",), lambda rows: {row[0] for row in rows}, equal_to=wanted
     )
     if traces is not None:
         decided = {trace for trace in decided if trace in traces}

@@ -95,7 +95,9 @@ class Walk:
             last=self.steps[last].span.key,
             rationale=rationale,
             confidence=round(confidence, 2),
-            evidence=Evidence(quote.key, quote.text, quote.start, quote.end),
+            evidence=Evidence(
+                key=quote.key, quote=quote.text, char_start=quote.start, char_end=quote.end
+            ),
         )
 
     def calls_between(self, after: int, before: int) -> list[Call]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from msgspec.structs import replace
 from textual import work
 
 from mast_tui.adjudication import SpanOrders, conflicts_by_trace

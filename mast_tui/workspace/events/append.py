@@ -35,10 +35,11 @@ from mast_tui.workspace.database import (
     writes_by_calls,
 )
 from mast_tui.workspace.events import chain
-from mast_tui.workspace.events.codec import DECISION, GUIDELINE, KIND_NAMES, STUDY
+from mast_tui.workspace.events.codec import study_to_values, to_values
 from mast_tui.workspace.events.model import Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, label_values, readable_events
 from mast_tui.workspace.events.types import (
+    KIND_OF,
     Decided,
     Fact,
     GuidelineSet,
@@ -69,7 +70,9 @@ _AT_ONCE: Final = 500
 _FOLLOWED_AT_ONCE: Final = 6000
 """Events of which what follows is held back at most."""
 
-_INSERT: Final = Insertion(schema.events, own=("id", "seq", "kind", "trace_id", "payload", "chain"))
+_INSERT: Final = Insertion(
+    schema.events, varying=("id", "seq", "kind", "trace_id", "payload", "chain")
+)
 _LABELLING: Final = (LabelAdded, LabelRemoved, LabelChanged)
 _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
@@ -134,8 +137,9 @@ def append(
         ChangedElsewhere: There are later events than the one that is known.
         WorkspaceError: They cannot be written.
     """
-    database, until = workspace._database, deadline()
-    whose = dict.fromkeys(event.annotator for event in events)
+    database = workspace._database
+    until = deadline()
+    annotators = dict.fromkeys(event.annotator for event in events)
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
     within = database.within
@@ -145,27 +149,29 @@ def append(
     after = UNCHECKED if known_seq is None else known_seq
     if outbox is not None and (outbox.waiting or database.away):
         return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
-    latest, database.latest = database.latest, None
+    latest = database.latest
+    database.latest = None
     if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
         latest = None
     while True:
         try:
-            with database.writing(whose=whose) as connection:
+            with database.writing(annotators=annotators) as connection:
                 if within:
-                    take_turns(connection, whose)
+                    take_turns(connection, annotators)
                 # Whether they were committed is not known where the connection was lost meanwhile.
-                recorded = _as_kept(connection, recorded) or _record(
+                recorded = _stored_again(connection, recorded) or _record(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
                 if indices:
                     keep_span_indices(connection, indices)
             if outbox is not None:
-                outbox.saw(recorded)
+                outbox.note_seen(recorded)
             if writes_by_calls(connection) and not within:
                 database.latest = _latest(recorded)
             return recorded
         except NotLatest:
-            recorded, latest = (), None  # and so it is asked for
+            recorded = ()
+            latest = None
             continue
         except ServerAway:
             latest = None
@@ -182,7 +188,7 @@ def append(
 def _is_known(
     latest: Latest, events: Sequence[NewEvent], action: str, known_seq: int | None
 ) -> bool:
-    """Whether nothing need be asked before events are added, unless there is news.
+    """Check whether events can be added after the last one written here, without a query.
 
     Args:
         latest: The last event that was written here.
@@ -199,7 +205,7 @@ def _is_known(
 
 
 def _latest(recorded: Sequence[Event]) -> Latest | None:
-    """What the next event of an annotator comes after, where that is the last of these."""
+    """Return the event that the next one of an annotator follows, where these are of one."""
     if len({event.annotator for event in recorded}) != 1:
         return None
     last = recorded[-1]
@@ -229,14 +235,14 @@ def send_waiting(workspace: Workspace) -> tuple[Change, ...]:
         return ()
     for change in outbox.waiting:
         try:
-            with workspace._database.writing(whose=[outbox.annotator]) as connection:
-                kept = _as_kept(connection, change.events) or _send(
+            with workspace._database.writing(annotators=[outbox.annotator]) as connection:
+                stored = _stored_again(connection, change.events) or _send(
                     connection, change, workspace.new_id
                 )
         except ServerAway:
             break
-        if kept:
-            outbox.saw(kept)
+        if stored:
+            outbox.note_seen(stored)
             outbox.sent(change)
         else:
             refused.append(change)
@@ -249,10 +255,10 @@ def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:
-                there = register(connection, record)
+                known_id = register(connection, record)
         except ServerAway:
             return False
-        outbox.met(trace_id, there)
+        outbox.met(trace_id, known_id)
     return True
 
 
@@ -261,8 +267,8 @@ def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> 
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
     last = connection.execute(_LAST_OF_WORK, work).one_or_none()
-    known = change.known_seq if change.follows is None else change.follows
-    if change.known_seq != UNCHECKED and known not in (last or (0,)):
+    last_known = change.known_seq if change.follows is None else change.follows
+    if change.known_seq != UNCHECKED and last_known not in (last or (0,)):
         table = schema.passes
         of_pass = {**work, "number": first.pass_number}
         finished = select(table.c.finished_at).filter_by(**of_pass, withdrawn=False)
@@ -278,7 +284,7 @@ def _send(connection: Connection, change: Change, new_id: Callable[[], str]) -> 
     return _record(connection, new, new_id, first.action, first.undoes, first.redoes, None)
 
 
-def _as_kept(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
+def _stored_again(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
     """The events as they are here, or none of them."""
     rows = known_rows(connection, [event.id for event in events])
     return tuple(map(event_of, rows.values()))
@@ -303,25 +309,28 @@ def _record(
     links: dict[str, str] = {}
     named_here = [event.id for event in new if event.id is not None]
     if sees_own_only(connection):
-        known: Collection[str] = known_rows(connection, named_here)
+        known_ids: Collection[str] = known_rows(connection, named_here)
     else:
-        known = _AMONG(connection, named_here)
+        known_ids = _AMONG(connection, named_here)
     for event in new:
         name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
-        if named in known:
+        if named in known_ids:
             continue
         if isinstance(fact, _LABELLING):
             _check_label(event)
         if name not in counters and latest is not None:
-            counters[name], links[name] = latest.seq, latest.chain
+            counters[name] = latest.seq
+            links[name] = latest.chain
         elif name not in counters:
-            last, before = _last(connection, event, is_linked, known_seq if not counters else None)
+            last, previous_link = _last(
+                connection, event, is_linked, known_seq if not counters else None
+            )
             if last is None:
                 note_annotator(connection, name)
             counters[name] = last or 0
             if chain.has_chain(name):
-                links[name] = before
-        at = happened or recorded_at
+                links[name] = previous_link
+        time = happened or recorded_at
         seq = counters[name] = counters[name] + 1
         own_id = named or new_id()
         payload = payload_text(fact)
@@ -329,17 +338,32 @@ def _record(
             _check_text(payload)
         chained: str | None = None
         if name in links:
-            placed = (seq, at, action, undoes, redoes) if is_linked else None
-            said = chain.digest_of(event, own_id, placed, payload)
-            chained = chain.link(links[name], said)
+            placed = (seq, time, action, undoes, redoes) if is_linked else None
+            event_digest = chain.digest_of(event, own_id, placed, payload)
+            chained = chain.link(links[name], event_digest)
             if is_linked:
                 links[name] = chained
+        recorded.append(
+            Event(
+                id=own_id,
+                annotator=name,
+                seq=seq,
+                at=time,
+                trace_id=trace_id,
+                taxonomy=taxonomy,
+                pass_number=pass_number,
+                fact=fact,
+                action=action,
+                undoes=undoes,
+                redoes=redoes,
+                replaces=replaces,
+                chain=chained,
+            )
+        )
         work = (trace_id, taxonomy, pass_number)
-        one = Event(own_id, name, seq, at, *work, fact, action, undoes, redoes, replaces, chained)
-        recorded.append(one)
         made_void = json.dumps(replaces) if replaces else "[]"
-        said_of = (own_id, name, seq, at, KIND_NAMES[type(fact)], *work, payload)
-        rows.append((*said_of, made_void, action, undoes, redoes, chained))
+        first_columns = (own_id, name, seq, time, KIND_OF[type(fact)], *work, payload)
+        rows.append((*first_columns, made_void, action, undoes, redoes, chained))
     if by_calls:
         call_function(connection, "append_event", schema.events, rows)
     else:
@@ -373,10 +397,10 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
     """Take events away, with what followed from them; for a copy that is thrown away."""
-    wanted = sorted(ids)
-    touched = {row["annotator"] for row in known_rows(connection, wanted).values()}
-    for start in range(0, len(wanted), _AT_ONCE):
-        batch = wanted[start : start + _AT_ONCE]
+    sorted_ids = sorted(ids)
+    touched = {row["annotator"] for row in known_rows(connection, sorted_ids).values()}
+    for start in range(0, len(sorted_ids), _AT_ONCE):
+        batch = sorted_ids[start : start + _AT_ONCE]
         connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
     rebuild(connection, touched)
 
@@ -400,14 +424,14 @@ def last_seq(
 
 
 def known_facts(connection: Connection, ids: Sequence[str]) -> dict[str, Fact]:
-    """What the events of these ids say that are here, by id."""
+    """Return the facts of those events that are here, by id."""
     rows = known_rows(connection, ids)
     return {event.id: event.fact for event in readable_events(rows.values())}
 
 
 def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     """The rows of those of the events that are here, by id."""
-    found: dict[str, Any] = {}
+    rows_by_id: dict[str, Any] = {}
     if ids and sees_own_only(connection):
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
         return {row["id"]: row for row in rows}
@@ -415,14 +439,14 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         statement = select(schema.events).where(
             schema.events.c.id.in_(ids[start : start + _AT_ONCE])
         )
-        found.update((row["id"], row) for row in connection.execute(statement).mappings())
-    return found
+        rows_by_id.update((row["id"], row) for row in connection.execute(statement).mappings())
+    return rows_by_id
 
 
 def _last(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """What the next event of an annotator comes after.
+    """Return the counter and the link that the next event of an annotator follows.
 
     Behind a long import it takes a look at each event to find what is linked, so that is not asked
     without need.
@@ -442,19 +466,19 @@ def _last(
     values: dict[str, str | None] = {"annotator": event.annotator}
     work = {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
     if sees_own_only(connection):
-        last, before, last_of_work = connection.execute(_OWN_LAST, work).one()
+        last, previous_link, last_of_work = connection.execute(_OWN_LAST, work).one()
     elif not is_linked:
         return connection.execute(_LAST, values).scalar_one(), chain.START
     elif known_seq is None:
-        last, before = connection.execute(_LAST_AND_LINK, values).one()
-        return last, before or chain.START
+        last, previous_link = connection.execute(_LAST_AND_LINK, values).one()
+        return last, previous_link or chain.START
     else:
-        last, before, last_of_work = connection.execute(_LAST_OF_BOTH, values | work).one()
+        last, previous_link, last_of_work = connection.execute(_LAST_OF_BOTH, values | work).one()
     if known_seq is not None and (last_of_work or 0) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
-    return last, before or chain.START
+    return last, previous_link or chain.START
 
 
 def _check_label(event: NewEvent) -> None:
@@ -462,9 +486,9 @@ def _check_label(event: NewEvent) -> None:
     fact = event.fact
     assert isinstance(fact, _LABELLING)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
-    said = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
-    if said != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
-        raise ValueError(f"label {label.id} belongs to other work than its event: {said}")
+    label_context = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
+    if label_context != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
+        raise ValueError(f"label {label.id} belongs to other work than its event: {label_context}")
 
 
 # What follows
@@ -474,8 +498,8 @@ def follow(connection: Connection, events: Iterable[Event]) -> None:
     """Change the state tables by events, which come after all others of their annotators."""
     if writes_by_calls(connection):
         return  # the server has done so when the events were added
-    rest = iter(events)
-    while batch := list(islice(rest, _FOLLOWED_AT_ONCE)):
+    remaining = iter(events)
+    while batch := list(islice(remaining, _FOLLOWED_AT_ONCE)):
         state = _State(connection)
         for event in batch:
             state.take(event)
@@ -490,13 +514,13 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
             connection.execute(delete(table))
         _replay(connection, None)
         return
-    whose = sorted(set(annotators))
-    take_turns(connection, whose)
+    names = sorted(set(annotators))
+    take_turns(connection, names)
     if writes_by_calls(connection):
-        rows = [(annotator, annotator_kind(annotator).value) for annotator in whose]
+        rows = [(annotator, annotator_kind(annotator).value) for annotator in names]
         call_function(connection, "rebuild_state", schema.annotators, rows)
         return
-    for annotator in whose:
+    for annotator in names:
         for table in schema.STATE_TABLES:
             connection.execute(delete(table).where(table.c.annotator == annotator))
         _replay(connection, annotator)
@@ -510,7 +534,7 @@ def _replay(connection: Connection, annotator: str | None) -> None:
         follow(connection, readable_events(batch))
 
 
-_OWN: Final = {
+_VARYING: Final = {
     schema.verdicts: ("trace_id", "mode", "value"),
     schema.labels: ("id", "trace_id", "mode"),
     schema.passes: ("trace_id", "number"),
@@ -527,7 +551,7 @@ def _delete(table: Table, *names: str) -> str:
 
 
 _UPSERTS: Final = {
-    table: upsert(table, _OWN.get(table, ()))
+    table: upsert(table, _VARYING.get(table, ()))
     for table in schema.STATE_TABLES
     if table is not schema.passes
 }
@@ -549,9 +573,9 @@ def _begin_passes(changed: tuple[str, ...]) -> Insertion:
     }
     sets["withdrawn"] = "FALSE"
     sets |= {name: f"excluded.{name}" for name in changed}
-    told = ", ".join(f"{name} = {value}" for name, value in sets.items())
-    known = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {told}"
-    return Insertion(schema.passes, own=_OWN[schema.passes], where_known=known)
+    assignments = ", ".join(f"{name} = {value}" for name, value in sets.items())
+    on_conflict = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {assignments}"
+    return Insertion(schema.passes, varying=_VARYING[schema.passes], where_known=on_conflict)
 
 
 @lru_cache
@@ -562,7 +586,7 @@ def _change_passes(changed: tuple[str, ...]) -> str:
 
 
 class _State:
-    """What follows from events in the state tables, held back so that many rows go at once.
+    """The changes to the state tables, held back so that many rows are written at once.
 
     What comes later under a key stands in the place of what came before.
     """
@@ -579,7 +603,8 @@ class _State:
 
     def take(self, event: Event) -> None:
         """Take in what follows from the next event."""
-        fact, annotator = event.fact, event.annotator
+        fact = event.fact
+        annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
         for part, name, value in changes_in_pass(fact, event.at):
@@ -589,8 +614,8 @@ class _State:
                 case "labels":
                     self._rows[schema.labels][annotator, name] = value and label_values(value)
                 case "reviews":
-                    given = value and (value.answer.value, value.label, value.reason)
-                    self._rows[schema.reviews][*pass_key, name] = given
+                    review_row = value and (value.answer.value, value.label, value.reason)
+                    self._rows[schema.reviews][*pass_key, name] = review_row
                 case "notes":
                     self._rows[schema.span_notes][*pass_key, name] = value and (value,)
                 case "pass":
@@ -605,25 +630,30 @@ class _State:
                 self._empty(pass_key)
                 self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
-                said: Values | None = None
+                decision_row: Values | None = None
                 if decision is not None:
-                    said = decision.decided_at, json.dumps(DECISION.write(decision))
-                self._rows[schema.decisions][*work, item] = said
+                    decision_row = decision.decided_at, json.dumps(to_values(decision))
+                self._rows[schema.decisions][*work, item] = decision_row
             case SightSet(_, blind):
                 self._rows[schema.sights][annotator,] = (blind,)
             case StudySet(_, study):
-                plan = None if study is None else (event.at, json.dumps(STUDY.write(study)))
+                plan = None if study is None else (event.at, json.dumps(study_to_values(study)))
                 self._rows[schema.studies][annotator, event.taxonomy] = plan
             case GuidelineSet(name, _, words):
                 page: Values | None = None
                 if words is not None:
-                    page = event.taxonomy, words.written_at, json.dumps(GUIDELINE.write(words))
+                    page = event.taxonomy, words.written_at, json.dumps(to_values(words))
                 self._rows[schema.guidelines][annotator, name] = page
 
-    def _begin(self, key: Values, kind: PassKind, at: str, *, withheld: bool) -> None:
+    def _begin(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
         if key in self._changed and (key not in self._begun or "withdrawn" in self._changed[key]):
             self.write()
-        values = {"kind": kind.value, "started_at": at, "judge_seen": False, "withdrawn": False}
+        values = {
+            "kind": kind.value,
+            "started_at": started_at,
+            "judge_seen": False,
+            "withdrawn": False,
+        }
         self._begun.setdefault(key, values | {"withheld": withheld})
 
     def _judged(self, event: Event, fact: Judged, key: Values) -> None:
@@ -653,9 +683,10 @@ class _State:
         self._write_passes()
 
     def _write_verdicts(self) -> None:
-        gone, put = list[Values](), list[Values]()
-        for key, said in self._verdicts.items():
-            for mode, value in said.items():
+        gone = list[Values]()
+        put = list[Values]()
+        for key, values in self._verdicts.items():
+            for mode, value in values.items():
                 if value is None:
                     gone.append((*key, mode))
                 else:

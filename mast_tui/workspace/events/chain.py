@@ -22,15 +22,16 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Final
 
+from msgspec import structs
 from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, writes_by_calls
-from mast_tui.workspace.events.codec import KIND_NAMES, fact_to_dict
+from mast_tui.workspace.events.codec import fact_to_values
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event, NewEvent, payload_text
 from mast_tui.workspace.events.rows import event_to_row, readable_events
-from mast_tui.workspace.events.types import GuidelineSet, StudySet
+from mast_tui.workspace.events.types import KIND_OF, GuidelineSet, StudySet
 
 LENGTH: Final = 32
 """Hexadecimal digits of a hash that are kept."""
@@ -92,17 +93,17 @@ class Foreign:
 
 
 def has_chain(annotator: str) -> bool:
-    """Whether the events of an annotator are chained."""
+    """Check whether the events of an annotator are chained."""
     return annotator_kind(annotator) is not AnnotatorKind.JUDGE
 
 
 def is_linked(event: Event) -> bool:
-    """Whether an event hangs on the one before it."""
+    """Check whether an event is linked to the one before it."""
     return links(event.action)
 
 
 def links(action: str) -> bool:
-    """Whether the events of an action hang on those before them."""
+    """Check whether the events of an action are linked to those before them."""
     return not action.startswith(IMPORT_PREFIX)
 
 
@@ -124,10 +125,10 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: Its ``payload_text``.
     """
     fact = event.fact
-    described = _about(event.annotator, KIND_NAMES[type(fact)], event.trace_id, event.taxonomy)
+    described = _described(event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy)
     if placed is not None:
-        seq, at, action, undoes, redoes = placed
-        position = (seq, at, event.pass_number or None, action, undoes or None, redoes or None)
+        seq, time, action, undoes, redoes = placed
+        position = (seq, time, event.pass_number or None, action, undoes or None, redoes or None)
         described += "," + _ENCODER.encode([*position, event.replaces])[1:-1]
     if isinstance(fact, _NAMING_TRACES):
         payload = _named_payload(fact)
@@ -135,46 +136,50 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
     return hashlib.sha256(whole.encode("ascii")).digest()
 
 
-def link(before: str, said: bytes) -> str:
+def link(previous: str, event_digest: bytes) -> str:
     """Compute the chain of an event.
 
     Args:
-        before: The chain of the event that it follows.
-        said: Its ``digest``.
+        previous: The chain of the event that it follows.
+        event_digest: Its ``digest``.
 
     Returns:
         The first ``LENGTH`` hexadecimal digits of the hash over both.
     """
-    return hashlib.sha256(before.encode("utf-8", "replace") + said).hexdigest()[:LENGTH]
+    return hashlib.sha256(previous.encode("utf-8", "replace") + event_digest).hexdigest()[:LENGTH]
 
 
-def follows(event: Event, before: str) -> str:
+def follows(event: Event, previous: str) -> str:
     """Return the chain that the next event follows.
 
     Args:
         event: The event before the next one.
-        before: The chain that ``event`` itself follows.
+        previous: The chain that ``event`` itself follows.
 
     Returns:
-        The chain of ``event``, or ``before`` where ``event`` is not part of a chain.
+        The chain of ``event``, or ``previous`` where ``event`` is not part of a chain.
     """
-    return event.chain if event.chain is not None and is_linked(event) else before
+    return event.chain if event.chain is not None and is_linked(event) else previous
 
 
-def chained(events: Iterable[Event], before: str = START) -> Iterator[Event]:
+def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
     """One person's events by counter and id, with a chain where they lack one.
 
     Args:
         events: what the person did.
-        before: the chain of the event that the first of them follows.
+        previous: the chain of the event that the first of them follows.
     """
-    counter, same = 0, before
+    counter = 0
+    last_link = previous
     for event in events:
         if event.seq != counter:
-            counter, before = event.seq, same
+            counter = event.seq
+            previous = last_link
         if event.chain is None:
-            event = event._replace(chain=link(before if is_linked(event) else START, digest(event)))
-        same = follows(event, same)
+            event = structs.replace(
+                event, chain=link(previous if is_linked(event) else START, digest(event))
+            )
+        last_link = follows(event, last_link)
         yield event
 
 
@@ -184,7 +189,10 @@ def first_break(events: Iterable[Event]) -> Event | None:
     It says something else, or what was before it has changed or is gone. Events without a chain
     are passed over.
     """
-    counter, earlier, same, tries = 0, [START], list[str](), _TRIES
+    counter = 0
+    earlier = [START]
+    same = list[str]()
+    tries = _TRIES
     for event in events:
         if event.chain is None:
             continue
@@ -192,16 +200,16 @@ def first_break(events: Iterable[Event]) -> Event | None:
             counter = event.seq
             earlier += same
             same = []
-        said = digest(event)
+        event_digest = digest(event)
         if not is_linked(event):
-            if link(START, said) != event.chain:
+            if link(START, event_digest) != event.chain:
                 return event
             continue
-        for before in reversed(earlier):
-            tries -= before is not earlier[-1]
+        for previous in reversed(earlier):
+            tries -= previous is not earlier[-1]
             if tries < 0:
                 return event
-            if link(before, said) == event.chain:
+            if link(previous, event_digest) == event.chain:
                 break
         else:
             return event
@@ -212,27 +220,31 @@ def first_break(events: Iterable[Event]) -> Event | None:
 def examined(events: Iterable[Event]) -> Foreign:
     """Look at events from elsewhere before they are merged; writes nothing."""
     unique: dict[str, Event] = {}
-    repeats, broken = 0, dict[str, Event]()
+    repeats = 0
+    broken = dict[str, Event]()
     for event in events:
-        known = unique.setdefault(event.id, event)
-        if known is not event:
+        first_copy = unique.setdefault(event.id, event)
+        if first_copy is not event:
             repeats += 1
-            if known._replace(chain=None) != event._replace(chain=None):
+            if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
                 broken.setdefault(event.annotator, event)
     people: dict[str, list[Event]] = {}
     for event in unique.values():
         people.setdefault(event.annotator, []).append(event)
-    found = list[Event]()
-    for name, own in sorted(people.items()):
-        own.sort(key=lambda event: (event.seq, event.id))
+    examined_events = list[Event]()
+    for name, own_events in sorted(people.items()):
+        own_events.sort(key=lambda event: (event.seq, event.id))
         if not has_chain(name):
-            found += [event if event.chain is None else event._replace(chain=None) for event in own]
+            examined_events += [
+                event if event.chain is None else structs.replace(event, chain=None)
+                for event in own_events
+            ]
             continue
-        own_broken = first_break(own)
+        own_broken = first_break(own_events)
         if own_broken is not None:
             broken.setdefault(name, own_broken)
-        found += chained(own)
-    return Foreign(found, broken, repeats)
+        examined_events += chained(own_events)
+    return Foreign(examined_events, broken, repeats)
 
 
 def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:
@@ -241,11 +253,11 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
     return tuple(event for event in breaks if event is not None)
 
 
-def make_anew(connection: Connection, annotator: str) -> None:
+def rebuild_chain(connection: Connection, annotator: str) -> None:
     """Chain all events of a person by their counters and ids, whatever stood there."""
     if not has_chain(annotator):
         return
-    bare = (event._replace(chain=None) for event in _read(connection, annotator))
+    bare = (structs.replace(event, chain=None) for event in _read(connection, annotator))
     replace(connection, list(chained(bare)))
 
 
@@ -267,15 +279,17 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 
 @lru_cache(maxsize=1000)
-def _about(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
-    """Whose event of what kind it is, and of which work: the same for many in a row."""
-    who, where, under = map(_json_of, (annotator, _named(trace_id), taxonomy or None))
-    return f'{who},"{kind}",{where},{under}'
+def _described(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
+    """Return the annotator, kind, trace and taxonomy as JSON: the same for many in a row."""
+    annotator_text, trace_text, taxonomy_text = map(
+        _json_of, (annotator, _named(trace_id), taxonomy or None)
+    )
+    return f'{annotator_text},"{kind}",{trace_text},{taxonomy_text}'
 
 
 @lru_cache(maxsize=1000)
-def _json_of(said: str | None) -> str:
-    return "null" if said is None else encode_basestring_ascii(said)
+def _json_of(text: str | None) -> str:
+    return "null" if text is None else encode_basestring_ascii(text)
 
 
 @lru_cache(maxsize=1000)
@@ -285,11 +299,11 @@ def _named(trace_id: str | None) -> str | None:
 
 def _named_payload(fact: StudySet | GuidelineSet) -> str:
     """The fact's own values as JSON, with each trace that it names as every workspace calls it."""
-    values = fact_to_dict(fact)
-    for said in (values["before"], values["after"]):
-        if isinstance(said, dict):
-            if "trace_id" in said:
-                said["trace_id"] = _named(said["trace_id"])
-            for batch in (*said.get("batches", ()), *said.get("releases", ())):
+    values = fact_to_values(fact)
+    for document in (values["before"], values["after"]):
+        if isinstance(document, dict):
+            if "trace_id" in document:
+                document["trace_id"] = _named(document["trace_id"])
+            for batch in (*document.get("batches", ()), *document.get("releases", ())):
                 batch["traces"] = [_named(trace_id) for trace_id in batch["traces"]]
     return _ENCODER.encode(values)

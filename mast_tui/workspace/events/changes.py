@@ -52,20 +52,20 @@ _OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span
 
 def read_state(connection: Connection, annotator: str) -> State:
     """Read all rows of one annotator but the passes that were withdrawn."""
-    found = {}
+    state = {}
     for table in _TABLES:
         # The annotator comes first in every table, and the rest of the key follows.
         keys = len(table.primary_key)
         rows = connection.execute(_READ[table.name], {"name": annotator}).all()
-        found[table.name] = {tuple(row[1:keys]): tuple(row[keys:]) for row in rows}
-    withdrawn = _place(schema.passes, "withdrawn")
-    passes = found[schema.passes.name]
-    found[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
-    return found
+        state[table.name] = {tuple(row[1:keys]): tuple(row[keys:]) for row in rows}
+    withdrawn = _column_index(schema.passes, "withdrawn")
+    passes = state[schema.passes.name]
+    state[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
+    return state
 
 
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
-    """Whether none of these events takes away, whatever stands where they come.
+    """Check whether none of these events takes anything away, in any state.
 
     For events that hang on nothing that is here: what they do may show only later, once what they
     are about has come as well.
@@ -106,29 +106,29 @@ NOTHING: Final[State] = {table.name: {} for table in _TABLES}
 
 
 def compare(
-    annotator: str, history: History, before: State, after: State, *, events: int
+    annotator: str, history: History, old: State, new: State, *, events: int
 ) -> PersonChanges:
     """Count the changes to an annotator's work, and check if they need consent.
 
     Args:
         annotator: The author of the work.
         history: The relation of the foreign events to those that are here.
-        before: The state before the merge.
-        after: The state after it.
+        old: The state before the merge.
+        new: The state after it.
         events: The number of events that were not here.
 
     Returns:
         The counts, with ``refused`` where the change needs ``--replace`` with the author's name.
     """
-    labels = _Difference(before, after, "labels")
-    verdicts = _Difference(before, after, "verdicts")
-    passes = _Difference(before, after, "passes")
-    decisions = _Difference(before, after, "decisions")
-    guidelines = _Difference(before, after, "guidelines")
-    studies = _Difference(before, after, "studies")
-    frozen = _frozen_touched(before, after)
-    reopened = sum(_finished_at(after["passes"].get(key)) is None for key in frozen)
-    sight = _sight(before), _sight(after)
+    labels = _Difference(old, new, "labels")
+    verdicts = _Difference(old, new, "verdicts")
+    passes = _Difference(old, new, "passes")
+    decisions = _Difference(old, new, "decisions")
+    guidelines = _Difference(old, new, "guidelines")
+    studies = _Difference(old, new, "studies")
+    frozen = _frozen_touched(old, new)
+    reopened = sum(_finished_at(new["passes"].get(key)) is None for key in frozen)
+    sight = _sight(old), _sight(new)
     changes = PersonChanges(
         annotator,
         history,
@@ -139,9 +139,9 @@ def compare(
         verdicts_added=len(verdicts.added),
         verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
         passes_added=len(passes.added),
-        passes_joined=len(_joined(before, after)),
-        passes_finished=sum(_finished_at(after["passes"][key]) is not None for key in passes.added)
-        + len(_finished_now(before, after)),
+        passes_joined=len(_joined(old, new)),
+        passes_finished=sum(_finished_at(new["passes"][key]) is not None for key in passes.added)
+        + len(_finished_now(old, new)),
         passes_reopened=reopened,
         passes_changed=len(frozen) - reopened,
         decisions_added=len(decisions.added),
@@ -154,11 +154,11 @@ def compare(
     if history in (History.NEW, History.SAME):
         return changes
     if annotator_kind(annotator) is AnnotatorKind.JUDGE:
-        return replace(changes, refused=_replaces_judgement(before, after))
-    return replace(changes, refused=_needs_asking(changes, before, after))
+        return replace(changes, refused=_replaces_judgement(old, new))
+    return replace(changes, refused=_needs_asking(changes, old, new))
 
 
-def _replaces_judgement(before: State, after: State) -> bool:
+def _replaces_judgement(old: State, new: State) -> bool:
     """Check if labels or verdicts of a judge are removed or say something else.
 
     A judge adds to traces that it had not finished here; on these it may also drop what it had
@@ -166,17 +166,17 @@ def _replaces_judgement(before: State, after: State) -> bool:
     same at another hour on another machine. Nor does the origin, which earlier versions wrote
     otherwise.
     """
-    finished = {key for key, row in before["passes"].items() if _finished_at(row) is not None}
-    done = {key for key, row in after["passes"].items() if _finished_at(row) is not None}
-    for key, row in before["labels"].items():
-        now = after["labels"].get(key)
+    finished = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
+    done = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
+    for key, row in old["labels"].items():
+        now = new["labels"].get(key)
         continues = row[:_WORK] not in finished and row[:_WORK] in done
-        if not continues and (now is None or _said_by_judge(now) != _said_by_judge(row)):
+        if not continues and (now is None or _essential(now) != _essential(row)):
             return True
-    values = _values(after)
+    values = _values(new)
     return any(
         (key[:_WORK] not in done or values.get(key) != value)
-        for key, value in _values(before).items()
+        for key, value in _values(old).items()
         if key[:_WORK] in finished
     )
 
@@ -187,11 +187,11 @@ def _values(state: State) -> Mapping[Key, str]:
     return values | {(*row[:_WORK], row[_MODE]): "present" for row in state["labels"].values()}
 
 
-def _said_by_judge(label: Key) -> Key:
-    return tuple(value for place, value in enumerate(label) if place not in _INCIDENTAL)
+def _essential(label: Key) -> Key:
+    return tuple(value for index, value in enumerate(label) if index not in _INCIDENTAL)
 
 
-def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
+def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
     """Check if more has happened than that the person continued."""
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
@@ -201,55 +201,57 @@ def _needs_asking(changes: PersonChanges, before: State, after: State) -> bool:
         return False
     # Two branches may both add. Neither can know of what the other has left as it was.
     for table in (*_OF_A_PASS, schema.guidelines, schema.studies):
-        difference = _Difference(before, after, table.name)
+        difference = _Difference(old, new, table.name)
         if difference.changed or difference.removed:
             return True
-    passes = _Difference(before, after, "passes")
+    passes = _Difference(old, new, "passes")
     # A branch may finish what is open. What shares nothing with the history here may begin new
     # work and add to what is open, and no more.
-    told = _BEGUN if changes.history is History.FORKED else _OPEN
+    columns = _BEGUN if changes.history is History.FORKED else _OPEN
     if passes.removed or any(
-        [before["passes"][key][place] for place in told]
-        != [after["passes"][key][place] for place in told]
+        [old["passes"][key][index] for index in columns]
+        != [new["passes"][key][index] for index in columns]
         for key in passes.changed
     ):
         return True
-    done = {key[:2] for key, row in before["passes"].items() if _finished_at(row) is not None}
+    done = {key[:2] for key, row in old["passes"].items() if _finished_at(row) is not None}
     return changes.history is History.APART and any(key[:2] in done for key in passes.added)
 
 
 class _Difference:
     """The keys of rows that are only there afterwards, are gone, or say something else."""
 
-    def __init__(self, before: State, after: State, table: str) -> None:
-        was, now = before[table], after[table]
+    def __init__(self, old: State, new: State, table: str) -> None:
+        was = old[table]
+        now = new[table]
         self.added = now.keys() - was.keys()
         self.removed = was.keys() - now.keys()
         self.changed = {key for key, row in was.items() if now.get(key, row) != row}
 
 
-def _frozen_touched(before: State, after: State) -> Collection[Key]:
+def _frozen_touched(old: State, new: State) -> Collection[Key]:
     """The passes that were finished and are not what they were."""
-    finished = {key: row for key, row in before["passes"].items() if _finished_at(row) is not None}
+    finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
     touched = {
-        key for key, row in finished.items() if _frozen(after["passes"].get(key)) != _frozen(row)
+        key for key, row in finished.items() if _frozen(new["passes"].get(key)) != _frozen(row)
     }
     for table in _OF_A_PASS:
-        was, now = before[table.name], after[table.name]
+        was = old[table.name]
+        now = new[table.name]
         for key in was.keys() | now.keys():
             if was.get(key) != now.get(key):
                 touched.update(_works(table.name, key, was.get(key), now.get(key)))
     return touched & finished.keys()
 
 
-def _joined(before: State, after: State) -> Collection[Key]:
+def _joined(old: State, new: State) -> Collection[Key]:
     """The passes that were open and hold more."""
-    there = {key for key, row in before["passes"].items() if _finished_at(row) is None}
-    return there & {
+    open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
+    return open_passes & {
         work
         for table in _OF_A_PASS
-        for key in _Difference(before, after, table.name).added
-        for work in _works(table.name, key, None, after[table.name][key])
+        for key in _Difference(old, new, table.name).added
+        for work in _works(table.name, key, None, new[table.name][key])
     }
 
 
@@ -263,46 +265,46 @@ def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[K
             yield row[:3]
 
 
-def _finished_now(before: State, after: State) -> list[Key]:
+def _finished_now(old: State, new: State) -> list[Key]:
     """The passes that were open and are finished."""
     return [
         key
-        for key, row in before["passes"].items()
-        if _finished_at(row) is None and _finished_at(after["passes"].get(key)) is not None
+        for key, row in old["passes"].items()
+        if _finished_at(row) is None and _finished_at(new["passes"].get(key)) is not None
     ]
 
 
-def _place(table: Any, column: str) -> int:
+def _column_index(table: Any, column: str) -> int:
     """Get the index of a column in a row without its key."""
-    names = [found.name for found in table.columns]
+    names = [table_column.name for table_column in table.columns]
     return names.index(column) - len(table.primary_key)
 
 
 _WORK: Final = 3
 """The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
-_MODE: Final = _place(schema.labels, "mode")
-_INCIDENTAL: Final = [_place(schema.labels, name) for name in ("created_at", "origin")]
+_MODE: Final = _column_index(schema.labels, "mode")
+_INCIDENTAL: Final = [_column_index(schema.labels, name) for name in ("created_at", "origin")]
 """The columns of a judge's label that may differ between two machines."""
-_FINISHED: Final = _place(schema.passes, "finished_at")
-_REVEALED: Final = _place(schema.passes, "revealed_at")
-_BEGUN: Final = [_place(schema.passes, name) for name in ("kind", "withheld")]
+_FINISHED: Final = _column_index(schema.passes, "finished_at")
+_REVEALED: Final = _column_index(schema.passes, "revealed_at")
+_BEGUN: Final = [_column_index(schema.passes, name) for name in ("kind", "withheld")]
 _OPEN: Final = [
     *_BEGUN,
-    *(_place(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
+    *(_column_index(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
 ]
 """When a pass began does not matter while it is open: two copies may both have begun it."""
 
 
 def _finished_at(row: Key | None) -> str | None:
-    found: str | None = None if row is None else row[_FINISHED]
-    return found
+    finished_at: str | None = None if row is None else row[_FINISHED]
+    return finished_at
 
 
 def _frozen(row: Key | None) -> Key | None:
-    """What no longer changes in a finished pass: all but that something hidden was shown."""
+    """Return the columns of a finished pass that no longer change: all but the reveal."""
     return None if row is None else (*row[:_REVEALED], *row[_REVEALED + 1 :])
 
 
 def _sight(state: State) -> bool:
-    """Whether somebody works blind; who never said so does not."""
+    """Check whether the annotator works blind; one who never said so does not."""
     return any(row[0] for row in state["sights"].values())

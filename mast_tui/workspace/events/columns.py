@@ -27,7 +27,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
 
 Row = tuple[Any, ...]
-Taken = TypeVar("Taken")
+Result = TypeVar("Result")
 
 _AT_ONCE: Final = 10_000
 BITS: Final = 2
@@ -46,27 +46,27 @@ def read_columns(
     connection: Connection,
     table: str,
     columns: Sequence[str],
-    take: Callable[[Iterator[Row]], Taken],
+    take: Callable[[Iterator[Row]], Result],
     *,
-    wanted: Mapping[str, str] | None = None,
-    given: str | None = None,
-) -> Taken:
-    """What ``take`` makes of the rows of a state table or register, which come in no order.
+    equal_to: Mapping[str, str] | None = None,
+    not_null: str | None = None,
+) -> Result:
+    """Return the result of ``take`` for the rows of a state table or register, in no order.
 
     Args:
         connection: Sees one state throughout.
         table: The table's name.
         columns: Those that are read; booleans are 0 and 1.
         take: Takes the rows one by one; it may not use the workspace.
-        wanted: The values that columns must have.
-        given: A column that may not be null.
+        equal_to: The values that columns must have.
+        not_null: A column that may not be null.
     """
-    found = schema.metadata.tables[table]
-    conditions = [found.c[name] == value for name, value in (wanted or {}).items()]
-    if given is not None:
-        conditions.append(found.c[given].is_not(None))
+    source = schema.metadata.tables[table]
+    conditions = [source.c[name] == value for name, value in (equal_to or {}).items()]
+    if not_null is not None:
+        conditions.append(source.c[not_null].is_not(None))
     return take(
-        rows_of(connection, select(*(found.c[name] for name in columns)).where(*conditions))
+        rows_of(connection, select(*(source.c[name] for name in columns)).where(*conditions))
     )
 
 
@@ -84,7 +84,7 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class PackedVerdicts:
-    """What stands under one taxonomy on ``MODES_AT_ONCE`` modes or fewer, the first at ``start``.
+    """The verdicts on at most ``MODES_AT_ONCE`` modes of a taxonomy, the first at ``start``.
 
     ``rows`` are (annotator, trace id, pass number, verdicts, labels). Of the verdicts the two
     lowest bits are those of the first mode, as ``CODES`` has them; ``OPEN`` is no verdict. One pass
@@ -103,22 +103,27 @@ def packed_verdicts(
 
     A mode with labels is present.
     """
-    labels, verdicts = schema.labels, schema.verdicts
+    labels = schema.labels
+    verdicts = schema.verdicts
     codes = {value.value: code for value, code in CODES.items()}
     whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
         chosen = slugs[start : start + MODES_AT_ONCE]
-        places = {slug: 1 << (BITS * place) for place, slug in enumerate(chosen)}
-        present = {slug: place * CODES[VerdictValue.PRESENT] for slug, place in places.items()}
+        shifts = {slug: 1 << (BITS * index) for index, slug in enumerate(chosen)}
+        present = {slug: index * CODES[VerdictValue.PRESENT] for slug, index in shifts.items()}
         # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
-        shown = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
+        present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
         code = case(codes, value=verdicts.c.value, else_=OPEN)
-        said = func.sum(case(places, value=verdicts.c.mode, else_=_NONE) * code)
+        verdict_bits = func.sum(case(shifts, value=verdicts.c.mode, else_=_NONE) * code)
         where = taxonomy, annotator
         rows = (
-            *_grouped(connection, labels, where, "trace_id taxonomy annotator", shown, whole),
-            *_grouped(connection, verdicts, where, "annotator trace_id taxonomy", said, literal(0)),
+            *_grouped(
+                connection, labels, where, "trace_id taxonomy annotator", present_bits, whole
+            ),
+            *_grouped(
+                connection, verdicts, where, "annotator trace_id taxonomy", verdict_bits, literal(0)
+            ),
         )
         packed.append(PackedVerdicts(start, rows))
     return tuple(packed)

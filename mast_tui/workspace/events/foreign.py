@@ -47,16 +47,17 @@ def merge(
         replacing: See ``Workspace.merge_events``, which has the same result and errors.
         in_force: See ``Workspace.merge_events``.
     """
-    here = _stored_events(connection, foreign.events)
+    stored = _stored_events(connection, foreign.events)
     if in_force is None:
         in_force = entries_in_force(connection)
-    added = known = 0
+    added = repeated = 0
     altered: list[str] = []
     counted: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
-    for name, own in groupby(foreign.events, key=lambda event: event.annotator):
-        part = _Part(connection, name, tuple(own), here, foreign.broken.get(name))
-        added, known = added + len(part.fresh), known + len(part.events) - len(part.fresh)
+    for name, own_events in groupby(foreign.events, key=lambda event: event.annotator):
+        part = _Part(connection, name, tuple(own_events), stored, foreign.broken.get(name))
+        added = added + len(part.fresh)
+        repeated = repeated + len(part.events) - len(part.fresh)
         altered += [event.id for event in part.edited]
         counted.update((name, event.seq) for event in part.fresh)
         changed = part.write(in_force, replacing)
@@ -66,8 +67,12 @@ def merge(
     if refused:
         raise MergeRefused(refused)
     touched = {name for name, _ in counted}
-    found = tuple(c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted)
-    return MergeReport(added, known + foreign.repeats, tuple(altered), found, tuple(people))
+    new_conflicts = tuple(
+        c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted
+    )
+    return MergeReport(
+        added, repeated + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +128,8 @@ def grow(connection: Connection, growth: Growth, events: Sequence[Event]) -> Gro
         raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
     insert(connection, events)
     follow(connection, events)
-    rest = growth.fresh[len(events) :]
-    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=rest)
+    remaining = growth.fresh[len(events) :]
+    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=remaining)
 
 
 class _Part:
@@ -135,7 +140,7 @@ class _Part:
         connection: Connection,
         name: str,
         events: Sequence[Event],
-        here: Mapping[str, _Known],
+        stored: Mapping[str, StoredEvent],
         broken: Event | None,
     ) -> None:
         self._connection = connection
@@ -143,26 +148,26 @@ class _Part:
         self._broken = broken
         self._is_person = chain.has_chain(name)
         self.events = events
-        self.fresh = [event for event in events if event.id not in here]
+        self.fresh = [event for event in events if event.id not in stored]
         # Where the chains hold, equal ones say the same; else events are held against each other.
         unsure = [
             event
             for event in events
-            if event.id in here
-            and (broken or event.chain is None or here[event.id].chain != event.chain)
+            if event.id in stored
+            and (broken or event.chain is None or stored[event.id].chain != event.chain)
         ]
         ours = known_rows(connection, [event.id for event in unsure])
         same = {event.id: _same(ours[event.id], event) for event in unsure}
         self.edited = [event for event in unsure if not same[event.id]]
         self.chains_differ = any(
-            same[event.id] and event.chain != here[event.id].chain for event in unsure
+            same[event.id] and event.chain != stored[event.id].chain for event in unsure
         )
-        self._own = {event.id for event in events if event.id in here} - {
-            event.id for event in unsure if here[event.id].annotator != name
+        self._own_ids = {event.id for event in events if event.id in stored} - {
+            event.id for event in unsure if stored[event.id].annotator != name
         }
 
         counters = [0, *(event.seq for event in events)]
-        self._whole = all(later - one <= 1 for one, later in pairwise(counters))
+        self._whole = all(later - earlier <= 1 for earlier, later in pairwise(counters))
 
     def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
         """Write the new events and make the state anew.
@@ -179,26 +184,26 @@ class _Part:
         edited = self._is_person and bool(self.edited or self._broken)
         if not self.fresh and not edited:
             if self.chains_differ:
-                chain.make_anew(self._connection, self._name)
+                chain.rebuild_chain(self._connection, self._name)
             return None
         is_new = history is History.NEW
-        before = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
+        old = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.fresh:
             insert(self._connection, self.fresh)
         if edited and self._name in replacing:
             self._replace()
         elif self.chains_differ:
-            chain.make_anew(self._connection, self._name)
+            chain.rebuild_chain(self._connection, self._name)
         if history in (History.NEW, History.LONGER) and not edited:
             follow(self._connection, self.fresh)
         else:
             rebuild(self._connection, [self._name])
-        after = changes.read_state(self._connection, self._name)
-        compared = changes.compare(self._name, history, before, after, events=len(self.fresh))
+        new = changes.read_state(self._connection, self._name)
+        compared = changes.compare(self._name, history, old, new, events=len(self.fresh))
         replaces_own = compared.refused or edited
         if history is History.APART and self._is_person:
             replaces_own = replaces_own or not changes.only_adds(self.fresh, whole=self._whole)
-        overruled = replaced_by(self._name, in_force, before, after)
+        overruled = replaced_by(self._name, in_force, old, new)
         needs = sorted({*overruled, *([self._name] if replaces_own else [])})
         refused = any(name not in replacing for name in needs)
         decisions = [count.get(schema.decisions.name, 0) for count in overruled.values()]
@@ -219,16 +224,18 @@ class _Part:
             return History.NEW
         if not self.fresh:
             return History.SAME
-        if not self._own or not self._whole:
+        if not self._own_ids or not self._whole:
             return History.APART
         later = all(event.seq > (last or 0) for event in self.fresh)
-        return History.LONGER if later and len(self._own) == count else History.FORKED
+        return History.LONGER if later and len(self._own_ids) == count else History.FORKED
 
     def _replace(self) -> None:
         """Put the events that say something else in the place of ours, and chain all anew."""
         # What stands here under another name stays, whoever was to be replaced.
-        chain.replace(self._connection, [event for event in self.edited if event.id in self._own])
-        chain.make_anew(self._connection, self._name)
+        chain.replace(
+            self._connection, [event for event in self.edited if event.id in self._own_ids]
+        )
+        chain.rebuild_chain(self._connection, self._name)
 
 
 def conflicts(
@@ -258,21 +265,21 @@ def conflicts(
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))
         for (annotator, seq), rows in groups.items()
-        if len({_said(event) for event in readable_events(rows)}) > 1
+        if len({_content(event) for event in readable_events(rows)}) > 1
     )
 
 
-class _Known(NamedTuple):
-    """What tells whether an event that is here is the one that comes."""
+class StoredEvent(NamedTuple):
+    """The author and chain of a stored event, to compare with an event of the same id."""
 
     annotator: str
     chain: str | None
 
 
-def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, _Known]:
+def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
     """Get the events already in the workspace, by id."""
     table = schema.events
-    found: dict[str, _Known] = {}
+    stored: dict[str, StoredEvent] = {}
     for start in range(0, len(events), _AT_ONCE):
         batch = events[start : start + _AT_ONCE]
         for event in batch:
@@ -283,12 +290,12 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
                 table.c.id.in_([event.id for event in batch])
             )
         )
-        found.update((row[0], _Known(row[1], row[2])) for row in rows)
-    return found
+        stored.update((row[0], StoredEvent(row[1], row[2])) for row in rows)
+    return stored
 
 
 def _same(ours: Any, theirs: Event) -> bool:
-    """Whether a row says the same as the event of its id, but for the chain.
+    """Check whether a row says the same as an event of its id, except for the chain.
 
     What an import named may say so at any hour.
     """
@@ -300,7 +307,7 @@ def _same(ours: Any, theirs: Event) -> bool:
         return False
 
 
-def _said(event: Event) -> tuple[object, ...]:
-    """What an event says, without its name and its hour."""
+def _content(event: Event) -> tuple[object, ...]:
+    """Return the content of an event, without its id and its time."""
     work = event.trace_id, event.taxonomy, event.pass_number
     return (event.kind, *work, payload_text(event.fact))

@@ -17,8 +17,7 @@ from mast_tui.gold.model import Decision
 from mast_tui.gold.overlaps import overlap
 from mast_tui.labels import VerdictValue
 from mast_tui.workspace import schema
-from mast_tui.workspace.events.codec import DECISION
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import decision_from_values
 
 Key = tuple[Any, ...]
 Rows = Mapping[Key, Key]
@@ -65,15 +64,15 @@ def entries_in_force(connection: Connection) -> InForce:
 
 
 def replaced_by(
-    annotator: str, in_force: InForce, before: Mapping[str, Rows], after: Mapping[str, Rows]
+    annotator: str, in_force: InForce, old: Mapping[str, Rows], new: Mapping[str, Rows]
 ) -> dict[str, dict[str, int]]:
     """Count the entries in force that new rows of an annotator replace.
 
     Args:
         annotator: The author of the rows.
         in_force: The entries in force before.
-        before: The author's rows before, by table.
-        after: The author's rows now, by table.
+        old: The author's rows before, by table.
+        new: The author's rows now, by table.
 
     Returns:
         By the name of the author whose entries are replaced, the number of them by table. The
@@ -82,8 +81,8 @@ def replaced_by(
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, Entry] = {}
     for table in SHARED_TABLES:
-        for key, row in after[table].items():
-            if before[table].get(key) == row:
+        for key, row in new[table].items():
+            if old[table].get(key) == row:
                 continue
             entry = _entry(table, annotator, row)
             current = in_force.get((table, key))
@@ -93,7 +92,9 @@ def replaced_by(
                 replaced.add((table, key))
             if table == schema.decisions.name:
                 decisions[key] = entry
-    replaced.update((schema.decisions.name, key) for key in _decisions_beside(decisions, in_force))
+    replaced.update(
+        (schema.decisions.name, key) for key in _decisions_on_same_mode(decisions, in_force)
+    )
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for table, key in replaced:
         counts[in_force[table, key].annotator][table] += 1
@@ -104,49 +105,57 @@ def _entry(table: str, annotator: str, row: Key) -> Entry:
     """Make an entry of the columns outside the key."""
     columns = [column.name for column in schema.metadata.tables[table].columns]
     values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
-    at = next(name for known, name in _WRITTEN_AT.items() if known.name == table)
-    return Entry(values[at], annotator, values["document"])
+    time_column = next(
+        name for shared_table, name in _WRITTEN_AT.items() if shared_table.name == table
+    )
+    return Entry(values[time_column], annotator, values["document"])
 
 
-def _decisions_beside(new: Mapping[Key, Entry], in_force: InForce) -> Iterator[Key]:
+def _decisions_on_same_mode(new: Mapping[Key, Entry], in_force: InForce) -> Iterator[Key]:
     """Yield decisions on other items of the same mode that lose their effect.
 
     A verdict and places of one mode are decided as items of their own, but gold takes places only
     where the verdict is present, and a later place can stand in for one that came with a verdict.
     """
     traces = {key[:2] for key in new}
-    known: dict[Key, list[tuple[Key, Entry, Decision]]] = defaultdict(list)
+    decisions: dict[Key, list[tuple[Key, Entry, Decision]]] = defaultdict(list)
     for (table, key), entry in in_force.items():
         if table == schema.decisions.name and key[:2] in traces:
             decision = _decision(entry)
-            known[*key[:2], decision.mode].append((key, entry, decision))
+            decisions[*key[:2], decision.mode].append((key, entry, decision))
     for key, entry in new.items():
         decision = _decision(entry)
-        for other_key, other_entry, other in known[*key[:2], decision.mode]:
+        for other_key, other_entry, other in decisions[*key[:2], decision.mode]:
             if other_key != key and _outweighs(entry, decision, other_entry, other):
                 yield other_key
 
 
-def _outweighs(entry: Entry, decision: Decision, known_entry: Entry, known: Decision) -> bool:
+def _outweighs(
+    entry: Entry, decision: Decision, known_entry: Entry, known_decision: Decision
+) -> bool:
     """Check if a new decision on another item of a mode takes effect from a known one.
 
     The order of spans is not known here, so of another author's verdict any later place may.
     """
     if decision.is_verdict:
         return True
-    if not known.is_verdict or known.value is not VerdictValue.PRESENT or not known.targets:
+    if (
+        not known_decision.is_verdict
+        or known_decision.value is not VerdictValue.PRESENT
+        or not known_decision.targets
+    ):
         return False
     if entry.rank < known_entry.rank:
         return False
     if entry.annotator != known_entry.annotator:
         return True
-    return any(overlap(a, b) for a in _places(decision) for b in known.targets)
+    return any(overlap(a, b) for a in _places(decision) for b in known_decision.targets)
 
 
 def _places(decision: Decision) -> Iterable[Any]:
     """List the places that a decision on an item is about."""
-    return (*decision.targets, *(target for said in decision.said for target in said.targets))
+    return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 
 def _decision(entry: Entry) -> Decision:
-    return DECISION.read(Fields(json.loads(entry.document), "decision"))
+    return decision_from_values(json.loads(entry.document))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from mast_tui.workspace.events.codec import fact_from, fact_to_dict, kind_of
-from mast_tui.workspace.events.fields import Fields
-from mast_tui.workspace.events.layout import Values, compact
-from mast_tui.workspace.events.types import EventKind, Fact, PassFinished, PassStarted, VerdictSet
+from msgspec import Meta, Struct, field
+
+from mast_tui.labels import GREATEST_WHOLE, WholeNumber
+from mast_tui.workspace.events.codec import Values, fact_source, fact_to_values, read
+from mast_tui.workspace.events.types import KIND_OF, Fact, PassFinished, PassStarted, VerdictSet
 
 IMPORT_PREFIX: Final = "import:"
-"""Actions whose id begins so came from a file: no key press of a person takes them back."""
+"""The beginning of the ids of actions that came from a file; no key press undoes them."""
 
 
 class NewEvent(NamedTuple):
@@ -21,7 +22,7 @@ class NewEvent(NamedTuple):
 
     ``pass_number`` is None for what belongs to no pass; ``trace_id`` and ``taxonomy`` for what
     belongs to no trace. ``replaces`` are ids of events that this one makes void. With ``id`` an
-    import gives an event a lasting name, so that it is recorded once however often it comes.
+    import gives an event a lasting name, so that it is recorded once however often it is imported.
     ``at`` is when it happened (ISO 8601 in UTC), None for now.
     """
 
@@ -35,7 +36,7 @@ class NewEvent(NamedTuple):
     at: str | None = None
 
 
-class Event(NamedTuple):
+class Event(Struct, frozen=True, kw_only=True):
     """Something that was recorded.
 
     ``id`` is a UUID (version 7 unless an import named it), ``seq`` counts from 1 per annotator,
@@ -46,12 +47,12 @@ class Event(NamedTuple):
 
     id: str
     annotator: str
-    seq: int
+    seq: Annotated[int, Meta(ge=1, le=GREATEST_WHOLE)]
     at: str
-    trace_id: str | None
-    taxonomy: str | None
-    pass_number: int | None
-    fact: Fact
+    trace_id: str | None = None
+    taxonomy: str | None = None
+    pass_number: WholeNumber | None = field(default=None, name="pass")
+    fact: Fact = field(name="payload")
     action: str
     undoes: str | None = None
     redoes: str | None = None
@@ -59,79 +60,64 @@ class Event(NamedTuple):
     chain: str | None = None
 
     @property
-    def kind(self) -> EventKind:
-        """What sort of thing happened."""
-        return kind_of(self.fact)
+    def kind(self) -> str:
+        """The kind of the event."""
+        return KIND_OF[type(self.fact)]
 
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def payload_text(fact: Fact) -> str:
-    """The fact's own values as JSON, the same for equal facts; ASCII, whatever it holds."""
-    return _often_said(fact) if isinstance(fact, _OFTEN_ALIKE) else _text_of(fact)
+    """Return a fact's own values as JSON: ASCII, and the same for equal facts."""
+    return _frequent_text(fact) if isinstance(fact, _FREQUENT) else _text_of(fact)
 
 
 def _text_of(fact: Fact) -> str:
-    return _ENCODER.encode(fact_to_dict(fact))
+    return _ENCODER.encode(fact_to_values(fact))
 
 
-_often_said = lru_cache(maxsize=1000)(_text_of)
+_frequent_text = lru_cache(maxsize=1000)(_text_of)
 
-_OFTEN_ALIKE: Final = (VerdictSet, PassStarted, PassFinished)
-"""The same few of these are most of what an import brings."""
+_FREQUENT: Final = (VerdictSet, PassStarted, PassFinished)
+"""Facts of which an import brings the same few again and again."""
 
 
 def event_to_dict(event: Event) -> Values:
-    """An event as plain values, fit for one line of JSON."""
-    return {
+    """Return an event as plain values, ready for one line of JSON."""
+    values: Values = {
         "id": event.id,
         "annotator": event.annotator,
         "seq": event.seq,
         "at": event.at,
-        "kind": event.kind.value,
-        **compact(
-            {
-                "trace_id": event.trace_id,
-                "taxonomy": event.taxonomy,
-                "pass": event.pass_number,
-                "undoes": event.undoes,
-                "redoes": event.redoes,
-                "replaces": list(event.replaces),
-            }
-        ),
+        "kind": event.kind,
+        "trace_id": event.trace_id,
+        "taxonomy": event.taxonomy,
+        "pass": event.pass_number,
+        "undoes": event.undoes,
+        "redoes": event.redoes,
+        "replaces": list(event.replaces),
         "action": event.action,
-        **compact({"chain": event.chain}),
-        "payload": fact_to_dict(event.fact),
+        "chain": event.chain,
+        "payload": fact_to_values(event.fact),
     }
+    for name in ("trace_id", "taxonomy", "pass", "undoes", "redoes", "replaces", "chain"):
+        if not values[name]:
+            del values[name]
+    return values
 
 
 def event_from_dict(values: Mapping[str, object]) -> Event:
-    """The event that ``event_to_dict`` made these values of; raises ``ValueError`` in words."""
-    fields = Fields(values, "event")
-    annotator = fields.text("annotator")
-    trace_id = fields.text_or_none("trace_id")
-    taxonomy = fields.text_or_none("taxonomy")
-    pass_number = fields.whole_or_none("pass")
-    return Event(
-        id=fields.text("id"),
-        annotator=annotator,
-        seq=fields.whole("seq"),
-        at=fields.text("at"),
-        trace_id=trace_id,
-        taxonomy=taxonomy,
-        pass_number=pass_number,
-        fact=fact_from(
-            fields.word("kind", EventKind),
-            fields.child("payload"),
-            annotator=annotator,
-            trace_id=trace_id,
-            taxonomy=taxonomy,
-            pass_number=pass_number,
-        ),
-        action=fields.text("action"),
-        undoes=fields.text_or_none("undoes"),
-        redoes=fields.text_or_none("redoes"),
-        replaces=fields.texts("replaces"),
-        chain=fields.text_or_none("chain"),
-    )
+    """Make an event of the values that ``event_to_dict`` returned.
+
+    Raises:
+        InvalidRecord: The values are no event that this version knows.
+    """
+    context = {
+        "annotator": values.get("annotator"),
+        "trace_id": values.get("trace_id"),
+        "taxonomy": values.get("taxonomy"),
+        "pass_number": values.get("pass"),
+    }
+    fact = fact_source(values.get("kind"), values.get("payload"), context)
+    return read({**values, "payload": fact}, Event, "event")

@@ -26,10 +26,8 @@ from mast_tui.labels import (
     VerdictValue,
     label_origin,
 )
-from mast_tui.workspace.events.codec import fact_from, kind_of, named_from
-from mast_tui.workspace.events.fields import GREATEST_WHOLE, Fields
-from mast_tui.workspace.events.model import Event, payload_text
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.codec import read
+from mast_tui.workspace.events.model import Event, event_from_dict, payload_text
 
 Row = dict[str, Any]
 _R = TypeVar("_R")
@@ -57,7 +55,8 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
 
 def label_values(label: Label) -> tuple[Any, ...]:
     """The row of ``labels`` for a label, without the key that it begins with."""
-    target, evidence = label.target, label.evidence
+    target = label.target
+    evidence = label.evidence
     return (
         label.trace_id,
         label.taxonomy,
@@ -116,15 +115,16 @@ def label_of(row: RowMapping) -> Label:
 def _evidence_of(row: RowMapping) -> Evidence | None:
     if row["evidence_quote"] is None:
         return None
-    match, named = row["evidence_match"], row["evidence_named"]
+    match = row["evidence_match"]
+    named = row["evidence_named"]
     return Evidence(
-        row["evidence_key"],
-        row["evidence_quote"],
-        row["evidence_start"],
-        row["evidence_end"],
-        None if match is None else Match(match),
-        None if named is None else named_from(json.loads(named)),
-        row["evidence_wording"],
+        key=row["evidence_key"],
+        quote=row["evidence_quote"],
+        match=None if match is None else Match(match),
+        named=None if named is None else read(json.loads(named), tuple[str, str], "evidence_named"),
+        wording=row["evidence_wording"],
+        char_start=row["evidence_start"],
+        char_end=row["evidence_end"],
     )
 
 
@@ -162,18 +162,18 @@ PASS_COLUMNS: Final = (
 @_reports_damage_in("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
     """The pass in a row of the ``PASS_COLUMNS``."""
-    annotator, trace_id, taxonomy, number, kind, *rest = row
-    return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *rest)
+    annotator, trace_id, taxonomy, number, kind, *later_columns = row
+    return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *later_columns)
 
 
 def event_to_row(event: Event) -> Row:
-    """The row of ``events`` for an event."""
+    """Return the row of ``events`` for an event."""
     return {
         "id": event.id,
         "annotator": event.annotator,
         "seq": event.seq,
         "at": event.at,
-        "kind": kind_of(event.fact).value,
+        "kind": event.kind,
         "trace_id": event.trace_id,
         "taxonomy": event.taxonomy,
         "pass_number": event.pass_number,
@@ -188,34 +188,24 @@ def event_to_row(event: Event) -> Row:
 
 def event_of(row: RowMapping) -> Event:
     """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
-    if not isinstance(row["seq"], int) or not 1 <= row["seq"] <= GREATEST_WHOLE:
-        raise ValueError(f"an event counts from 1, and this one is number {row['seq']}")
-    return Event(
-        id=row["id"],
-        annotator=row["annotator"],
-        seq=row["seq"],
-        at=row["at"],
-        trace_id=row["trace_id"],
-        taxonomy=row["taxonomy"],
-        pass_number=row["pass_number"],
-        fact=fact_from(
-            EventKind(row["kind"]),
-            Fields(json.loads(row["payload"]), row["kind"]),
-            annotator=row["annotator"],
-            trace_id=row["trace_id"],
-            taxonomy=row["taxonomy"],
-            pass_number=row["pass_number"],
-        ),
-        action=row["action"],
-        undoes=row["undoes"],
-        redoes=row["redoes"],
-        replaces=_replaces_of(row["replaces"]),
-        chain=row["chain"],
+    return event_from_dict(
+        {
+            "id": row["id"],
+            "annotator": row["annotator"],
+            "seq": row["seq"],
+            "at": row["at"],
+            "kind": row["kind"],
+            "trace_id": row["trace_id"],
+            "taxonomy": row["taxonomy"],
+            "pass": row["pass_number"],
+            "payload": json.loads(row["payload"]),
+            "replaces": json.loads(row["replaces"]),
+            "action": row["action"],
+            "undoes": row["undoes"],
+            "redoes": row["redoes"],
+            "chain": row["chain"],
+        }
     )
-
-
-def _replaces_of(ids: str) -> tuple[str, ...]:
-    return () if ids == "[]" else Fields({"replaces": json.loads(ids)}, "event").texts("replaces")
 
 
 def readable_events(rows: Iterable[RowMapping]) -> Iterator[Event]:

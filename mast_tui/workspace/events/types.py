@@ -1,71 +1,52 @@
-"""What can happen in a workspace, one small record per kind, each with its inverse."""
+"""Everything that can happen in a workspace, one record per kind, with its inverse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, get_args
+
+from msgspec import Struct, field
 
 from mast_tui.gold.model import Decision, Guideline
-from mast_tui.labels import Answer, Label, PassKind, Target, VerdictValue
+from mast_tui.labels import Answer, Label, PassKind, Target, VerdictValue, WholeNumber
 from mast_tui.study.model import Study
 
-
-class EventKind(StrEnum):
-    """The kinds of events, as they stand in the workspace."""
-
-    PASS_STARTED = "pass_started"
-    PASS_WITHDRAWN = "pass_withdrawn"
-    PASS_KIND_SET = "pass_kind_set"
-    PASS_FINISHED = "pass_finished"
-    PASS_UNFINISHED = "pass_unfinished"
-    LABEL_ADDED = "label_added"
-    LABEL_CHANGED = "label_changed"
-    LABEL_REMOVED = "label_removed"
-    VERDICT_SET = "verdict_set"
-    REVIEW_SET = "review_set"
-    SPAN_NOTE_SET = "span_note_set"
-    SPANS_READ = "spans_read"
-    SUGGESTIONS_SEEN = "suggestions_seen"
-    REVEALED = "revealed"
-    SIGHT_SET = "sight_set"
-    DECIDED = "decided"
-    JUDGED = "judged"
-    STUDY_SET = "study_set"
-    GUIDELINE_SET = "guideline_set"
-    LOOK_AGAIN_SET = "look_again_set"
+TAG: Final = "fact"
+"""The field that names the kind of a fact where facts of several kinds are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassStarted:
+class _Fact(Struct, frozen=True, omit_defaults=True, tag_field=TAG):
+    """The base of facts; the tag is the kind of the event that records the fact."""
+
+    context: ClassVar[tuple[str, ...]] = ("trace_id", "taxonomy", "pass_number")
+    """What the event of the fact names beside its annotator."""
+
+
+class PassStarted(_Fact, frozen=True, tag="pass_started"):
     """A pass begins; a later one as a copy of pass ``copy_of`` (the copies are events of their
     own). Where the pass exists already, the first start stands. ``withheld``: judges' suggestions
     are not shown in it, as a study has it."""
 
     kind: PassKind
-    copy_of: int | None = None
+    copy_of: WholeNumber | None = None
     withheld: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PassWithdrawn:
+class PassWithdrawn(_Fact, frozen=True, tag="pass_withdrawn"):
     """A pass is taken back because the change that opened it was undone."""
 
     kind: PassKind
-    copy_of: int | None = None
+    copy_of: WholeNumber | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PassKindSet:
+class PassKindSet(_Fact, frozen=True, tag="pass_kind_set"):
     """The conditions of an open pass have changed: a blind one is worked on assisted."""
 
     before: PassKind
     after: PassKind
 
 
-@dataclass(frozen=True, slots=True)
-class PassFinished:
+class PassFinished(_Fact, frozen=True, tag="pass_finished"):
     """A pass is frozen with ``read`` of ``spans`` spans read (None where nobody counted).
 
     ``open_modes`` says what became of modes without a verdict: ``leave`` or ``absent``; the
@@ -73,61 +54,58 @@ class PassFinished:
     than the event's, as in an import.
     """
 
-    open_modes: str = "leave"
-    read: int | None = None
-    spans: int | None = None
+    open_modes: str = field(default_factory=lambda: "leave")
+    read: WholeNumber | None = None
+    spans: WholeNumber | None = None
     at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PassUnfinished:
+class PassUnfinished(_Fact, frozen=True, tag="pass_unfinished"):
     """A finish is taken back."""
 
     was: PassFinished
 
 
-@dataclass(frozen=True, slots=True)
-class LabelAdded:
+class LabelAdded(_Fact, frozen=True, tag="label_added"):
     """A label is there."""
 
     label: Label
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRemoved:
+class LabelRemoved(_Fact, frozen=True, tag="label_removed"):
     """A label is gone."""
 
     label: Label
 
 
-@dataclass(frozen=True, slots=True)
-class LabelChanged:
+class LabelChanged(_Fact, frozen=True, tag="label_changed"):
     """A label of the same id says something else."""
 
     before: Label
     after: Label
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictSet:
+class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
     """A mode is absent or unsure; None leaves it open."""
 
     mode: str
     before: VerdictValue | None
     after: VerdictValue | None
 
+    def __post_init__(self) -> None:
+        if VerdictValue.PRESENT in (self.before, self.after):
+            raise ValueError("'present' is said with a label, not with a verdict")
 
-@dataclass(frozen=True, slots=True)
-class ReviewGiven:
-    """What a review says: the answer, the label that came of it, and why."""
+
+class ReviewGiven(Struct, frozen=True, omit_defaults=True):
+    """The content of a review: the answer, the label that resulted, and the reason."""
 
     answer: Answer
     label: str | None = None
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewSet:
+class ReviewSet(_Fact, frozen=True, tag="review_set"):
     """A suggestion is answered; None leaves it waiting."""
 
     suggestion: str
@@ -135,55 +113,58 @@ class ReviewSet:
     after: ReviewGiven | None
 
 
-@dataclass(frozen=True, slots=True)
-class SpanNoteSet:
-    """What is written beside a span; empty for nothing."""
+class SpanNoteSet(_Fact, frozen=True, tag="span_note_set"):
+    """A note on a span was written; empty for none."""
 
     key: str
     before: str
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpansRead:
-    """These spans were read: single ones, and ``runs`` from a first to a last key, all between
-    them included."""
+class SpanRange(Struct, frozen=True, order=True):
+    """The spans from a first to a last key, all between them included."""
+
+    first: str
+    last: str
+
+
+class SpansRead(_Fact, frozen=True, tag="spans_read"):
+    """These spans were read: single ones, and ``runs`` of them."""
 
     keys: tuple[str, ...]
-    runs: tuple[tuple[str, str], ...] = ()
+    runs: tuple[SpanRange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SuggestionsSeen:
+class SuggestionsSeen(_Fact, frozen=True, tag="suggestions_seen"):
     """A judge's suggestions were on screen in this pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revealed:
+class Revealed(_Fact, frozen=True, tag="revealed"):
     """Something that was hidden until the finish was shown."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class SightSet:
+class SightSet(_Fact, frozen=True, tag="sight_set"):
     """An annotator works blind from now on, or does not."""
+
+    context = ()
 
     before: bool | None
     blind: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(_Fact, frozen=True, tag="decided"):
     """An adjudicator decided an item; None leaves it undecided."""
+
+    context = ("trace_id", "taxonomy")
 
     item: str
     before: Decision | None
     after: Decision | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(_Fact, frozen=True, tag="judged"):
     """A judge looked at a trace; of the modes it ``looks_at`` it calls these ``absent``.
 
     It cannot tell of those in ``unsure``; any other has a label.
@@ -195,28 +176,29 @@ class Judged:
     unsure: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StudySet:
+class StudySet(_Fact, frozen=True, tag="study_set"):
     """A study is set up, or changed; None where there is none."""
+
+    context = ("taxonomy",)
 
     before: Study | None
     after: Study | None
 
 
-@dataclass(frozen=True, slots=True)
-class GuidelineSet:
-    """What is agreed about a mode is written down, or put otherwise; None for nothing.
+class GuidelineSet(_Fact, frozen=True, tag="guideline_set"):
+    """A guideline on a mode was written or changed; None for none.
 
     ``id`` names the guideline, whatever it says.
     """
+
+    context = ("taxonomy",)
 
     id: str
     before: Guideline | None
     after: Guideline | None
 
 
-@dataclass(frozen=True, slots=True)
-class LookAgainSet:
+class LookAgainSet(_Fact, frozen=True, tag="look_again_set"):
     """These modes of a trace are to be looked at again, for the codebook has changed: one of them,
     nobody knows which, shows where the annotator had seen a mode that is no more."""
 
@@ -246,6 +228,14 @@ Fact = (
     | GuidelineSet
     | LookAgainSet
 )
+
+KIND_OF: Final[Mapping[type[_Fact], str]] = {
+    kind: str(kind.__struct_config__.tag) for kind in get_args(Fact)
+}
+"""The kind of event that records a fact, as it is in the workspace, by the fact's class."""
+
+FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIND_OF.items()}
+"""The class of a fact by the kind of its event."""
 
 
 def inverse(fact: Fact) -> Fact | None:
@@ -292,11 +282,12 @@ def span_keys(fact: Fact) -> dict[str, bool]:
         case LabelAdded(label) | LabelChanged(_, label):
             targets = (label.target,)
         case Decided(_, _, Decision(targets=chosen, said=said)):
-            targets = (*chosen, *(target for one in said for target in one.targets))
+            targets = (*chosen, *(target for opinion in said for target in opinion.targets))
         case SpanNoteSet(key):
             keys[key] = False
         case SpansRead(single, runs):
-            keys = dict.fromkeys((*single, *(key for run in runs for key in run)), False)
+            ends = (key for run in runs for key in (run.first, run.last))
+            keys = dict.fromkeys((*single, *ends), False)
         case _:
             pass
     for target in targets:
@@ -310,12 +301,12 @@ PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
 """Where something stands in a pass; of ``pass`` itself the names are those of its columns."""
 
 
-def changes_in_pass(fact: Fact, at: str) -> Sequence[tuple[PassPart, str, Any]]:
-    """What a fact changes in the pass that it belongs to, once this has begun.
+def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
+    """Return the changes that a fact makes in its pass, once the pass has begun.
 
     Args:
         fact: What happened.
-        at: When it was recorded, ISO 8601 in UTC.
+        time: When it was recorded, ISO 8601 in UTC.
 
     Returns:
         The part, the name of what stands there, and what it is from now on: None for nothing.
@@ -336,18 +327,18 @@ def changes_in_pass(fact: Fact, at: str) -> Sequence[tuple[PassPart, str, Any]]:
         case PassKindSet(_, kind):
             return (("pass", "kind", kind),)
         case PassFinished(_, read, spans, finished_at):
-            return _finish(at if finished_at is None else finished_at, read, spans)
+            return _finish(time if finished_at is None else finished_at, read, spans)
         case PassUnfinished():
             return _finish(None, None, None)
         case SuggestionsSeen():
             return (("pass", "judge_seen", True),)
         case Revealed():
-            return (("pass", "revealed_at", at),)
+            return (("pass", "revealed_at", time),)
         case _:
             return ()
 
 
 def _finish(
-    at: str | None, read: int | None, spans: int | None
+    time: str | None, read: int | None, spans: int | None
 ) -> Sequence[tuple[PassPart, str, Any]]:
-    return (("pass", "finished_at", at), ("pass", "spans_read", read), ("pass", "spans", spans))
+    return (("pass", "finished_at", time), ("pass", "spans_read", read), ("pass", "spans", spans))

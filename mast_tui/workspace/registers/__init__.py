@@ -1,1 +1,1 @@
-"""What the workspace knows beside events."""
+"""The tables of a workspace beside events."""

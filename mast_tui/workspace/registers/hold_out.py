@@ -31,19 +31,19 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
     if not 0 < share < 1:
         raise WorkspaceError(f"a share of traces to set aside lies between 0 and 1, not at {share}")
     with workspace.transaction():
-        known = shares_set_aside(workspace)
-        if known and known.get(seed) != share:
+        shares = shares_set_aside(workspace)
+        if shares and shares.get(seed) != share:
             raise WorkspaceError(
-                f"{_told(known)} of the traces are set aside in this workspace already, and "
+                f"{_described(shares)} of the traces are set aside in this workspace already, and "
                 "prompts may have used others; keep that share, or take a new workspace"
             )
         add_shares(workspace, {seed: share})
 
 
 def held_out(workspace: Workspace, trace_id: str) -> bool:
-    """Whether a trace is set aside, so that no prompt may show it."""
+    """Check whether a trace is set aside, so that no prompt may show it."""
     shares = shares_set_aside(workspace)
-    return any(_place(trace_id, seed) < share for seed, share in shares.items())
+    return any(_draw(trace_id, seed) < share for seed, share in shares.items())
 
 
 def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
@@ -55,23 +55,23 @@ def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
 def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
     """Set aside what is set aside in another workspace as well: of each seed the greater share."""
     with workspace.transaction():
-        known = shares_set_aside(workspace)
+        own_shares = shares_set_aside(workspace)
         joined = {
-            seed: max(known.get(seed, 0.0), shares.get(seed, 0.0))
-            for seed in sorted({*known, *shares})
+            seed: max(own_shares.get(seed, 0.0), shares.get(seed, 0.0))
+            for seed in sorted({*own_shares, *shares})
         }
-        if joined != known:
+        if joined != own_shares:
             workspace.set_setting(SETTING, json.dumps(list(joined.items())))
 
 
-def _place(trace_id: str, seed: int) -> float:
+def _draw(trace_id: str, seed: int) -> float:
     """A trace's place in [0, 1); twins of one id (``id~2``) stand together, as a merge may rename
     them."""
     named = f"{seed}:{_TWIN.sub('', trace_id)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(named).digest()[:6], "big") / (1 << 48)
 
 
-def _told(shares: Mapping[int, float]) -> str:
+def _described(shares: Mapping[int, float]) -> str:
     return ", ".join(
         f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
     )

@@ -28,7 +28,7 @@ what they come from. Its files are the two taxonomies' names."""
 
 
 class ImportState(StrEnum):
-    """How far an import has come."""
+    """The progress of an import."""
 
     UNFINISHED = "not finished"
     FINISHED = "finished"
@@ -53,7 +53,7 @@ class ImportRecord:
 
     @property
     def state(self) -> ImportState:
-        """How far it has come."""
+        """The progress of the import."""
         if self.undone_at is not None:
             return ImportState.UNDONE
         if self.undo_begun_at is not None:
@@ -67,13 +67,13 @@ class ImportRecord:
 
     @property
     def keeps_actions(self) -> bool:
-        """Whether its events keep the actions that they have elsewhere, and are noted by id."""
+        """True if its events keep the actions that they have elsewhere, and are noted by id."""
         return self.format == "jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """What an import brought: ``events``, the ``traces`` they are about, and whose they are."""
+    """The content of an import: ``events``, their ``traces``, and their annotators."""
 
     events: int = 0
     traces: int = 0
@@ -114,9 +114,9 @@ def begin_undo(connection: Connection, record: ImportRecord) -> None:
     _mark(connection, record, undo_begun_at=now())
 
 
-def finish_undo(connection: Connection, record: ImportRecord, who: str | None) -> None:
+def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
     """Note that an import was taken back, and by whom."""
-    _mark(connection, record, undone_at=now(), undone_by=who)
+    _mark(connection, record, undone_at=now(), undone_by=annotator)
 
 
 def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
@@ -139,7 +139,7 @@ def imports(connection: Connection) -> tuple[ImportRecord, ...]:
 
 
 def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
-    """What an import brought, as its events tell."""
+    """Count what an import brought, by its events."""
     events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
     for annotator, trace_id, _, events in _works(connection, record):

@@ -1,4 +1,4 @@
-"""What the ``outcomes.csv`` beside known traces say by now, taken over into the workspace."""
+"""The current content of ``outcomes.csv`` beside known traces, for the workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class RecordedOutcome:
     """A trace with a file, as far as an ``outcomes.csv`` may tell of it."""
 
     trace_id: str
@@ -42,56 +42,58 @@ def take_outcomes(workspace: Workspace) -> list[str]:
     Returns:
         What is wrong with those files, a sentence each: bad cells, and rows that match nothing.
     """
-    folders: dict[Path, list[_Known]] = {}
-    for known in _with_files(workspace):
-        folders.setdefault(known.path.parent, []).append(known)
-    told: list[str] = []
+    folders: dict[Path, list[RecordedOutcome]] = {}
+    for recorded in _with_files(workspace):
+        folders.setdefault(recorded.path.parent, []).append(recorded)
+    messages: list[str] = []
     for folder in sorted(folders):
         outcomes = load_outcomes(folder)
         if outcomes is NO_OUTCOMES:
             continue
         met: set[str] = set()
         differing: set[Path] = set()
-        for known in folders[folder]:
-            rows = list(outcomes.rows_of(known.trace_id, known.path.name, known.record))
+        for recorded in folders[folder]:
+            rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
             met.update(rows)
-            if rows and _says_else(outcomes.facts[rows[0]], known.facts):
-                differing.add(known.path)
+            if rows and _says_else(outcomes.facts[rows[0]], recorded.facts):
+                differing.add(recorded.path)
         for path in sorted(differing):
             _read_again(workspace, path)
-        told += _wrong(folder, outcomes, met)
-    return told
+        messages += _wrong(folder, outcomes, met)
+    return messages
 
 
-def _with_files(workspace: Workspace) -> list[_Known]:
+def _with_files(workspace: Workspace) -> list[RecordedOutcome]:
     """The traces that have a file; of the others, which may be many, no object is made."""
     facts = ("system", "model", "benchmark", "outcome", "score", "version", "started")
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> list[_Known]:
+    def take(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
         return [
-            _Known(
+            RecordedOutcome(
                 trace_id,
                 workspace.resolve_trace_path(path),
                 record,
-                _meta(dict(zip(facts, told, strict=True))),
+                _meta(dict(zip(facts, values, strict=True))),
             )
-            for trace_id, path, record, *told in rows
+            for trace_id, path, record, *values in rows
         ]
 
-    return workspace.read_columns("traces", ("id", "path", "record", *facts), take, given="path")
+    return workspace.read_columns("traces", ("id", "path", "record", *facts), take, not_null="path")
 
 
-def _meta(told: dict[str, Any]) -> TraceMeta:
-    return TraceMeta(**{**told, "outcome": Outcome(told["outcome"])})
+def _meta(facts: dict[str, Any]) -> TraceMeta:
+    return TraceMeta(**{**facts, "outcome": Outcome(facts["outcome"])})
 
 
-def _says_else(told: TraceMeta, known: TraceMeta) -> bool:
-    """Whether a row says something that is not what is kept."""
-    names = [name for name in ("system", "model", "benchmark", "version") if getattr(told, name)]
-    names += [name for name in ("started", "score") if getattr(told, name) is not None]
-    if told.outcome is not Outcome.UNKNOWN:
+def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
+    """Check whether a row differs from what is recorded."""
+    names = [
+        name for name in ("system", "model", "benchmark", "version") if getattr(read_meta, name)
+    ]
+    names += [name for name in ("started", "score") if getattr(read_meta, name) is not None]
+    if read_meta.outcome is not Outcome.UNKNOWN:
         names.append("outcome")
-    return any(getattr(told, name) != getattr(known, name) for name in names)
+    return any(getattr(read_meta, name) != getattr(recorded_meta, name) for name in names)
 
 
 def _read_again(workspace: Workspace, path: Path) -> None:
@@ -108,10 +110,10 @@ def _wrong(folder: Path, outcomes: Outcomes, met: set[str]) -> Iterator[str]:
     for problem in outcomes.problems:
         yield f"{file}: {problem.place}: {problem.message}"
     # A file that nobody has labelled yet is no trace here, and its row is right all the same.
-    there = {name for name in outcomes.facts if _is_file(folder, name)}
-    unmatched = outcomes.unmatched(met | there)
+    named_files = {name for name in outcomes.facts if _is_file(folder, name)}
+    unmatched = outcomes.unmatched(met | named_files)
     if unmatched:
-        named = "; ".join(f"{one.place}: {one.message}" for one in unmatched[:_NAMED])
+        named = "; ".join(f"{problem.place}: {problem.message}" for problem in unmatched[:_NAMED])
         more = len(unmatched) - _NAMED
         yield (
             f"{file}: {len(unmatched)} of {len(outcomes.facts)} rows match no file and no trace of "

@@ -68,7 +68,7 @@ class Pseudonyms:
     """``letters`` by name; ``others`` are the names of judges, which stay; ``key`` is secret."""
 
     letters: Mapping[str, str]
-    others: frozenset[str]
+    unlettered: frozenset[str]
     key: bytes
 
     def name(self, name: str) -> str:
@@ -78,10 +78,10 @@ class Pseudonyms:
     def id(self, text: str) -> str:
         """An id in place of one that may have been made of a name; what is no UUID as it is."""
         try:
-            known = uuid.UUID(text)
+            uuid_value = uuid.UUID(text)
         except ValueError:
             return text
-        return str(uuid.UUID(bytes=_hash(self.key, known.bytes)[:16], version=4))
+        return str(uuid.UUID(bytes=_hash(self.key, uuid_value.bytes)[:16], version=4))
 
     def in_document(self, document: Any) -> Any:
         """A document of JSON values with every name in it replaced, and sorted by the letters.
@@ -99,10 +99,10 @@ class Pseudonyms:
         return document
 
     def _table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        found = {key: self._field(key, value) for key, value in table.items()}
+        replaced = {key: self._field(key, value) for key, value in table.items()}
         if not self._goes_by_names(table):
-            return found
-        return {self._key(key): found[key] for key in sorted(found, key=self._key)}
+            return replaced
+        return {self._key(key): replaced[key] for key in sorted(replaced, key=self._key)}
 
     def _field(self, key: str, value: Any) -> Any:
         if isinstance(value, str) and key in _OTHER_THINGS:
@@ -110,36 +110,38 @@ class Pseudonyms:
         if isinstance(value, str) and key == "id":
             return self.id(value)
         if isinstance(value, list) and key == "labels" and all(map(_is_text, value)):
-            return [self.id(one) for one in value]
+            return [self.id(item) for item in value]
         return self.in_document(value)
 
     def _list(self, values: Iterable[Any]) -> list[Any]:
-        found = [(value, self.in_document(value)) for value in values]
-        if any(isinstance(value, str) and value in self.letters for value, _ in found):
-            return sorted((new for _, new in found), key=str)
-        who = [_who(new) for _, new in found]
-        if found and all(name is not None for name in who):
-            places = sorted(range(len(found)), key=lambda place: str(who[place]))
-            return [found[place][1] for place in places]
-        return [new for _, new in found]
+        replaced = [(value, self.in_document(value)) for value in values]
+        if any(isinstance(value, str) and value in self.letters for value, _ in replaced):
+            return sorted((new for _, new in replaced), key=str)
+        names = [_name_in(new) for _, new in replaced]
+        if replaced and all(name is not None for name in names):
+            places = sorted(range(len(replaced)), key=lambda index: str(names[index]))
+            return [replaced[index][1] for index in places]
+        return [new for _, new in replaced]
 
     def _goes_by_names(self, table: Mapping[str, Any]) -> bool:
-        known = self.letters.keys() | self.others | _AS_KEYS_TOO
-        names = [name for key in table for name in _names_in(key, known)]
-        return all(name in known for name in names) and any(name in self.letters for name in names)
+        known_names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
+        names = [name for key in table for name in _names_in(key, known_names)]
+        return all(name in known_names for name in names) and any(
+            name in self.letters for name in names
+        )
 
     def _key(self, key: str) -> str:
-        known = self.letters.keys() | self.others | _AS_KEYS_TOO
+        names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
         # Where annotators are listed they stand in the order of their letters, too.
-        return _PAIR.join(sorted(map(self.name, _names_in(key, known))))
+        return _PAIR.join(sorted(map(self.name, _names_in(key, names))))
 
 
-def _names_in(key: str, known: Iterable[str]) -> list[str]:
-    return [key] if key in known else key.split(_PAIR)
+def _names_in(key: str, names: Iterable[str]) -> list[str]:
+    return [key] if key in names else key.split(_PAIR)
 
 
-def _who(value: object) -> str | None:
-    """Whose a record is, where it says so first."""
+def _name_in(value: object) -> str | None:
+    """Return the annotator of a record that begins with one."""
     if not isinstance(value, Mapping):
         return None
     first = next(iter(value), None)
@@ -158,24 +160,24 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
     Raises:
         WorkspaceError: the workspace cannot be written.
     """
-    known = workspace.annotators()
-    people = {one.name for one in known if one.kind is not AnnotatorKind.JUDGE}
+    annotators = workspace.annotators()
+    people = {person.name for person in annotators if person.kind is not AnnotatorKind.JUDGE}
     for taxonomy in workspace.taxonomies():
         study = workspace.study(taxonomy.ref)
         people |= set() if study is None else set(study.participants)
     people = {name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE}
-    judges = frozenset(one.name for one in known) - people
+    judges = frozenset(person.name for person in annotators) - people
     with workspace.transaction():
-        kept = json.loads(workspace.get_setting(_SETTING) or "{}")
-        key = bytes.fromhex(kept.get("key") or secrets.token_hex(32))
-        letters: dict[str, str] = dict(kept.get("letters", {}))
+        stored = json.loads(workspace.get_setting(_SETTING) or "{}")
+        key = bytes.fromhex(stored.get("key") or secrets.token_hex(32))
+        letters: dict[str, str] = dict(stored.get("letters", {}))
         hashes = {_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name for name in people}
-        for one in sorted(hashes.keys() - letters.keys()):
-            letters[one] = _letter(len(letters))
-        if letters != kept.get("letters"):
+        for person in sorted(hashes.keys() - letters.keys()):
+            letters[person] = _letter(len(letters))
+        if letters != stored.get("letters"):
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
-    return Pseudonyms({name: letters[one] for one, name in hashes.items()}, judges, key)
+    return Pseudonyms({name: letters[person] for person, name in hashes.items()}, judges, key)
 
 
 def _hash(key: bytes, data: bytes) -> bytes:
@@ -187,6 +189,6 @@ def _letter(number: int) -> str:
     letter = ""
     number += 1
     while number:
-        number, place = divmod(number - 1, len(ascii_uppercase))
-        letter = ascii_uppercase[place] + letter
+        number, index = divmod(number - 1, len(ascii_uppercase))
+        letter = ascii_uppercase[index] + letter
     return letter

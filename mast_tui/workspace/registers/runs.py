@@ -14,8 +14,12 @@ from mast_tui.labels import QuoteCounts
 from mast_tui.traces.io.json_values import replace_surrogates
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import put_rows, writes_by_calls
-from mast_tui.workspace.events.codec import QUOTES, SETTINGS, quote_kinds_from
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import (
+    quote_counts_from,
+    settings_from_values,
+    settings_to_values,
+    to_values,
+)
 from mast_tui.workspace.events.rows import Row
 from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import AnswerStatistics, Asked, Run, RunSettings, RunTrace, Usage
@@ -133,7 +137,7 @@ def add_run_trace(
         "problem": trace.problem,
         "quotes": trace.quotes.all,
         "verified": trace.quotes.found,
-        "quote_kinds": json.dumps(QUOTES.write(trace.quotes)),
+        "quote_kinds": json.dumps(to_values(trace.quotes)),
         "windows": trace.windows,
         "remarks": json.dumps(list(trace.remarks)),
     }
@@ -250,7 +254,7 @@ def answer_keys(connection: Connection) -> frozenset[str]:
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """What the answered requests of a run used."""
+    """Return the use of the answered requests of a run."""
     counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
     reported = connection.execute(_REPORTED, {"run": run_id}).first()
     return _sum(tuple(counted), None if reported is None else tuple(reported))
@@ -299,7 +303,7 @@ def _run_to_row(run: Run) -> Row:
     settings = run.settings
     return {
         **{name: getattr(run, name) for name in _AS_IT_IS},
-        "settings": None if settings is None else json.dumps(SETTINGS.write(settings)),
+        "settings": None if settings is None else json.dumps(settings_to_values(settings)),
         "form": None if settings is None else settings.form,
     }
 
@@ -335,8 +339,8 @@ def _runs(
 
 def _quotes_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
-    fields = None if kinds is None else Fields(json.loads(kinds), "quote_kinds")
-    return quote_kinds_from(fields, quotes=row["quotes"], found=row["verified"])
+    counts = None if kinds is None else json.loads(kinds)
+    return quote_counts_from(counts, quotes=row["quotes"], matched=row["verified"])
 
 
 def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
@@ -344,11 +348,11 @@ def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[boo
 
 
 def _settings_of(document: str, form: str | None) -> RunSettings:
-    return SETTINGS.read(Fields(json.loads(document), "settings"), {"form": form})
+    return settings_from_values(json.loads(document), form)
 
 
 def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
-    """What was counted here and what was told, together."""
+    """Add what was counted here to what was reported."""
     counted = [part for part in parts if part is not None]
     return Usage(
         *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))

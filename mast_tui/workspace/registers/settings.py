@@ -13,7 +13,7 @@ from mast_tui.workspace.database import call_function, put_rows, sees_own_only
 from mast_tui.workspace.records import AnnotatorInfo
 
 
-def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorKind]]) -> None:
+def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
     """Keep annotators; one whose labels were imported becomes human once they label here.
 
     Those who come together are not held against each other, so that what was written from one
@@ -21,17 +21,17 @@ def add_annotators(connection: Connection, given: Iterable[tuple[str, AnnotatorK
 
     Args:
         connection: An open transaction.
-        given: Name and kind of each.
+        annotators: Name and kind of each.
 
     Raises:
         WorkspaceError: A name cannot be one, or looks like another that is known.
     """
-    known = _kinds(connection)
-    for name, kind in given:
+    kinds = _kinds(connection)
+    for name, kind in annotators:
         _check_kind(name, kind)
-        if name not in known:
-            _check_name(name, known)
-        elif kind is not AnnotatorKind.HUMAN or known[name] == kind.value:
+        if name not in kinds:
+            _check_name(name, kinds)
+        elif kind is not AnnotatorKind.HUMAN or kinds[name] == kind.value:
             continue
         put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
 
@@ -46,10 +46,10 @@ def note_annotator(connection: Connection, name: str) -> None:
     Raises:
         WorkspaceError: It cannot be a name, or looks like another that is known.
     """
-    known = _kinds(connection)
-    if name in known:
+    kinds = _kinds(connection)
+    if name in kinds:
         return
-    _check_name(name, known)
+    _check_name(name, kinds)
     kind = annotator_kind(name).value
     put_rows(connection, schema.annotators, [{"name": name, "kind": kind}])
 
@@ -66,21 +66,22 @@ def _check_kind(name: str, kind: AnnotatorKind) -> None:
         raise WorkspaceError(f"{name!r}: a judge's name begins with 'judge:', and no other does")
 
 
-def _check_name(name: str, known: Iterable[str]) -> None:
+def _check_name(name: str, names: Iterable[str]) -> None:
     """Refuse what is no person's name, or could be taken for another's; programs name judges."""
     if annotator_kind(name) is AnnotatorKind.JUDGE:
         return
     try:
         if checked_person(name) != name:
             raise ValueError(f"{name!r} begins or ends with white space")
-        check_unlike(name, sorted(known))
+        check_unlike(name, sorted(names))
     except ValueError as error:
         raise WorkspaceError(str(error)) from error
 
 
 def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
     """Everybody who labels here, by name."""
-    table, sights = schema.annotators, schema.sights
+    table = schema.annotators
+    sights = schema.sights
     statement = (
         select(table.c.name, table.c.kind, sights.c.blind)
         .select_from(table.outerjoin(sights, sights.c.annotator == table.c.name))

@@ -17,7 +17,7 @@ from mast_tui.workspace import schema
 from mast_tui.workspace.database import Insertion, call_function, writes_by_calls
 from mast_tui.workspace.events.columns import rows_of
 from mast_tui.workspace.events.rows import readable_events
-from mast_tui.workspace.events.types import EventKind, span_keys
+from mast_tui.workspace.events.types import KIND_OF, Decided, SpanNoteSet, SpansRead, span_keys
 from mast_tui.workspace.records import SpanIndex
 
 Indices = Mapping[str, SpanIndex]
@@ -35,12 +35,12 @@ _LABELS: Final = schema.labels.c
 _LABELS_OF_TRACE: Final = select(_LABELS.first_key, _LABELS.last_key, _LABELS.quote).where(
     _LABELS.trace_id == bindparam("trace_id"), _LABELS.first_key.is_not(None)
 )
-_OTHER_KINDS: Final = (EventKind.SPAN_NOTE_SET, EventKind.SPANS_READ, EventKind.DECIDED)
+_OTHER_KINDS: Final = tuple(KIND_OF[fact] for fact in (SpanNoteSet, SpansRead, Decided))
 _EVENTS_OF_TRACE: Final = select(schema.events).where(
     # An index of the events begins with the annotator.
     schema.events.c.annotator.in_(select(schema.annotators.c.name)),
     schema.events.c.trace_id == bindparam("trace_id"),
-    schema.events.c.kind.in_([kind.value for kind in _OTHER_KINDS]),
+    schema.events.c.kind.in_(_OTHER_KINDS),
 )
 
 
@@ -49,10 +49,10 @@ def span_indices(
 ) -> dict[str, dict[str, SpanIndex]]:
     """Return what is kept, by trace and key: of all traces, or of the one named."""
     statement = _ALL if trace_id is None else _OF_TRACE.params(trace_id=trace_id)
-    kept: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
+    indices: dict[str, dict[str, SpanIndex]] = defaultdict(dict)
     for trace, key, index, text_chars in rows_of(connection, statement):
-        kept[trace][key] = SpanIndex(index, text_chars)
-    return dict(kept)
+        indices[trace][key] = SpanIndex(index, text_chars)
+    return dict(indices)
 
 
 def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) -> None:

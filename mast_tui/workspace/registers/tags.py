@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.labels import Target
-from mast_tui.workspace.events.codec import TARGET
-from mast_tui.workspace.events.fields import Fields
+from mast_tui.workspace.events.codec import read, to_values
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -19,77 +18,77 @@ if TYPE_CHECKING:
 SETTING: Final = "open_codes.tags"
 """So begins the setting that keeps them; the taxonomy's id and the person's name follow."""
 
-Place = tuple[str, str, Target, bool]
+TaggedPlace = tuple[str, str, Target, bool]
 """Annotator, trace id, where it stands, and whether it is a label: what names an open code in every
 pass."""
 
-Tags = Mapping[Place, tuple[str, ...]]
+Tags = Mapping[TaggedPlace, tuple[str, ...]]
 
 
-def tags_by(workspace: Workspace, taxonomy: str, who: str) -> Tags:
+def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
     """The tags that somebody gave, by place, under any version of a taxonomy."""
-    kept = workspace.get_setting(f"{SETTING}:{taxonomy}:{who}")
-    return tags_from(json.loads(kept or "[]"))
+    stored = workspace.get_setting(f"{SETTING}:{taxonomy}:{author}")
+    return tags_from(json.loads(stored or "[]"))
 
 
 def all_tags(
     workspace: Workspace, taxonomies: Iterable[str] | None = None
 ) -> Iterator[tuple[str, str, Tags]]:
-    """Who gave which tags, under taxonomies with these ids or under all: id, name and tags."""
-    people = (one.name for one in workspace.annotators())
+    """Return the tags under taxonomies with these ids, or under all: id, author and tags."""
+    people = (annotator.name for annotator in workspace.annotators())
     names = sorted({*people, *workspace.study_leads().values()})
     if taxonomies is None:
-        taxonomies = sorted({one.id for one in workspace.taxonomies()})
+        taxonomies = sorted({annotator.id for annotator in workspace.taxonomies()})
     for taxonomy in taxonomies:
-        for who in names:
-            if tags := tags_by(workspace, taxonomy, who):
-                yield taxonomy, who, tags
+        for author in names:
+            if tags := tags_by(workspace, taxonomy, author):
+                yield taxonomy, author, tags
 
 
-def keep_tags(workspace: Workspace, taxonomy: str, who: str, tags: Tags) -> None:
+def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> None:
     """Keep what somebody gives, in place of what they gave before."""
-    kept = json.dumps(tag_values(tags), ensure_ascii=False)
-    workspace.set_setting(f"{SETTING}:{taxonomy}:{who}", kept)
+    document = json.dumps(tag_values(tags), ensure_ascii=False)
+    workspace.set_setting(f"{SETTING}:{taxonomy}:{author}", document)
 
 
 def add_tags(
-    workspace: Workspace, taxonomy: str, who: str, tags: Tags, names: Mapping[str, str]
+    workspace: Workspace, taxonomy: str, author: str, tags: Tags, names: Mapping[str, str]
 ) -> None:
     """Keep tags from another workspace beside those that are here.
 
     Args:
         workspace: What takes them.
         taxonomy: The id of the taxonomy.
-        who: Who gave them.
+        author: Who gave them.
         tags: What they gave.
         names: What traces are called here.
     """
-    known = tags_by(workspace, taxonomy, who)
-    joined = dict(known)
-    for (annotator, trace_id, target, is_label), given in tags.items():
-        place = annotator, names.get(trace_id, trace_id), target, is_label
-        joined[place] = tuple(dict.fromkeys((*joined.get(place, ()), *given)))
-    if joined != known:
-        keep_tags(workspace, taxonomy, who, joined)
+    own_tags = tags_by(workspace, taxonomy, author)
+    joined = dict(own_tags)
+    for (annotator, trace_id, target, is_label), new_tags in tags.items():
+        tagged = annotator, names.get(trace_id, trace_id), target, is_label
+        joined[tagged] = tuple(dict.fromkeys((*joined.get(tagged, ()), *new_tags)))
+    if joined != own_tags:
+        keep_tags(workspace, taxonomy, author, joined)
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:
     """Tags as plain values."""
     return [
-        [annotator, trace_id, TARGET.write(target), is_label, list(given)]
-        for (annotator, trace_id, target, is_label), given in tags.items()
-        if given
+        [annotator, trace_id, to_values(target), is_label, list(tag_names)]
+        for (annotator, trace_id, target, is_label), tag_names in tags.items()
+        if tag_names
     ]
 
 
 def tags_from(values: object) -> Tags:
     """Tags from plain values; raises ``ValueError`` for what is none."""
-    found: dict[Place, tuple[str, ...]] = {}
+    tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for value in values if isinstance(values, list) else [values]:
         match value:
             case [str(annotator), str(trace_id), target, bool(is_label), [*given]]:
-                place = TARGET.read(Fields(target, "target"))
-                found[annotator, trace_id, place, is_label] = tuple(map(str, given))
+                span_target = read(target, Target, "target")
+                tags[annotator, trace_id, span_target, is_label] = tuple(map(str, given))
             case _:
                 raise ValueError("a tagged place is its annotator, trace, target, kind and tags")
-    return found
+    return tags

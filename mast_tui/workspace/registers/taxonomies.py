@@ -46,7 +46,7 @@ class RevisionJson(TypedDict):
     passes: int
 
 
-def kept_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
+def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
     """The content hash of a taxonomy as it is kept, None where it is not.
 
     Raises ``WorkspaceError`` where it has other modes here.
@@ -64,7 +64,7 @@ def kept_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
     """Keep a taxonomy with this text from now on; raises ``WorkspaceError`` for other modes."""
-    if kept_hash(connection, taxonomy) != taxonomy.content_hash:
+    if stored_hash(connection, taxonomy) != taxonomy.content_hash:
         add_revisions(connection, [Revision(taxonomy, now())])
 
 
@@ -79,14 +79,14 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
         WorkspaceError: A taxonomy of the same name has other modes here.
     """
     table = schema.taxonomy_revisions
-    for one in revisions:
-        taxonomy = one.taxonomy
-        kept_hash(connection, taxonomy)  # raises where it has other modes
+    for revision in revisions:
+        taxonomy = revision.taxonomy
+        stored_hash(connection, taxonomy)  # raises where it has other modes
         text = {
             "content_hash": taxonomy.content_hash,
             "document": json.dumps(to_dict(taxonomy)),
         }
-        put_rows(connection, table, [{"ref": taxonomy.ref, "since": one.since, **text}])
+        put_rows(connection, table, [{"ref": taxonomy.ref, "since": revision.since, **text}])
         last = connection.execute(
             select(table.c.content_hash, table.c.document)
             .where(table.c.ref == taxonomy.ref)
@@ -149,15 +149,16 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
     """Return the names of taxonomies that are not as they were kept, each with what is wrong."""
-    table, texts = schema.taxonomies, schema.taxonomy_revisions
-    kept = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()
+    table = schema.taxonomies
+    texts = schema.taxonomy_revisions
+    stored = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()
     revised = connection.execute(
         select(texts.c.ref, texts.c.content_hash, texts.c.document).order_by(
             texts.c.since, texts.c.content_hash
         )
     ).all()
     problems = dict[str, str]()
-    for ref, content_hash, document in (*kept, *revised):
+    for ref, content_hash, document in (*stored, *revised):
         try:
             taxonomy = _read(ref, document)
         except WorkspaceError as error:
@@ -166,7 +167,7 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
         if (taxonomy.ref, taxonomy.content_hash) != (ref, content_hash):
             problems.setdefault(ref, "its text is not the one whose hash was kept with it")
     last = {row[0]: row[1] for row in revised}
-    for ref, content_hash, _ in kept:
+    for ref, content_hash, _ in stored:
         if last.get(ref) != content_hash:
             problems.setdefault(ref, "its text is not the last one that was put in force")
     return tuple(sorted(problems.items()))
@@ -184,9 +185,9 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
         if one.taxonomy.id == taxonomy.id:
             first.setdefault(one.taxonomy.ref, one)
     came = sorted(first, key=lambda ref: (first[ref].since, ref))
-    before = came[: came.index(taxonomy.ref)] if taxonomy.ref in first else came
-    versions = [*(first[ref].taxonomy for ref in before), taxonomy]
-    return replace(taxonomy, places=lasting_places(versions)) if before else taxonomy
+    earlier = came[: came.index(taxonomy.ref)] if taxonomy.ref in first else came
+    versions = [*(first[ref].taxonomy for ref in earlier), taxonomy]
+    return replace(taxonomy, places=lasting_places(versions)) if earlier else taxonomy
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
@@ -194,41 +195,42 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
 
     What was begun before the first of them was begun under that.
     """
-    table, passes = schema.taxonomy_revisions, schema.passes
+    table = schema.taxonomy_revisions
+    passes = schema.passes
     rows = connection.execute(
         select(table.c.content_hash, table.c.since)
         .where(table.c.ref == ref)
         .order_by(table.c.since, table.c.content_hash)
     ).all()
-    held = [row for place, row in enumerate(rows) if not place or rows[place - 1][0] != row[0]]
-    found = list[RevisionJson]()
+    held = [row for index, row in enumerate(rows) if not index or rows[index - 1][0] != row[0]]
+    documents = list[RevisionJson]()
     begun = select(func.count()).where(
         passes.c.taxonomy == ref,
         passes.c.finished_at.is_not(None),
         passes.c.withdrawn.is_(False),
         ~passes.c.annotator.startswith(JUDGE_PREFIX),
     )
-    for place, (content_hash, since) in enumerate(held):
+    for index, (content_hash, since) in enumerate(held):
         counted = begun
-        if place:
+        if index:
             counted = counted.where(passes.c.started_at >= since)
-        if place + 1 < len(held):
-            counted = counted.where(passes.c.started_at < held[place + 1][1])
+        if index + 1 < len(held):
+            counted = counted.where(passes.c.started_at < held[index + 1][1])
         count = connection.execute(counted).scalar_one()
-        found.append({"hash": content_hash, "since": since or None, "passes": count})
-    return tuple(found)
+        documents.append({"hash": content_hash, "since": since or None, "passes": count})
+    return tuple(documents)
 
 
 def revision_words(read: Sequence[RevisionJson]) -> str:
     """The revisions in a sentence, empty where there is one only."""
     if len(read) < 2:
         return ""
-    told = "; ".join(
-        f"{one['hash'][:8]} since {(one['since'] or 'the beginning')[:10]} "
-        f"({counted(one['passes'], 'pass', 'passes')})"
-        for one in read
+    changes = "; ".join(
+        f"{document['hash'][:8]} since {(document['since'] or 'the beginning')[:10]} "
+        f"({counted(document['passes'], 'pass', 'passes')})"
+        for document in read
     )
-    return f"the texts of the modes have changed {len(read) - 1} times: {told}".replace(
+    return f"the texts of the modes have changed {len(read) - 1} times: {changes}".replace(
         " 1 times", " once"
     )
 
@@ -251,12 +253,12 @@ def _read(name: str, document: str) -> Taxonomy:
         raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
 
 
-def _check_same(known: Taxonomy, taxonomy: Taxonomy) -> None:
-    told = differences(known, taxonomy)
-    if told:
-        more = f", and {len(told) - 3} more" if len(told) > 3 else ""
+def _check_same(stored: Taxonomy, taxonomy: Taxonomy) -> None:
+    changes = differences(stored, taxonomy)
+    if changes:
+        more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise WorkspaceError(
             f"taxonomy {taxonomy.ref} is in this workspace already with other modes "
-            f"({'; '.join(told[:3])}{more}); labels must not change their meaning: raise the "
+            f"({'; '.join(changes[:3])}{more}); labels must not change their meaning: raise the "
             "version in the taxonomy file. Texts may change under one version"
         )

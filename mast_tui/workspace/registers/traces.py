@@ -1,4 +1,4 @@
-"""Which trace is which: known again by its content, wherever its file lies and though it grows."""
+"""Traces, recognised by their content, wherever the file is and though it grows."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ _OF_STEM: Final = select(_TABLE).where(
     _TABLE.c.content_bytes < bindparam("bytes_below"),
 )
 _TAKEN: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("wanted"))
-_INSERT: Final = Insertion(_TABLE, own=("id", "base_id"))
+_INSERT: Final = Insertion(_TABLE, varying=("id", "base_id"))
 _AT_ONCE: Final = 500
 
 
 def register(connection: Connection, record: TraceRecord) -> str:
     """Keep a trace, with what is new about it, and return the id it has here."""
-    known = find(connection, record)
+    known_record = find(connection, record)
     folder = traces_folder_of(connection)
-    if known is None:
+    if known_record is None:
         trace_id = _free_id(connection, record.trace_id)
         _add(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
     if reads_registers(connection):
-        return known.trace_id
-    joined = with_news(known, record, folder)
-    if joined != known:
-        values = to_row(joined, known.trace_id, folder)
-        of_trace = select(_TABLE.c.base_id).where(_TABLE.c.id == known.trace_id)
+        return known_record.trace_id
+    joined = with_news(known_record, record, folder)
+    if joined != known_record:
+        values = to_row(joined, known_record.trace_id, folder)
+        of_trace = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
         values["base_id"] = connection.execute(of_trace).scalar_one()
         put_rows(connection, _TABLE, [values])
-    return known.trace_id
+    return known_record.trace_id
 
 
 def _add(connection: Connection, rows: Sequence[Values]) -> None:
@@ -92,19 +92,19 @@ def register_unknown(
     Returns:
         Those of the records that were not kept, as they may be of traces that are known.
     """
-    unseen = {one.trace_id: one for one in reversed(records) if one.identity is None}
+    unseen = {record.trace_id: record for record in reversed(records) if record.identity is None}
     names = list(unseen)
     for start in range(0, len(names), _AT_ONCE):
         batch = names[start : start + _AT_ONCE]
         for column in (_TABLE.c.id, _TABLE.c.base_id):
-            for known in connection.execute(select(column).where(column.in_(batch))).scalars():
-                unseen.pop(known, None)
-    fresh = [one for one in records if unseen.get(one.trace_id) is one]
+            for known_id in connection.execute(select(column).where(column.in_(batch))).scalars():
+                unseen.pop(known_id, None)
+    fresh = [record for record in records if unseen.get(record.trace_id) is record]
     if fresh:
         folder = traces_folder_of(connection)
-        rows = [tuple(to_row(one, one.trace_id, folder).values()) for one in fresh]
+        rows = [tuple(to_row(record, record.trace_id, folder).values()) for record in fresh]
         _add(connection, rows)
-    return tuple(one for one in records if unseen.get(one.trace_id) is not one)
+    return tuple(record for record in records if unseen.get(record.trace_id) is not record)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
@@ -114,11 +114,11 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     records = [of_row(row, folder) for row in rows]
     if record.identity is None:
         return next((r for r in records if r.trace_id == record.trace_id), None)
-    for known in records:
-        if known.identity and known.identity.content_hash == record.identity.content_hash:
-            return known
+    for candidate in records:
+        if candidate.identity and candidate.identity.content_hash == record.identity.content_hash:
+            return candidate
     candidates = [*records, *_shorter_ones(connection, record.identity)]
-    grown = next((known for known in candidates if _has_grown(known, record)), None)
+    grown = next((candidate for candidate in candidates if _has_grown(candidate, record)), None)
     if grown is not None:
         return grown
     return next((r for r in records if r.identity is None), None)
@@ -158,25 +158,26 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
             "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
         },
     ).mappings()
-    found = [of_row(row, traces_folder_of(connection)) for row in rows]
+    known_records = [of_row(row, traces_folder_of(connection)) for row in rows]
     # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
     return [
         r
-        for r in found
+        for r in known_records
         if r.identity
         and (stem := _MADE_UP_ID.fullmatch(r.identity.trace_id))
         and stem["stem"] == named["stem"]
     ]
 
 
-def _has_grown(known: TraceRecord, record: TraceRecord) -> bool:
-    """Whether the file began as what is known: its head as first seen is still there."""
-    before, now = known.identity, record.identity
-    if before is None or now is None or record.path is None or record.record is not None:
+def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
+    """Check whether a known file has grown: its head as first seen is still there."""
+    old = earlier.identity
+    new = record.identity
+    if old is None or new is None or record.path is None or record.record is not None:
         return False
-    if before.content_bytes > min(now.content_bytes, _HEAD_BYTES) or not before.content_bytes:
+    if old.content_bytes > min(new.content_bytes, _HEAD_BYTES) or not old.content_bytes:
         return False
-    return _head_hash(record.path, before.content_bytes) == before.content_hash
+    return _head_hash(record.path, old.content_bytes) == old.content_hash
 
 
 def _head_hash(path: Path, size: int) -> str | None:
@@ -188,19 +189,20 @@ def _head_hash(path: Path, size: int) -> str | None:
     return hashlib.sha256(head).hexdigest() if len(head) == size else None
 
 
-def _free_id(connection: Connection, wanted: str) -> str:
-    number, trace_id = 1, wanted
+def _free_id(connection: Connection, preferred: str) -> str:
+    number = 1
+    trace_id = preferred
     while connection.execute(_TAKEN, {"wanted": trace_id}).first():
         number += 1
-        trace_id = f"{wanted}~{number}"
+        trace_id = f"{preferred}~{number}"
     return trace_id
 
 
-def with_news(known: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
+def with_news(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
     """Return what is known, with what the new record adds or brings up to date.
 
     Args:
-        known: The trace as the workspace keeps it.
+        earlier: The trace as the workspace keeps it.
         new: The trace as it was seen now.
         folder: The workspace's folder, see ``paths.traces_folder``.
     """
@@ -210,9 +212,9 @@ def with_news(known: TraceRecord, new: TraceRecord, folder: Path | None) -> Trac
         changes["record"] = new.record
     if new.outcome is not Outcome.UNKNOWN:
         changes["outcome"] = new.outcome
-    if known.identity is None and new.identity is not None:
-        changes["identity"] = new.identity._replace(trace_id=known.trace_id)
-    return replace(known, **changes)
+    if earlier.identity is None and new.identity is not None:
+        changes["identity"] = new.identity._replace(trace_id=earlier.trace_id)
+    return replace(earlier, **changes)
 
 
 def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from sqlalchemy import select
 
 from mast_tui.exchange.errors import ExchangeError
@@ -118,7 +119,7 @@ def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: 
     (old,) = room.workspace.labels(taxonomy=MAST.ref)
     done = carried(room)
     (new,) = room.workspace.labels(taxonomy=NEXT.ref)
-    assert new == replace(old, id=new.id, taxonomy=NEXT.ref, mode=NAMED)
+    assert new == structs.replace(old, id=new.id, taxonomy=NEXT.ref, mode=NAMED)
     assert new.id != old.id
     assert said(room.workspace, "t00") == {
         mode.slug: PRESENT if mode.slug == NAMED else ABSENT for mode in NEXT.modes
@@ -308,7 +309,7 @@ def test_the_study_and_guidelines_cross(room: Class) -> None:
         room.workspace.append([NewEvent("carol", None, MAST.ref, None, fact)])
     carried(room)
     study = room.workspace.study(NEXT.ref)
-    assert study == replace(room.study, taxonomy=NEXT.ref)
+    assert study == structs.replace(room.study, taxonomy=NEXT.ref)
     (guideline,) = room.workspace.guidelines(NEXT.ref)
     assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
 
@@ -467,7 +468,7 @@ def _at(fact: Fact, trace_id: str) -> Fact:
 
 def _of(own: Label, trace_id: str) -> Label:
     # In one workspace an id is that of one label.
-    return replace(own, trace_id=trace_id, id=f"{trace_id}:{own.pass_number}:{own.id}")
+    return structs.replace(own, trace_id=trace_id, id=f"{trace_id}:{own.pass_number}:{own.id}")
 
 
 def recorded(workspace: Workspace, events: list[NewEvent]) -> None:

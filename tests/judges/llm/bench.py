@@ -18,7 +18,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.types import Judged
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import ModelServer, Seen
 
@@ -89,7 +89,7 @@ class Bench:
     def assert_each_judged_once(self, count: int) -> None:
         """Check that so many traces were judged, each once, with one suggestion."""
         judged = [
-            event.trace_id for event in self.workspace.events() if event.kind is EventKind.JUDGED
+            event.trace_id for event in self.workspace.events() if isinstance(event.fact, Judged)
         ]
         assert len(judged) == len(set(judged)) == count
         ids = [label.id for label in self.workspace.labels()]

@@ -43,7 +43,7 @@ def quote_of(found: Finding) -> str | None:
     """The quote, which no answer gives a place."""
     if found.evidence is None:
         return None
-    assert found.evidence == Evidence(None, found.evidence.quote)
+    assert found.evidence == Evidence(key=None, quote=found.evidence.quote)
     return found.evidence.quote
 
 

@@ -200,7 +200,7 @@ def test_findings_without_end_are_cut_and_told() -> None:
     read = parsed(json.dumps({"modes": [mode, mode, other]}))
     quotes = [f"q{n}" for n in range(MOST_FINDINGS)]
     assert [one.evidence for one in read.findings] == [
-        Evidence(None, quote) for quote in (*quotes, "q")
+        Evidence(key=None, quote=quote) for quote in (*quotes, "q")
     ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
 
@@ -221,7 +221,7 @@ def test_long_words_of_a_finding_are_cut() -> None:
     finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
     said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
     (found,) = (read := parsed(json.dumps(said))).findings
-    assert found.evidence == Evidence(None, "q" * QUOTE_CHARS)
+    assert found.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
     assert found.rationale == "r" * RATIONALE_CHARS
     assert any("has a quote of more than" in remark for remark in read.remarks)
 

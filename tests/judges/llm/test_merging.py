@@ -38,9 +38,15 @@ def seen(
     """A finding on these spans; ``at`` are the span and the ends of words that were found."""
     last = first if last is None else last
     key = None if first is None else f"k{first}"
-    words = Evidence(key, "lost words") if lost else None
+    words = Evidence(key=key, quote="lost words") if lost else None
     if at is not None:
-        words = Evidence(f"k{at[0]}", f"words {at}", at[1], at[2], Match.EXACT)
+        words = Evidence(
+            key=f"k{at[0]}",
+            quote=f"words {at}",
+            char_start=at[1],
+            char_end=at[2],
+            match=Match.EXACT,
+        )
     finding = Finding(
         mode=mode,
         first=key,

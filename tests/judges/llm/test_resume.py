@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.types import EventKind
+from mast_tui.workspace.events.types import Judged
 from tests.judges.llm.made_answers import said, shown, write_conversations
 from tests.judges.llm.server import Action, ModelServer, answer
 
@@ -150,7 +150,7 @@ def test_a_run_that_is_killed_many_times_loses_and_doubles_nothing(runner: Runne
 
 
 def assert_all_judged_once(workspace: Workspace) -> None:
-    judged = [event.trace_id for event in workspace.events() if event.kind is EventKind.JUDGED]
+    judged = [event.trace_id for event in workspace.events() if isinstance(event.fact, Judged)]
     labelled = [label.trace_id for label in workspace.labels()]
     for ids in (judged, labelled):
         assert len(ids) == len(set(ids)) == TRACES == len(workspace.traces())

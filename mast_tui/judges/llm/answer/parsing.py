@@ -363,7 +363,7 @@ def read_finding(
         rationale=rationale[:RATIONALE_CHARS],
         confidence=0.5 if confidence is None else confidence,
         decisive=_as_decisive(fields.get("decisive")),
-        evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
+        evidence=Evidence(key=None, quote=quote[:QUOTE_CHARS]) if quote.strip() else None,
     )
 
 

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
+from msgspec import structs
+
 from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
@@ -440,6 +442,6 @@ def _has_settings(run: Run, setup: Setup) -> bool:
     if run.settings is None:
         return False
     settings = setup.settings()
-    return replace(settings, parameters=(), examples=(), form=None) == replace(
-        run.settings, parameters=(), examples=(), form=None
-    ) and sorted(settings.parameters) == sorted(run.settings.parameters)
+    bare = structs.replace(settings, parameters=(), examples=(), form=None)
+    bare_of_run = structs.replace(run.settings, parameters=(), examples=(), form=None)
+    return bare == bare_of_run and sorted(settings.parameters) == sorted(run.settings.parameters)
