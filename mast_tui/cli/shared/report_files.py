@@ -12,13 +12,16 @@ import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.shared.common import print_json
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
-from mast_tui.output_files import Outputs
+from mast_tui.output_files import Outputs, is_stdout
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render import rendered
 from mast_tui.reports.render.svg import MARK, standalone_svg
@@ -99,6 +102,12 @@ def _png_text(key: bytes, words: bytes) -> bytes:
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 
 
+SAME_FILE: Final = OptionRule[Any](
+    "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give each its own",
+    when=lambda request: request.files.same,
+)
+"""The rule of a request with ``files`` that each has its own name."""
+
 WIDTH: Final = 100
 """How wide text is that does not go to a terminal."""
 
@@ -123,8 +132,19 @@ class Files:
     image: str = "svg"
     bare: bool = False
 
+    @classmethod
+    def named(cls, **whole: Path | None) -> Files:
+        """Return the files by language, without those that are None."""
+        return cls({language: file for language, file in whole.items() if file is not None})
+
     def __bool__(self) -> bool:
         return bool(self.whole) or self.figures is not None
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """The languages of two that are the same file; empty if there are none."""
+        pairs = combinations(self.whole, 2)
+        return next((pair for pair in pairs if self.whole[pair[0]] == self.whole[pair[1]]), ())
 
     def check(self, outputs: Outputs) -> None:
         """Refuse what cannot be written before anything is counted.
@@ -166,3 +186,35 @@ class Files:
             said.append(f"{file}: {told[language]}")
         outputs.commit()
         return said
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOutput:
+    """Where a command's report goes: into files, and as a document, as text or in a language.
+
+    ``stdout`` is ``json``, ``text``, the name of a language, or None if files are enough.
+    """
+
+    files: Files
+    stdout: str | None
+
+    def show(self, report: Report, document: Mapping[str, Any], outputs: Outputs) -> None:
+        """Write the files, report each on stderr or else stdout, and print.
+
+        Args:
+            report: The report.
+            document: It as ``--json`` prints it.
+            outputs: The rules by which files are replaced.
+
+        Raises:
+            OutputError: A file is in the way that stays.
+        """
+        is_taken = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
+        for line in self.files.write(report, outputs):
+            click.echo(one_line(line), err=is_taken)
+        if self.stdout == "json":
+            print_json(document)
+        elif self.stdout == "text":
+            print_text(report)
+        elif self.stdout is not None:
+            sys.stdout.write(rendered(report, self.stdout))
