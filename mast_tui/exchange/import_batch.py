@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
@@ -142,6 +142,16 @@ WorkKey = tuple[str, str, str]
 """Annotator, trace id and taxonomy."""
 
 
+class LabelDetails(TypedDict, total=False):
+    """The fields of an imported label that a format may lack."""
+
+    confidence: float | None
+    severity: Severity | None
+    saw_suggestions: bool
+    created_at: str
+    evidence: Evidence | None
+
+
 @dataclass(slots=True)
 class WorkDraft:
     """An annotator's work on a trace while rows of it are still coming in."""
@@ -164,12 +174,8 @@ class WorkDraft:
         target: Target = WHOLE_TRACE,
         note: str = "",
         *,
-        confidence: float | None = None,
-        severity: Severity | None = None,
         origin: Origin = Origin.IMPORTED,
-        saw_suggestions: bool = False,
-        created_at: str = "",
-        evidence: Evidence | None = None,
+        **details: Unpack[LabelDetails],
     ) -> Label:
         """Make the imported label of a mode at a place; it is not added yet."""
         return Label(
@@ -180,12 +186,8 @@ class WorkDraft:
             mode=mode,
             target=target,
             note=note,
-            confidence=confidence,
-            severity=severity,
             origin=label_origin(self.annotator, origin),
-            saw_suggestions=saw_suggestions,
-            created_at=created_at,
-            evidence=evidence,
+            **details,
         )
 
     def join_label(self, label: Label) -> None:

@@ -131,6 +131,21 @@ def _check_author(event: Event) -> None:
         raise ValueError(f"an event of {event.annotator!r} is written as by {author!r}")
 
 
+def _check_version(fields: Fields) -> None:
+    """Refuse a file of another format or of a newer version."""
+    if fields.text("format") != FORMAT:
+        raise ValueError(f"the format is {fields.text('format')!r}, not {FORMAT!r}")
+    if fields.whole("version") > VERSION:
+        raise ValueError("written by a newer version of mast-tui; update this one")
+
+
+def _revision_from(fields: Fields, taxonomy: object) -> Revision:
+    """Read a taxonomy and the time since which it is worded so."""
+    if not isinstance(taxonomy, dict):
+        raise ValueError("'taxonomy' is no object")
+    return Revision(from_dict(taxonomy, "taxonomy"), fields.text_or_none("since") or "")
+
+
 def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
     fields = Fields(value, "record")
     kind = fields.text("record")
@@ -138,16 +153,9 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
         raise ValueError("the first line, and no other, has the record 'workspace'")
     match kind:
         case "workspace":
-            if fields.text("format") != FORMAT:
-                raise ValueError(f"the format is {fields.text('format')!r}, not {FORMAT!r}")
-            if fields.whole("version") > VERSION:
-                raise ValueError("written by a newer version of mast-tui; update this one")
+            _check_version(fields)
         case "taxonomy":
-            taxonomy = value.get("taxonomy")
-            if not isinstance(taxonomy, dict):
-                raise ValueError("'taxonomy' is no object")
-            since = fields.text_or_none("since") or ""
-            content.taxonomies.append(Revision(from_dict(taxonomy, "taxonomy"), since))
+            content.taxonomies.append(_revision_from(fields, value.get("taxonomy")))
         case "trace":
             trace = TRACE.read(fields)
             content.traces.append(trace)

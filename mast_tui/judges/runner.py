@@ -121,7 +121,7 @@ def judged_before(
         covered_by: Judges that say all that this one would.
     """
     names = (judge.name, *covered_by)
-    run = _Run(judge, taxonomy, workspace, False, names)
+    run = _Run(judge, taxonomy, workspace, names)
     kept: dict[str, list[Judged]] = {}
     for name in names:
         for one in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
@@ -168,8 +168,7 @@ def run_judge(
     traces: Iterable[Trace | Look],
     workspace: Workspace,
     *,
-    again: bool = False,
-    covered_by: Collection[str] = (),
+    covered_by: Collection[str] | None = (),
     on_progress: Callable[[Progress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
@@ -184,16 +183,16 @@ def run_judge(
         taxonomy: Only its modes count.
         traces: What is looked at, one after the other, or what the judge has said of it before.
         workspace: Where it is kept.
-        again: Whether traces are judged anew that this judge has seen.
         covered_by: Judges that say all that this one would; a trace that one of them has seen is
-            passed over too.
+            passed over too. None judges every trace again, also one that this judge has seen.
         on_progress: Told of each trace that is through.
         stop: Asked before each trace whether to break off.
 
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """
-    run = _Run(judge, taxonomy, workspace, again, (judge.name, *covered_by))
+    names = None if covered_by is None else (judge.name, *covered_by)
+    run = _Run(judge, taxonomy, workspace, names)
     for trace in traces:
         if stop():
             run.summary.stopped = CANCELLED
@@ -210,8 +209,7 @@ class _Run:
         judge: Judge,
         taxonomy: Taxonomy,
         workspace: Workspace,
-        again: bool,
-        names: Sequence[str],
+        names: Sequence[str] | None,
     ) -> None:
         known = {mode.slug for mode in taxonomy.modes}
         self._looks_at = tuple(slug for slug in judge.looks_at if slug in known)
@@ -223,7 +221,6 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
-        self._again = again
         self._names = names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
@@ -235,7 +232,7 @@ class _Run:
         return self._keep(Looking(self._judge).unless(trace, self._is_known))
 
     def _is_known(self, record: TraceRecord) -> bool:
-        if self._again:
+        if self._names is None:
             return False
         before = self._workspace.find_trace(record)
         return before is not None and self._has_judged(before, record)
@@ -272,7 +269,7 @@ class _Run:
     def _has_judged(self, before: TraceRecord, now: TraceRecord) -> bool:
         kept = [
             judgement
-            for name in self._names
+            for name in self._names or ()
             for judgement in self._workspace.judgements(
                 trace_id=before.trace_id, annotator=name, taxonomy=self._taxonomy
             )

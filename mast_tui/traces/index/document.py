@@ -60,7 +60,7 @@ class Step:
 
 
 class More(TypedDict, total=False):
-    """What else ``StepList.add`` may be told of a step; ``place`` is the key where it is not."""
+    """The fields of ``Step`` that ``StepList.add`` does without; ``place`` is then the key."""
 
     place: str
     name: str | None
@@ -93,46 +93,27 @@ class StepList:
         role: Role,
         agent: str,
         text: str,
-        *,
-        place: str | None = None,
-        name: str | None = None,
-        parent: str | None = None,
-        start: float | None = None,
-        end: float | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-        lead: int = 0,
-        tokens: Tokens | None = None,
-        shown: str | None = None,
+        **more: Unpack[More],
     ) -> str:
         """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
 
-        Its place is ``key`` where none is told. How a tool result went is told from its text where
-        ``status`` leaves it unknown.
+        The status of a tool result follows from its text where ``more`` leaves it unknown.
+
+        Args:
+            key: The key that the step brings; also its place, unless ``more`` has one.
+            kind: What the agent does in it.
+            role: Who acts.
+            agent: The name of who acts.
+            text: The whole text.
+            more: Fields of ``Step``.
         """
-        if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
-            status = status_of_result(text)
-        if place is None:
-            place = key
-        unique = self._keys.take(key)
-        self.steps.append(
-            Step(
-                unique,
-                kind,
-                role,
-                agent,
-                text,
-                place,
-                name,
-                parent,
-                start,
-                end,
-                status,
-                lead,
-                tokens,
-                shown,
-            )
-        )
-        return unique
+        if more.get("place") is None:
+            more["place"] = key
+        step = Step(self._keys.take(key), kind, role, agent, text, **more)
+        if kind is SpanKind.TOOL_RESULT and step.status is SpanStatus.UNKNOWN:
+            step.status = status_of_result(text)
+        self.steps.append(step)
+        return step.key
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
         """Append a tool call of an agent; its key is returned."""
