@@ -5,13 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from enum import IntEnum, StrEnum
 from operator import add, sub
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import invisible_in, one_line
+
+if TYPE_CHECKING:
+    from mast_tui.taxonomy.model import Taxonomy
 
 Value = TypeVar("Value")
 
@@ -503,3 +506,61 @@ class Pass:
     def finished(self) -> bool:
         """Whether the pass is frozen."""
         return self.finished_at is not None
+
+
+@dataclass(slots=True)
+class TraceWork:
+    """One annotator's work on one trace under one taxonomy, as one pass holds it.
+
+    ``labels`` are by id, ``notes`` on spans by the span's key. ``verdicts`` are by a mode's slug; a
+    mode with a label is present, whatever they hold. ``finished_at`` is ISO 8601 in UTC, empty if
+    the time is not known, and None while the trace is not finished. ``judge_seen`` is whether a
+    judge's suggestion was on screen. ``merged`` has the ids of gold labels that cover different
+    places of several annotators.
+    """
+
+    annotator: str
+    trace_id: str
+    taxonomy: str
+    author_kind: AnnotatorKind = AnnotatorKind.HUMAN
+    labels: dict[str, Label] = field(default_factory=dict)
+    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    finished_at: str | None = None
+    judge_seen: bool = False
+    merged: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> WorkKey:
+        """The annotator, the trace id and the taxonomy."""
+        return self.annotator, self.trace_id, self.taxonomy
+
+    def labels_of(self, mode: str) -> tuple[Label, ...]:
+        """Return all labels of a mode."""
+        return tuple(label for label in self.labels.values() if label.mode == mode)
+
+    def verdict(self, mode: str) -> VerdictValue | None:
+        """Return the verdict on a mode; None while it is open."""
+        return VerdictValue.PRESENT if self.labels_of(mode) else self.verdicts.get(mode)
+
+    def verdicts_without_label(self, taxonomy: Taxonomy) -> dict[str, VerdictValue]:
+        """Return the verdicts absent and unsure on a taxonomy's modes, in their order."""
+        labelled = {label.mode for label in self.labels.values()}
+        negative = (VerdictValue.ABSENT, VerdictValue.UNSURE)
+        return {
+            mode.slug: value
+            for mode in taxonomy.modes
+            if mode.slug not in labelled and (value := self.verdicts.get(mode.slug)) in negative
+        }
+
+    def saw_judge(self, mode: str) -> bool:
+        """Return whether a judge may have influenced the verdict on a mode."""
+        return (
+            self.judge_seen
+            or self.author_kind is AnnotatorKind.JUDGE
+            or any(label.saw_suggestions for label in self.labels_of(mode))
+        )
+
+
+WorkKey = tuple[str, str, str]
+"""The annotator, the trace id and the taxonomy of a work."""

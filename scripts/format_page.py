@@ -1,11 +1,12 @@
-"""Writes the table of trace formats in docs/formats.md from the data of the readers.
+"""Writes the tables of formats in docs/formats.md and docs/exchange.md from their data.
 
-    .venv/bin/python scripts/format_page.py            rewrites the table
-    .venv/bin/python scripts/format_page.py --check    exit code 1 where it is not up to date
+    .venv/bin/python scripts/format_page.py            rewrites the tables
+    .venv/bin/python scripts/format_page.py --check    exit code 1 where one is not up to date
 
-A row comes from ``mast_tui/traces/readers/formats.toml``. Its last column adds how many public
-files of ``tests/traces/public_files.csv`` are read. The table stands between two comments, and
-nothing else of the page is touched.
+A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. Its last column
+adds how many public files of ``tests/traces/public_files.csv`` are read. A row on a format of
+labels comes from ``mast_tui/exchange/registry.py``. A table is between two comments, and nothing
+else of the page is touched.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import csv
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.exchange.exporters.scores import TOOLS
+from mast_tui.exchange.registry import FORMATS as LABEL_FORMATS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PAGE: Final = ROOT / "docs" / "formats.md"
 FORMATS: Final = ROOT / "mast_tui" / "traces" / "readers" / "formats.toml"
 PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
 BEGIN: Final = "<!-- formats -->"
@@ -54,20 +57,45 @@ def format_table() -> str:
     return "\n".join(lines)
 
 
-def page_with_table(page: str) -> str:
-    """Return the page with the table of today."""
+def label_format_table() -> str:
+    """Return the table of formats of labels in Markdown."""
+    lines = ["| format | import | export | what it holds |", "|---|---|---|---|"]
+    for name, row in LABEL_FORMATS.items():
+        anchor = f"#{name}" if row.can_be_exported else f"other-sets.md#{name}"
+        if name in TOOLS:
+            anchor = "#back-to-where-the-traces-came-from"
+        cells = (
+            f"[`{name}`]({anchor})",
+            "yes" if row.can_be_imported else "",
+            "yes" if row.can_be_exported else "",
+            row.title,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+PAGES: Final[Mapping[Path, Callable[[], str]]] = {
+    ROOT / "docs" / "formats.md": format_table,
+    ROOT / "docs" / "exchange.md": label_format_table,
+}
+"""The function that makes the table, by page."""
+
+
+def page_with_table(path: Path) -> str:
+    """Return a page with the table of today."""
+    page = path.read_text("utf-8")
     head = page.partition(BEGIN)[0]
     foot = page.partition(END)[2]
-    return f"{head}{BEGIN}\n{format_table()}\n{END}{foot}"
+    return f"{head}{BEGIN}\n{PAGES[path]()}\n{END}{foot}"
 
 
 def main() -> int:
-    """Rewrite the table, or say whether it is up to date."""
-    page = PAGE.read_text("utf-8")
-    expected = page_with_table(page)
+    """Rewrite the tables, or say whether they are up to date."""
+    expected = {path: page_with_table(path) for path in PAGES}
     if sys.argv[1:] == ["--check"]:
-        return int(page != expected)
-    PAGE.write_text(expected, "utf-8")
+        return int(any(path.read_text("utf-8") != page for path, page in expected.items()))
+    for path, page in expected.items():
+        path.write_text(page, "utf-8")
     return 0
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mast_tui.ui.actions.registry import Action, Where, actions_for, shown
+from mast_tui.ui.actions.registry import KeyAction, Where, actions_for, shown
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 BEGIN: Final = "<!-- keys -->"
@@ -23,7 +23,7 @@ END: Final = "<!-- /keys -->"
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
 
 
-def _same(action: Action) -> tuple[str, ...]:
+def _same(action: KeyAction) -> tuple[str, ...]:
     """By what two actions of different screens are one for a reader."""
     return (*action.keys, action.help)
 
@@ -49,7 +49,7 @@ def _rows(where: Where) -> Iterator[tuple[str, str]]:
         yield _keys(action), action.help
 
 
-def _keys(action: Action) -> str:
+def _keys(action: KeyAction) -> str:
     return " ".join(f"`{shown(key)}`" for key in action.keys)
 
 

@@ -26,7 +26,7 @@ from typing import Final
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.judges.quote_anchoring import Found, Locator
+from mast_tui.judges.quote_anchoring import Locator, QuoteLocation
 from mast_tui.labels import Evidence, QuoteCounts
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
@@ -736,7 +736,7 @@ def measure(
     return tallies, seen
 
 
-def _evidence(quote: str, found: Found | None) -> Evidence:
+def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
     """What a judge's finding would rest on."""
     if found is None:
         return Evidence(None, quote)

@@ -1,10 +1,12 @@
-"""The page of formats is written from the data of the readers and names each of them."""
+"""The pages of formats are written from their data, and name each format."""
 
 from __future__ import annotations
 
 import runpy
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from mast_tui.traces.readers import readers
 
@@ -15,10 +17,10 @@ OF_SEVERAL_NAMES: Final = frozenset({"vendor-export", "otel"})
 """Readers whose traces have the name of a format below them."""
 
 
-def test_the_table_is_up_to_date() -> None:
+@pytest.mark.parametrize("path", SCRIPT["PAGES"], ids=lambda path: path.name)
+def test_the_table_is_up_to_date(path: Path) -> None:
     """`scripts/format_page.py` rewrites it."""
-    page = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    assert SCRIPT["page_with_table"](page) == page, "run scripts/format_page.py"
+    assert SCRIPT["page_with_table"](path) == path.read_text("utf-8"), "run scripts/format_page.py"
 
 
 def test_every_reader_is_in_the_table() -> None:

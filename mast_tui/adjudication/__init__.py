@@ -1,4 +1,4 @@
-"""Where annotators differ, and what an adjudicator decides about it."""
+"""Conflicts between annotators, and the decisions of adjudicators."""
 
 from mast_tui.adjudication.conflict_groups import (
     Choices,
@@ -12,9 +12,9 @@ from mast_tui.adjudication.conflict_groups import (
     row_id,
 )
 from mast_tui.adjudication.decisions import (
+    current_answers,
     decided_words,
     has_changed,
-    said_now,
     settles_conflict,
     targets_taken,
 )
@@ -63,6 +63,7 @@ __all__ = [
     "agreed_conflict",
     "conflict_groups",
     "conflicts_by_trace",
+    "current_answers",
     "decided_words",
     "disagreement",
     "disputes",
@@ -76,7 +77,6 @@ __all__ = [
     "outcome_words",
     "queue",
     "row_id",
-    "said_now",
     "settles_conflict",
     "take_on",
     "take_on_as_study_says",

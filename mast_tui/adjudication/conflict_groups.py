@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.decisions import has_changed, said_now, settles_conflict
-from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, Side, no_order, words_on
+from mast_tui.adjudication.decisions import current_answers, has_changed, settles_conflict
+from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
 from mast_tui.gold.overlaps import in_reading_order, overlap
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 Choices = tuple[tuple[Conflict, Choice], ...]
 """What is decided about each conflict of a group."""
@@ -62,7 +62,7 @@ class ConflictGroup:
         """
         if self.kind is ConflictKind.VERDICT:
             return self
-        about = [c for c in self.conflicts if any(target in said.targets for said in c.said)]
+        about = [c for c in self.conflicts if any(target in answer.targets for answer in c.said)]
         return ConflictGroup(tuple(about)) if about else None
 
     def take_side(self, annotator: str) -> Choices:
@@ -71,7 +71,7 @@ class ConflictGroup:
         Raises:
             KeyError: The annotator is no side of the group.
         """
-        if all(said.annotator != annotator for said in self.said):
+        if all(answer.annotator != annotator for answer in self.said):
             raise KeyError(annotator)
         return self._each_place_once(
             (conflict, take_side(_with_side(conflict, annotator), annotator))
@@ -101,26 +101,26 @@ class ConflictGroup:
         touched = [
             conflict
             for conflict in self.conflicts
-            if any(overlap(t, target, order) for said in conflict.said for t in said.targets)
+            if any(overlap(t, target, order) for answer in conflict.said for t in answer.targets)
         ]
         chosen = next(iter(touched), self.conflicts[0])
         everything = replace(chosen, said=self.said)
-        place = elsewhere(everything, target, order)
-        none = Choice(VerdictValue.ABSENT, (), place.sides)
-        return tuple((c, place if c is chosen else none) for c in self.conflicts)
+        choice = elsewhere(everything, target, order)
+        none = Choice(VerdictValue.ABSENT, (), choice.sides)
+        return tuple((c, choice if c is chosen else none) for c in self.conflicts)
 
     def _each_place_once(self, choices: Iterable[tuple[Conflict, Choice]]) -> Choices:
-        """Drop a place that another conflict of the group has taken already.
+        """Drop a place that another conflict of the group uses already.
 
         Two decisions can be about the same labels, where these have moved since.
         """
         if self.kind is ConflictKind.VERDICT:
             return tuple(choices)
-        taken = set[Target]()
+        used_targets = set[Target]()
         distinct = list[tuple[Conflict, Choice]]()
         for conflict, choice in choices:
-            targets = tuple(target for target in choice.targets if target not in taken)
-            taken.update(targets)
+            targets = tuple(target for target in choice.targets if target not in used_targets)
+            used_targets.update(targets)
             if targets != choice.targets:
                 value = choice.value if targets else VerdictValue.ABSENT
                 choice = replace(choice, value=value, targets=targets)
@@ -158,16 +158,16 @@ class Dispute:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is left to decide."""
+        """True if a conflict of it is open."""
         return bool(self.conflicts)
 
     @property
     def settles_conflict(self) -> bool:
-        """Whether the sides differed when it was decided."""
+        """True if the sides differed when it was decided."""
         return any(settles_conflict(decision) for decision in self.decisions)
 
-    def has_changed(self, sides: Sequence[Side], order: Order = no_order) -> bool:
-        """Whether all is decided, and a side has said something else since.
+    def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
+        """Return whether all is decided, and a side has changed its answer since.
 
         Args:
             sides: What the sides say now.
@@ -175,11 +175,16 @@ class Dispute:
         """
         return not self.is_open and bool(self.changed(sides, order))
 
-    def changed(self, sides: Sequence[Side], order: Order = no_order) -> tuple[Decision, ...]:
-        """Return the decisions after which a side has said something else."""
-        return tuple(one for one in self.decisions if has_changed(one, sides, order))
+    def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
+        """Return the decisions after which a side has said something else.
 
-    def in_question(self, sides: Sequence[Side], order: Order = no_order) -> ConflictGroup:
+        Args:
+            sides: The work of the annotators who finished the trace.
+            order: Returns the index of a span by its key, None if it is not known.
+        """
+        return tuple(decision for decision in self.decisions if has_changed(decision, sides, order))
+
+    def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
         """Return what a key decides.
 
         Args:
@@ -190,10 +195,12 @@ class Dispute:
             What is open, with the decisions after which a side has changed; where nothing is open,
             all that was decided.
         """
-        asked_anew = self.changed(sides, order) if self.is_open else self.decisions
-        anew = [_as_conflict(decision, sides, order) for decision in asked_anew]
-        conflicts = (*self.conflicts, *anew)
-        in_order = in_reading_order(conflicts, lambda one: one.where or WHOLE_TRACE, order)
+        reopened = self.changed(sides, order) if self.is_open else self.decisions
+        reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
+        conflicts = (*self.conflicts, *reopened_conflicts)
+        in_order = in_reading_order(
+            conflicts, lambda conflict: conflict.where or WHOLE_TRACE, order
+        )
         return ConflictGroup(tuple(in_order))
 
 
@@ -204,15 +211,15 @@ def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tu
         conflicts: What is open.
         decisions: What is decided.
     """
-    found: dict[str, Dispute] = {}
+    by_row: dict[str, Dispute] = {}
     for group in conflict_groups(conflicts):
         is_verdict = group.kind is ConflictKind.VERDICT
-        found[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
+        by_row[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
     for decision in decisions:
         row = row_id(decision)
-        known = found.get(row, Dispute(row, decision.mode, decision.is_verdict))
-        found[row] = replace(known, decisions=(*known.decisions, decision))
-    return tuple(found.values())
+        dispute = by_row.get(row, Dispute(row, decision.mode, decision.is_verdict))
+        by_row[row] = replace(dispute, decisions=(*dispute.decisions, decision))
+    return tuple(by_row.values())
 
 
 def row_id(decision: Decision) -> str:
@@ -226,51 +233,51 @@ def row_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """A conflict over a place with this side, which may have finished later and not marked it."""
-    if any(said.annotator == annotator for said in conflict.said):
+    """Return a conflict over a place with a side that may not have marked it."""
+    if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
-    said = Said(annotator, VerdictValue.PRESENT)
-    return replace(conflict, said=(*conflict.said, said))
+    answer = Said(annotator, VerdictValue.PRESENT)
+    return replace(conflict, said=(*conflict.said, answer))
 
 
-def _as_conflict(decision: Decision, sides: Sequence[Side], order: Order) -> Conflict:
-    """What a decision was about, to be decided anew."""
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
-    said = said_now(decision, sides, order)
+def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -> Conflict:
+    """Return the conflict that a decision was about, to be decided again."""
+    labels = [label for side in sides for label in side.labels_of(decision.mode)]
+    answers = current_answers(decision, sides, order)
     if decision.is_verdict:
-        where = next((target for one in said for target in one.targets), None)
+        where = next((target for answer in answers for target in answer.targets), None)
         kind = ConflictKind.VERDICT
-        return Conflict(decision.item, kind, decision.mode, said, tuple(labels), where)
-    marked = {(one.annotator, target) for one in said for target in one.targets}
+        return Conflict(decision.item, kind, decision.mode, answers, tuple(labels), where)
+    marked = {(answer.annotator, target) for answer in answers for target in answer.targets}
     about = tuple(label for label in labels if (label.annotator, label.target) in marked)
     where = first_place(decision)
-    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, said, about, where)
+    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, answers, about, where)
 
 
-def agreed_conflict(mode: str, sides: Sequence[Side]) -> Conflict:
+def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
     """Return an agreed verdict as something to decide, for whoever overrules it.
 
     Args:
         mode: The slug of the mode.
         sides: What the sides say now.
     """
-    said = words_on(mode, sides)
-    labels = tuple(label for side in sides for label in side.labels if label.mode == mode)
-    where = next((target for one in said for target in one.targets), None)
-    return Conflict(mode, ConflictKind.VERDICT, mode, said, labels, where)
+    answers = words_on(mode, sides)
+    labels = tuple(label for side in sides for label in side.labels_of(mode))
+    where = next((target for answer in answers for target in answer.targets), None)
+    return Conflict(mode, ConflictKind.VERDICT, mode, answers, labels, where)
 
 
 def first_place(decision: Decision) -> Target | None:
     """Return where it was decided to be, else where a side had marked it."""
-    said = (target for one in decision.said for target in one.targets)
-    return next(iter((*decision.targets, *said)), None)
+    targets = (target for answer in decision.said for target in answer.targets)
+    return next(iter((*decision.targets, *targets)), None)
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
     """Return what each annotator said in all of these parts of a row, with all of their places."""
     sides: dict[str, Said] = {}
-    for one in (said for part in parts for said in part.said):
-        known = sides.get(one.annotator, one)
-        targets = tuple(dict.fromkeys((*known.targets, *one.targets)))
-        sides[one.annotator] = replace(known, targets=targets)
+    for answer in (part_answer for part in parts for part_answer in part.said):
+        earlier = sides.get(answer.annotator, answer)
+        targets = tuple(dict.fromkeys((*earlier.targets, *answer.targets)))
+        sides[answer.annotator] = replace(earlier, targets=targets)
     return tuple(sides.values())

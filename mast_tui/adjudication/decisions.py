@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from mast_tui.gold import Decision, Order, Said, Side, no_order, words_on
+from mast_tui.gold import Decision, Order, Said, no_order, words_on
 from mast_tui.gold.overlaps import items_of_mode, overlap
-from mast_tui.gold.settle import places_said, verdicts_said
-from mast_tui.labels import Target, VerdictValue
+from mast_tui.gold.settle import comparable_places, comparable_verdicts
+from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import Decided, GuidelineSet
 
@@ -18,7 +18,7 @@ FactType = TypeVar("FactType", Decided, GuidelineSet)
 def history_of(
     events: Iterable[Event], kind: type[FactType]
 ) -> tuple[dict[str, list[FactType]], dict[str, list[FactType]]]:
-    """Which key presses of one person can be undone, and which can be done again.
+    """Return the key presses of one person that can be undone, and those that can be done again.
 
     What came with an import is no key press. A new change ends what could be done again.
 
@@ -44,13 +44,18 @@ def history_of(
             if first.redoes in undone:
                 done[first.redoes] = undone.pop(first.redoes)
         else:
-            done[action] = [one.fact for one in group if isinstance(one.fact, kind)]
+            done[action] = [event.fact for event in group if isinstance(event.fact, kind)]
             undone.clear()
     return done, undone
 
 
 def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
-    """Return what was decided, in words: the verdict, or what became of the place."""
+    """Return what was decided, in words: the verdict, or what became of the place.
+
+    Args:
+        value: The decided value.
+        is_verdict: Whether a mode's verdict was decided, and not a place.
+    """
     if is_verdict:
         return value.value
     return "place taken" if value is VerdictValue.PRESENT else "place dropped"
@@ -60,41 +65,52 @@ def decided_words(decisions: Sequence[Decision]) -> str:
     """Return what was decided in one step, in words: a verdict, or what became of places."""
     if len(decisions) == 1:
         return outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
-    taken = sum(one.value is VerdictValue.PRESENT for one in decisions)
-    return f"{taken} of {len(decisions)} places taken" if taken else "no place taken"
+    accepted = sum(decision.value is VerdictValue.PRESENT for decision in decisions)
+    return f"{accepted} of {len(decisions)} places taken" if accepted else "no place taken"
 
 
 def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
     """Return the places where a mode was decided to show."""
-    taken = (one for one in decisions if one.value is VerdictValue.PRESENT)
-    return [target for decision in taken for target in decision.targets]
+    accepted = (decision for decision in decisions if decision.value is VerdictValue.PRESENT)
+    return [target for decision in accepted for target in decision.targets]
 
 
 def settles_conflict(decision: Decision) -> bool:
-    """Whether the sides differed when it was decided; else it adds to, or overrules, the agreed."""
+    """Return whether the sides differed when it was decided.
+
+    Otherwise the decision changes an agreed answer.
+    """
     if decision.is_verdict:
-        return len({said.value for said in decision.said}) > 1
-    return len({frozenset(said.targets) for said in decision.said}) > 1
+        return len({answer.value for answer in decision.said}) > 1
+    return len({frozenset(answer.targets) for answer in decision.said}) > 1
 
 
-def said_now(
-    decision: Decision, sides: Sequence[Side], order: Order = no_order
+def current_answers(
+    decision: Decision, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
     """Return what the sides say now of what a decision is about.
 
     Of a mode all that have a verdict; of a place those that the decision names, who may have left
     it, and whoever has marked it since.
+
+    Args:
+        decision: The decision.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     if decision.is_verdict:
         return words_on(decision.mode, sides)
-    labels = [label for side in sides for label in side.labels if label.mode == decision.mode]
+    labels = [label for side in sides for label in side.labels_of(decision.mode)]
     items = items_of_mode(labels, order)
-    about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
-    here = [item for item in items if item.id == decision.item] or [
+    about = [*decision.targets, *(t for answer in decision.said for t in answer.targets)]
+    current_items = [item for item in items if item.id == decision.item] or [
         item for item in items if any(overlap(item.target, target, order) for target in about)
     ]
-    marked = [label for item in here for label in item.labels]
-    names = [*(said.annotator for said in decision.said), *(label.annotator for label in marked)]
+    marked = [label for item in current_items for label in item.labels]
+    names = [
+        *(answer.annotator for answer in decision.said),
+        *(label.annotator for label in marked),
+    ]
     return tuple(
         Said(
             name,
@@ -105,9 +121,15 @@ def said_now(
     )
 
 
-def has_changed(decision: Decision, sides: Sequence[Side], order: Order = no_order) -> bool:
-    """Whether a side has said something else about it since it was decided."""
-    now = said_now(decision, sides, order)
+def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
+    """Return whether a side has changed its answer since the decision.
+
+    Args:
+        decision: The decision.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
+    now = current_answers(decision, sides, order)
     if decision.is_verdict:
-        return verdicts_said(decision.said) != verdicts_said(now)
-    return places_said(decision.said) != places_said(now)
+        return comparable_verdicts(decision.said) != comparable_verdicts(now)
+    return comparable_places(decision.said) != comparable_places(now)

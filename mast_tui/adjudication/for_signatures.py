@@ -1,4 +1,4 @@
-"""What figures on failure signatures take from gold: the gold itself, and how a judge errs."""
+"""The gold for figures on failure signatures, and a judge's errors against it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,25 @@ _ONE_BY_ONE: Final = 500
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """The gold of the traces asked about, made when they are."""
+    """Return the gold of the traces asked about, made when they are.
 
-    def settle(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
-        if len(wanted) <= _ONE_BY_ONE:
-            said: dict[str, TraceWords] = {}
-            for trace in wanted:
-                said |= words_by_trace(workspace, taxonomy, trace_id=trace)
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        order_of: Returns the order of a trace's spans by the trace's id.
+    """
+
+    def settle(modes: Collection[str]) -> Mapping[str, GoldTrace]:
+        if len(modes) <= _ONE_BY_ONE:
+            sides_by_trace: dict[str, TraceWords] = {}
+            for trace in modes:
+                sides_by_trace |= words_by_trace(workspace, taxonomy, trace_id=trace)
         else:
-            said = words_by_trace(workspace, taxonomy)
+            sides_by_trace = words_by_trace(workspace, taxonomy)
         return {
-            trace: said[trace].gold(taxonomy, order_of(trace)) for trace in wanted if trace in said
+            trace: sides_by_trace[trace].gold(taxonomy, order_of(trace))
+            for trace in modes
+            if trace in sides_by_trace
         }
 
     return settle
@@ -49,7 +57,7 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
 def corrected_prevalence(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    given: SignatureInput,
+    signature_input: SignatureInput,
     traces: Container[str] | None,
 ) -> Corrected | None:
     """Correct, by group and mode, how often it shows on the traces that only the judge has judged.
@@ -57,38 +65,51 @@ def corrected_prevalence(
     All traces together are ``OVERALL``.
     ``traces`` are those whose gold may be seen, None for all. None where the labels are no
     judge's, and where no gold says how it errs. Slow: screens ask in a worker.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        signature_input: The figures that the report rests on.
+        traces: The ids of the traces that may be shown, None for all.
     """
-    if given.labels_kind != "judge":
+    if signature_input.labels_kind != "judge":
         return None
-    said = words_by_trace(workspace, taxonomy)
-    if not any(traces is None or trace in traces for trace in said):
+    sides_by_trace = words_by_trace(workspace, taxonomy)
+    if not any(traces is None or trace in traces for trace in sides_by_trace):
         return None
     # All of the gold: what people have said of other traces is no secret in that it was said.
-    gold = {trace: words.gold(taxonomy) for trace, words in said.items()}
+    gold = {trace: trace_sides.gold(taxonomy) for trace, trace_sides in sides_by_trace.items()}
     judged = judge_input_from_workspace(
-        workspace, taxonomy, given.labels, "gold", gold=gold, traces=traces
+        workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
     )
     labelled = compared(judged)
     groups: dict[str, Mapping[str, Mapping[str, object]]] = {}
-    for name, chosen in given.members().items():
-        here = {given.traces[row] for row in chosen.nonzero()[0].tolist()}
-        part = replace(judged, unlabelled=judged.unlabelled & here)
-        found = prevalence(part, labelled)
-        groups[name] = {code: dict(one) for code, one in found.items()}
+    for name, chosen in signature_input.members().items():
+        trace_ids = {signature_input.traces[row] for row in chosen.nonzero()[0].tolist()}
+        part = replace(judged, unlabelled=judged.unlabelled & trace_ids)
+        figures = prevalence(part, labelled)
+        groups[name] = {code: dict(figure) for code, figure in figures.items()}
     return groups
 
 
 def extras_for(
     workspace: Workspace,
     taxonomy: Taxonomy,
-    given: SignatureInput,
+    signature_input: SignatureInput,
     *,
     places: bool,
     letters: Pseudonyms | None = None,
 ) -> Extras:
-    """What a report shows beside its figures; with ``places`` spans from the traces' files.
+    """Return the additional parts of a report; with ``places`` spans from the traces' files.
 
     Notes bear the ``letters`` of those who wrote them, where these are given.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        signature_input: The figures that the report rests on.
+        places: Whether spans are read from the files of traces.
+        letters: The letters in place of names, None for names.
     """
 
     orders: OrderOf = SpanOrders(workspace) if places else no_orders
@@ -103,7 +124,7 @@ def extras_for(
     return extras_from_workspace(
         workspace,
         taxonomy,
-        given,
+        signature_input,
         gold_of=gold_of(workspace, taxonomy, orders),
         order_of=orders,
         text_of=text_of,

@@ -1,4 +1,4 @@
-"""What was agreed about each mode: guidelines that people wrote, and the cases decided so far."""
+"""The guidelines and decided cases of each mode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class ModePage:
-    """What is known of one mode: its definition, what was agreed about it, and decided cases.
+    """A mode's definition, its guidelines, and decided cases.
 
     Both earliest first. ``hidden`` counts the cases that the reader may not see yet.
     """
@@ -42,11 +42,17 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """The page of a mode, given by its slug.
+    """Return the page of a mode, given by its slug.
 
     For a ``reader`` cases and occasions of traces that they have not finished, or are to label
     once more, are left out; whoever shows the page calls ``record_reveal`` for the cases' traces.
     Raises ``KeyError`` where the taxonomy has no such mode.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        mode: The mode's slug.
+        reader: The name of the annotator who reads it, None for all.
     """
     written = tuple(g for g in workspace.guidelines(taxonomy.ref) if g.mode == mode)
     cases = [
@@ -69,30 +75,35 @@ def page_within(page: ModePage, seen: Container[str]) -> ModePage:
         page: The whole page.
         seen: Ids of traces.
     """
-    shown = tuple(case for case in page.cases if case.trace_id in seen)
+    visible_cases = tuple(case for case in page.cases if case.trace_id in seen)
     guidelines = tuple(
-        one if one.trace_id in seen else replace(one, trace_id=None, item=None)
-        for one in page.guidelines
+        guideline if guideline.trace_id in seen else replace(guideline, trace_id=None, item=None)
+        for guideline in page.guidelines
     )
-    return ModePage(page.mode, guidelines, shown, len(page.cases) - len(shown))
+    return ModePage(page.mode, guidelines, visible_cases, len(page.cases) - len(visible_cases))
 
 
 def guidelines_document(
     workspace: Workspace, taxonomy: Taxonomy, *, traces: Container[str] | None = None
 ) -> Mapping[str, Any]:
-    """What was agreed about each mode, as plain JSON values by the mode's code.
+    """Return the guidelines and cases of each mode as plain JSON values by the mode's code.
 
     Modes about which nothing was written or decided are left out, as are cases on and occasions of
     other traces than ``traces``; None hides nothing. Each mode has ``mode`` (the slug), ``name``,
     ``guidelines`` (``text``, ``by``, ``at`` and, where there was an occasion, ``trace`` and
     ``item``) and ``cases`` (``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``,
     ``at``, ``judge_seen``).
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        traces: The ids of the traces that may be shown, None for all.
     """
     return {
         page.mode.code: {
             "mode": page.mode.slug,
             "name": page.mode.name,
-            "guidelines": [_guideline_values(one) for one in page.guidelines],
+            "guidelines": [_guideline_values(guideline) for guideline in page.guidelines],
             "cases": [_case_values(case) for case in page.cases],
         }
         for page in _pages(workspace, taxonomy, traces)
@@ -159,8 +170,15 @@ class GuidelineBook:
     def write(
         self, mode: str, text: str, *, trace_id: str | None = None, item: str | None = None
     ) -> Guideline:
-        """Write down what was agreed about a mode; the decision that gave occasion may be named."""
-        if all(known.slug != mode for known in self._taxonomy.modes):
+        """Write down what was agreed about a mode; the decision that gave occasion may be named.
+
+        Args:
+            mode: The mode's slug.
+            text: The text.
+            trace_id: The trace of the decision that is its occasion.
+            item: The item of that decision.
+        """
+        if all(listed.slug != mode for listed in self._taxonomy.modes):
             raise AdjudicationError(f"{self._taxonomy.ref} has no mode {mode!r}")
         text = _checked(text)
         id = self._workspace.new_id()
@@ -169,7 +187,12 @@ class GuidelineBook:
         return made
 
     def edit(self, id: str, text: str) -> Guideline:
-        """Put a guideline otherwise, whoever wrote it."""
+        """Put a guideline otherwise, whoever wrote it.
+
+        Args:
+            id: The id.
+            text: The text.
+        """
         return self._put(id, _checked(text))
 
     def take_back(self, id: str) -> None:
@@ -185,10 +208,10 @@ class GuidelineBook:
         return self._step(mode, back=False)
 
     def _put(self, id: str, text: str) -> Guideline:
-        for known in self._workspace.guidelines(self._taxonomy.ref):
-            if known.id == id:
-                put = replace(known, text=text, written_by=self._writer, written_at=now())
-                self._append([GuidelineSet(id, known, put)])
+        for existing in self._workspace.guidelines(self._taxonomy.ref):
+            if existing.id == id:
+                put = replace(existing, text=text, written_by=self._writer, written_at=now())
+                self._append([GuidelineSet(id, existing, put)])
                 return put
         raise AdjudicationError("that guideline is not there any more; open the page again")
 
@@ -198,7 +221,7 @@ class GuidelineBook:
         for action, facts in reversed((done if back else undone).items()):
             if back:
                 inverse = [
-                    GuidelineSet(f.id, f.after, self._own(f.before)) for f in reversed(facts)
+                    GuidelineSet(f.id, f.after, self._if_author(f.before)) for f in reversed(facts)
                 ]
                 self._append(inverse, undoes=action)
             else:
@@ -206,9 +229,9 @@ class GuidelineBook:
             return facts[0].after or facts[0].before
         return None
 
-    def _own(self, words: Guideline | None) -> Guideline | None:
+    def _if_author(self, guideline: Guideline | None) -> Guideline | None:
         """One's own words; those of another show again once one's own are gone."""
-        return words if words is not None and words.written_by == self._writer else None
+        return guideline if guideline is not None and guideline.written_by == self._writer else None
 
     def _append(
         self,
@@ -223,11 +246,11 @@ class GuidelineBook:
 
 
 def _mode_of(fact: object) -> str | None:
-    """The mode of what a guideline's change is about, None for anything else."""
+    """Return the mode of what a guideline's change is about, None for anything else."""
     if not isinstance(fact, GuidelineSet):
         return None
-    said = fact.after or fact.before
-    return said.mode if said is not None else None
+    guideline = fact.after or fact.before
+    return guideline.mode if guideline is not None else None
 
 
 def _checked(text: str) -> str:

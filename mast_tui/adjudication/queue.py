@@ -1,4 +1,4 @@
-"""What is left to decide in a workspace, as far as an adjudicator may know it."""
+"""The open conflicts of a workspace, as far as an adjudicator may know them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.workspace.store import Workspace
 
 
 class Access(StrEnum):
-    """Whether somebody may see what others said about a trace.
+    """The access of an adjudicator to the answers of others on a trace.
 
     ``hidden`` ones can be taken on as adjudicator, as can those that a study lets come back to be
     labelled once more (``again``), which then do not; one's own open reading (``unfinished``) has
@@ -55,68 +55,88 @@ def queue(
     *,
     order_of: OrderOf = no_orders,
 ) -> tuple[QueueEntry, ...]:
-    """The traces on which annotators can differ, those without conflicts too.
+    """Return the traces on which annotators can differ, those without conflicts too.
 
     Most disagreement first, then most decisions whose sides have changed, then by trace id; what
     one may not see yet comes last.
 
     What others said is in it, so it is recorded as shown: from then on the adjudicator's own finish
     of these traces cannot be undone.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        order_of: Returns the order of a trace's spans by the trace's id.
     """
     accesses = accesses_of(workspace, taxonomy, adjudicator)
     open_ones: list[tuple[float, int, QueueEntry]] = []
     hidden = []
-    for trace_id, said in words_by_trace(workspace, taxonomy).items():
-        if len(said.sides) < 2:
+    for trace_id, trace_sides in words_by_trace(workspace, taxonomy).items():
+        if len(trace_sides.sides) < 2:
             continue
-        names = tuple(side.annotator for side in said.sides)
+        names = tuple(side.annotator for side in trace_sides.sides)
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is not Access.OPEN:
             hidden.append(QueueEntry(trace_id, names, access))
             continue
         order = order_of(trace_id)
-        gold = said.gold(taxonomy, order)
-        rows = disputes(gold.conflicts, said.decisions)
-        changed = sum(row.has_changed(said.sides, order) for row in rows)
-        entry = QueueEntry(trace_id, names, access, said, gold)
+        gold = trace_sides.gold(taxonomy, order)
+        rows = disputes(gold.conflicts, trace_sides.decisions)
+        changed = sum(row.has_changed(trace_sides.sides, order) for row in rows)
+        entry = QueueEntry(trace_id, names, access, trace_sides, gold)
         open_ones.append((trace_disagreement(gold.conflicts), changed, entry))
-    record_reveal(workspace, adjudicator, taxonomy.ref, [one.trace_id for *_, one in open_ones])
-    open_ones.sort(key=lambda one: (-one[0], -one[1]))  # they come by trace id
+    record_reveal(workspace, adjudicator, taxonomy.ref, [entry.trace_id for *_, entry in open_ones])
+    open_ones.sort(key=lambda entry: (-entry[0], -entry[1]))  # they come by trace id
     return (*(entry for *_, entry in open_ones), *hidden)
 
 
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
-    """What somebody may see of each trace that they have a pass over; the others are hidden."""
-    own = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
-    retests = retests_of(workspace.study(taxonomy.ref), adjudicator, own)
+    """Return an annotator's access to each trace on which they have a pass.
+
+    Other traces are hidden.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+    """
+    passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
+    retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
     return {
         trace_id: _access(
-            passes, begun=trace_id in retests.begun, again=trace_id in retests.untaken
+            passes, begun=trace_id in retests.begun, retest=trace_id in retests.untaken
         )
-        for trace_id, passes in own.items()
+        for trace_id, passes in passes_by_trace.items()
     }
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """What somebody may see of one trace: as ``accesses_of``, without looking at all the others
-    where no study lets traces come back."""
-    own = workspace.passes(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
+    """Return the access to one trace, as ``accesses_of`` without a look at all other traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_id: The trace's id.
+    """
+    passes = workspace.passes(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     study = workspace.study(taxonomy.ref)
     if study is not None and study.retests:
         return accesses_of(workspace, taxonomy, adjudicator).get(trace_id, Access.HIDDEN)
-    return _access(own, begun=retest_open(own), again=False)
+    return _access(passes, begun=retest_open(passes), retest=False)
 
 
-def _access(own: Iterable[Pass], *, begun: bool, again: bool) -> Access:
-    """With ``begun`` they are labelling the trace once more, with ``again`` they will."""
+def _access(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
+    """With ``begun`` they are labelling the trace once more, with ``retest`` they will."""
     if begun:
         return Access.UNFINISHED
-    own = tuple(own)
-    if any(one.kind is PassKind.ADJUDICATION for one in own):
+    passes = tuple(passes)
+    if any(trace_pass.kind is PassKind.ADJUDICATION for trace_pass in passes):
         return Access.OPEN
-    if not any(one.finished for one in own):
-        return Access.UNFINISHED if own else Access.HIDDEN
-    return Access.AGAIN if again else Access.OPEN
+    if not any(trace_pass.finished for trace_pass in passes):
+        return Access.UNFINISHED if passes else Access.HIDDEN
+    return Access.AGAIN if retest else Access.OPEN
 
 
 def take_on(
@@ -127,27 +147,35 @@ def take_on(
     From then on the adjudicator sees what others said about them, and a reading of their own is a
     second look. Traces that they have begun to label are left alone; a reading in which nothing was
     said yet ends unfinished.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_ids: The ids of the traces.
     """
-    own = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
+    passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 
-    def can_be_taken(trace_id: str) -> bool:
+    def is_available(trace_id: str) -> bool:
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is Access.UNFINISHED:
-            passes = own.get(trace_id, ())
-            return not any(one.finished or _has_words(workspace, one) for one in passes)
+            passes = passes_by_trace.get(trace_id, ())
+            return not any(
+                trace_pass.finished or _has_words(workspace, trace_pass) for trace_pass in passes
+            )
         return access is not Access.OPEN
 
-    taken = [trace_id for trace_id in dict.fromkeys(trace_ids) if can_be_taken(trace_id)]
+    accepted = [trace_id for trace_id in dict.fromkeys(trace_ids) if is_available(trace_id)]
     start = PassStarted(PassKind.ADJUDICATION)
     events = [
         NewEvent(adjudicator, trace_id, taxonomy.ref, number, start)
-        for trace_id in taken
+        for trace_id in accepted
         for number in [next_pass_number(workspace, taxonomy, adjudicator, trace_id)]
     ]
     if events:
         workspace.append(events)
-    return tuple(taken)
+    return tuple(accepted)
 
 
 def take_on_as_study_says(
@@ -158,12 +186,21 @@ def take_on_as_study_says(
     Only where the study names them an adjudicator and not an annotator as well: then there is no
     reading of their own that it could spoil. Of its traces these are the ones that two or more
     have finished.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:
         return ()
-    words = words_by_trace(workspace, taxonomy)
-    ready = [one for one in study.traces if one in words and len(words[one].sides) > 1]
+    sides_by_trace = words_by_trace(workspace, taxonomy)
+    ready = [
+        trace_id
+        for trace_id in study.traces
+        if trace_id in sides_by_trace and len(sides_by_trace[trace_id].sides) > 1
+    ]
     return take_on(workspace, taxonomy, adjudicator, ready)
 
 
@@ -179,31 +216,48 @@ def conflicts_by_trace(
     All disputed places of a mode are one entry, as they are decided in one step.
     Nothing is recorded, so this is for what shows nobody's words to anybody still reading; screens
     use ``queue``.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        order_of: Returns the order of a trace's spans by the trace's id.
     """
-    words = words_by_trace(workspace, taxonomy, annotators=annotators)
+    sides_by_trace = words_by_trace(workspace, taxonomy, annotators=annotators)
     return {
-        trace_id: conflict_groups(said.gold(taxonomy, order_of(trace_id)).conflicts)
-        for trace_id, said in words.items()
-        if len(said.sides) > 1
+        trace_id: conflict_groups(trace_sides.gold(taxonomy, order_of(trace_id)).conflicts)
+        for trace_id, trace_sides in sides_by_trace.items()
+        if len(trace_sides.sides) > 1
     }
 
 
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """The first number that none of somebody's passes ever had, those taken back included."""
+    """Return the first number that no pass of an annotator ever had.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        adjudicator: The adjudicator's name.
+        trace_id: The trace's id.
+    """
     events = workspace.events(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     return max((event.pass_number or 0 for event in events), default=0) + 1
 
 
-def _has_words(workspace: Workspace, one: Pass) -> bool:
-    """Whether anything was said in a pass: a label, a verdict, an answer or a note."""
-    where = {"trace_id": one.trace_id, "annotator": one.annotator, "taxonomy": one.taxonomy}
+def _has_words(workspace: Workspace, trace_pass: Pass) -> bool:
+    """Return whether a pass has a label, a verdict, an answer or a note."""
+    where = {
+        "trace_id": trace_pass.trace_id,
+        "annotator": trace_pass.annotator,
+        "taxonomy": trace_pass.taxonomy,
+    }
     return bool(
-        workspace.labels(**where, pass_number=one.number)
-        or workspace.verdicts(**where, pass_number=one.number)
-        or workspace.reviews(**where, pass_number=one.number)
-        or workspace.span_notes(**where, pass_number=one.number)
+        workspace.labels(**where, pass_number=trace_pass.number)
+        or workspace.verdicts(**where, pass_number=trace_pass.number)
+        or workspace.reviews(**where, pass_number=trace_pass.number)
+        or workspace.span_notes(**where, pass_number=trace_pass.number)
     )
 
 
@@ -215,11 +269,11 @@ def disagreement(group: ConflictGroup) -> float:
     the sides that marked exactly the same stand together, those without a mark too.
     """
     verdict = group.kind is ConflictKind.VERDICT
-    words: Counter[object] = Counter(
-        said.value if verdict else frozenset(said.targets) for said in group.said
+    answer_counts: Counter[object] = Counter(
+        answer.value if verdict else frozenset(answer.targets) for answer in group.said
     )
-    most = max(words.values(), default=0)
-    sides = words.total()
+    most = max(answer_counts.values(), default=0)
+    sides = answer_counts.total()
     return min(1.0, 2 * (sides - most) / sides) if sides else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What everybody said about the traces of a workspace: the sides of their gold, and letters."""
+"""The sides of the gold of each trace, and letters in place of their names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from string import ascii_uppercase
 
-from mast_tui.gold import Decision, GoldTrace, Order, Side, gold_of_trace, no_order
+from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
+from mast_tui.labels import AnnotatorKind, Label, Pass, TraceWork, VerdictValue, annotator_kind
 from mast_tui.passes import counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.store import Workspace
@@ -18,13 +18,13 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TraceWords:
-    """What was said about one trace: the sides, the pass each said it in, and the decisions.
+    """The sides of one trace with their passes, and the decisions.
 
     ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
     """
 
     trace_id: str
-    sides: tuple[Side, ...] = ()
+    sides: tuple[TraceWork, ...] = ()
     passes: Mapping[str, Pass] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     boundaries: bool = False
@@ -36,7 +36,13 @@ class TraceWords:
         *,
         majority: bool = False,
     ) -> GoldTrace:
-        """The gold that follows; see ``gold_of_trace``."""
+        """Return the gold that follows; see ``gold_of_trace``.
+
+        Args:
+            taxonomy: The taxonomy.
+            order: Returns the index of a span by its key, None if it is not known.
+            majority: Whether a majority resolves a verdict.
+        """
         modes = [mode.slug for mode in taxonomy.modes]
         return gold_of_trace(
             self.sides,
@@ -48,7 +54,12 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """The labels of which ``order`` cannot tell whether they overlap others."""
+        """Return the labels of which ``order`` cannot tell whether they overlap others.
+
+        Args:
+            taxonomy: The taxonomy.
+            order: Returns the index of a span by its key, None if it is not known.
+        """
         modes = [mode.slug for mode in taxonomy.modes]
         return unordered_labels(self.sides, self.decisions, modes, order)
 
@@ -60,11 +71,17 @@ def words_by_trace(
     annotators: Collection[str] | None = None,
     trace_id: str | None = None,
 ) -> dict[str, TraceWords]:
-    """What was said about each trace that somebody finished or adjudicated, by trace id.
+    """Return the sides of each trace that an annotator finished or adjudicated, by trace id.
 
     Each side is an annotator's last finished pass. Without ``annotators`` these are all people, by
     name, but those without a part in the taxonomy's study; judges and these count only where they
     are named. The number of queries does not depend on that of the traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        trace_id: The only trace that is read, None for all.
     """
     ref = taxonomy.ref
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
@@ -73,21 +90,30 @@ def words_by_trace(
     for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
         labels[label.annotator, label.trace_id].append(label)
     verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = defaultdict(dict)
-    for said in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
-        verdicts[said.annotator, said.trace_id][said.mode] = said.value
-    sides: dict[str, list[Side]] = defaultdict(list)
+    for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
+        verdicts[verdict.annotator, verdict.trace_id][verdict.mode] = verdict.value
+    sides: dict[str, list[TraceWork]] = defaultdict(list)
     passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
-    for (name, trace), one in sorted(passes.items()):
+    for (name, trace), finished_pass in sorted(passes.items()):
         kind = kinds.get(name, annotator_kind(name))
         unnamed = kind is AnnotatorKind.JUDGE or name in outside
         if name not in annotators if annotators is not None else unnamed:
             continue
         key = name, trace
         sides[trace].append(
-            Side(name, verdicts.get(key, {}), tuple(labels.get(key, ())), one.judge_seen, kind)
+            TraceWork(
+                name,
+                trace,
+                ref,
+                kind,
+                labels={label.id: label for label in labels.get(key, ())},
+                verdicts=verdicts.get(key, {}),
+                finished_at=finished_pass.finished_at,
+                judge_seen=finished_pass.judge_seen,
+            )
         )
-        passes_of[trace][name] = one
+        passes_of[trace][name] = finished_pass
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
     study = workspace.study(ref)
     return {
@@ -103,18 +129,23 @@ def words_by_trace(
 
 
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:
-    """A letter for each name, from ``A``, in an order of its own for each trace.
+    """Return a letter for each name, from ``A``, in an order of its own for each trace.
 
     The order follows from the trace, the names and ``seed`` alone, so that it is the same on every
     machine; nobody is always ``A``. The mapping is in the order of the letters.
+
+    Args:
+        trace_id: The trace's id.
+        names: The names of the sides.
+        seed: Another seed gives another order.
     """
     mixed = sorted(
         set(names), key=lambda name: sha256(f"{seed}\n{trace_id}\n{name}".encode()).digest()
     )
-    return {name: _letter(place) for place, name in enumerate(mixed)}
+    return {name: _letter(index) for index, name in enumerate(mixed)}
 
 
-def _letter(place: int) -> str:
+def _letter(index: int) -> str:
     """``A`` to ``Z``, then ``A2`` to ``Z2`` and so on."""
-    turn, letter = divmod(place, len(ascii_uppercase))
+    turn, letter = divmod(index, len(ascii_uppercase))
     return ascii_uppercase[letter] + (str(turn + 1) if turn else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.decisions import history_of, said_now
+from mast_tui.adjudication.decisions import current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.errors import AdjudicationError
@@ -45,7 +45,7 @@ _JUDGE_SHOWN = "judge:"
 
 
 class Adjudication:
-    """What the sides of one trace say, what is left to decide, and the decisions.
+    """The sides of one trace, its open conflicts, and the decisions on it.
 
     ``words`` is what was said and decided, and ``gold`` what follows; its ``conflicts`` are left.
     Every decision is one transaction, on disk when the method returns. Methods raise
@@ -70,11 +70,11 @@ class Adjudication:
         self.trace_id = trace_id
         self.adjudicator = adjudicator
         self._order = order
-        self._kept_keys: set[str] = set()
+        self._indexed_keys: set[str] = set()
         """Spans whose index this work has kept in the workspace."""
         study = workspace.study(taxonomy.ref)
         self._judge_first = study is not None and study.judge_first
-        own = self._own_passes()
+        passes = self._own_passes()
         access = access_to(workspace, taxonomy, adjudicator, trace_id)
         if access is Access.UNFINISHED:
             raise AdjudicationError(
@@ -91,11 +91,12 @@ class Adjudication:
                 "or take it on as adjudicator, and it is none"
             )
         if not any(
-            one.kind is PassKind.ADJUDICATION or (one.finished and one.revealed_at) for one in own
+            own_pass.kind is PassKind.ADJUDICATION or (own_pass.finished and own_pass.revealed_at)
+            for own_pass in passes
         ):
             # Looked at first, as recording it looks through all that they ever finished.
             record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
-        self._saw_judge = any(one.judge_seen for one in own)
+        self._saw_judge = any(own_pass.judge_seen for own_pass in passes)
         # In earlier sittings too.
         self._judge_shown = frozenset(
             event.fact.what.removeprefix(_JUDGE_SHOWN)
@@ -111,12 +112,18 @@ class Adjudication:
 
     def refresh(self) -> None:
         """Read again what was said and decided, as others may work in the same workspace."""
-        words = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self.words = words.get(self.trace_id, TraceWords(self.trace_id))
+        sides_by_trace = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
+        self.words = sides_by_trace.get(self.trace_id, TraceWords(self.trace_id))
         self.gold = self.words.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
-        """Decide one conflict as it was on screen; see ``decide_together``."""
+        """Decide one conflict as it was on screen; see ``decide_together``.
+
+        Args:
+            conflict: The conflict.
+            choice: The answer.
+            reason: The reason; may be empty.
+        """
         return self.decide_together([(conflict, choice)], reason=reason)[0]
 
     def decide_together(
@@ -134,9 +141,9 @@ class Adjudication:
         Returns:
             A decision for each conflict.
         """
-        at = now()
+        time = now()
         decisions = tuple(
-            self._decision(c.mode, c.id, choice, c.said, at=at, reason=reason)
+            self._decision(c.mode, c.id, choice, c.said, time=time, reason=reason)
             for c, choice in choices
         )
         self._record(decisions)
@@ -157,11 +164,11 @@ class Adjudication:
         """
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("that is the mode in question; take a side, or both")
-        at = now()
+        time = now()
         places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
         decisions = (
-            *(self._decision(c.mode, c.id, NOBODY, c.said, at=at) for c in conflicts),
-            *self._additions(mode, places, at),
+            *(self._decision(c.mode, c.id, NOBODY, c.said, time=time) for c in conflicts),
+            *self._additions(mode, places, time),
         )
         self._record(decisions)
         return decisions
@@ -187,17 +194,17 @@ class Adjudication:
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
         """Decide these items again as they stand, now that a side has said something else since."""
-        at = now()
-        decisions = tuple(self._confirmed(self._standing(item), at) for item in items)
+        time = now()
+        decisions = tuple(self._confirmed(self._standing(item), time) for item in items)
         self._record(decisions)
         return decisions
 
-    def _confirmed(self, standing: Decision, at: str) -> Decision:
+    def _confirmed(self, standing: Decision, time: str) -> Decision:
         return replace(
             standing,
-            said=said_now(standing, self.words.sides, self._order),
+            said=current_answers(standing, self.words.sides, self._order),
             decided_by=self.adjudicator,
-            decided_at=at,
+            decided_at=time,
             judge_seen=standing.judge_seen or self._sees_judge(standing.mode),
         )
 
@@ -205,51 +212,59 @@ class Adjudication:
         """Say why beside one's own decisions on these items; empty words take a reason away.
 
         The first reason for what was decided last is undone together with it.
+
+        Args:
+            items: The ids of the decided items.
+            reason: The reason; may be empty.
         """
         facts = []
         for item in items:
-            before = self._own_decision(item)
-            if before is None or before != self._standing(item):
-                by = self._standing(item).decided_by
-                raise AdjudicationError(f"{by} decided this: decide it yourself to say why")
-            if before.reason != reason.strip():
-                facts.append(Decided(item, before, replace(before, reason=reason.strip())))
+            current = self._own_decision(item)
+            if current is None or current != self._standing(item):
+                author = self._standing(item).decided_by
+                raise AdjudicationError(f"{author} decided this: decide it yourself to say why")
+            if current.reason != reason.strip():
+                facts.append(Decided(item, current, replace(current, reason=reason.strip())))
         if facts:
             self._append(facts, action=self._action_of([fact.before for fact in facts]))
 
     def judge_shown(self, mode: str) -> bool:
-        """Whether the judge's word on a mode was shown to this adjudicator."""
+        """Return whether the judge's answer on a mode was shown to this adjudicator."""
         return mode in self._judge_shown
 
     def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
-        """What judges say of a mode; () while something is open about it, or where none looked.
+        """Return the judges' answers on a mode.
+
+        There are none while the mode has an open conflict, or if no judge looked for it.
 
         A study can show them first. Showing it is recorded: what is decided about this mode later
         was decided in sight of a judge.
         """
         if not self._judge_first and any(c.mode == mode for c in self.gold.conflicts):
             return ()
-        workspace, trace_id, ref = self.workspace, self.trace_id, self.taxonomy.ref
+        workspace = self.workspace
+        trace_id = self.trace_id
+        ref = self.taxonomy.ref
         labels = [
             label
             for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None)
             if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         ]
         judgements = workspace.judgements(trace_id=trace_id, taxonomy=ref)
-        looked = {one.judge for one in judgements if mode in one.looks_at}
+        looked = {judgement.judge for judgement in judgements if mode in judgement.looks_at}
         values = {
             verdict.annotator: verdict.value
             for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref)
             if verdict.mode == mode and verdict.annotator in looked
         }
-        found = tuple(
+        answers = tuple(
             JudgeWord(name, values.get(name), tuple(x for x in labels if x.annotator == name))
             for name in sorted(looked | {label.annotator for label in labels})
         )
-        if found and mode not in self._judge_shown:
+        if answers and mode not in self._judge_shown:
             self._append([Revealed(_JUDGE_SHOWN + mode)])
             self._judge_shown |= {mode}
-        return found
+        return answers
 
     # Recording
 
@@ -258,9 +273,9 @@ class Adjudication:
         mode: str,
         item: str,
         choice: Choice,
-        said: tuple[Said, ...],
+        answers: tuple[Said, ...],
         *,
-        at: str,
+        time: str,
         reason: str = "",
     ) -> Decision:
         self._check_mode(mode)
@@ -270,53 +285,59 @@ class Adjudication:
             value=choice.value,
             targets=choice.targets,
             sides=choice.sides,
-            said=said,
+            said=answers,
             decided_by=self.adjudicator,
-            decided_at=at,
+            decided_at=time,
             judge_seen=self._sees_judge(mode),
             reason=reason,
         )
 
-    def _additions(self, mode: str, places: tuple[Target, ...], at: str) -> list[Decision]:
+    def _additions(self, mode: str, places: tuple[Target, ...], time: str) -> list[Decision]:
         """Places of a mode that is present or in question; else the mode with these places."""
         self._check_mode(mode)
         sides = self.words.sides
         in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
         if self.gold.verdict(mode).value is not VerdictValue.PRESENT and not in_question:
             choice = Choice(VerdictValue.PRESENT, places)
-            return [self._decision(mode, mode, choice, words_on(mode, sides), at=at)]
+            return [self._decision(mode, mode, choice, words_on(mode, sides), time=time)]
         added = []
         for target in places:
-            said = words_at(mode, target, sides, self._order)
-            marked_by = tuple(one.annotator for one in said)
+            answers = words_at(mode, target, sides, self._order)
+            marked_by = tuple(answer.annotator for answer in answers)
             choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
-            added.append(self._decision(mode, item_id(mode, target), choice, said, at=at))
+            added.append(self._decision(mode, item_id(mode, target), choice, answers, time=time))
         return added
 
     def _check_mode(self, mode: str) -> None:
-        if all(known.slug != mode for known in self.taxonomy.modes):
+        if all(mode_of_taxonomy.slug != mode for mode_of_taxonomy in self.taxonomy.modes):
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _record(self, decisions: Sequence[Decision]) -> None:
         self._append([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
 
     def _own_decision(self, item: str) -> Decision | None:
-        own = self.workspace.decisions(self.trace_id, self.taxonomy.ref, annotator=self.adjudicator)
-        return next((decision for decision in own if decision.item == item), None)
+        decisions = self.workspace.decisions(
+            self.trace_id, self.taxonomy.ref, annotator=self.adjudicator
+        )
+        return next((decision for decision in decisions if decision.item == item), None)
 
     def _standing(self, item: str) -> Decision:
-        """The decision on an item that stands, whoever made it."""
+        """Return the decision on an item that stands, whoever made it."""
         for decision in self.decisions:
             if decision.item == item:
                 return decision
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """The action that made these decisions, if it was the last one and gave no reason."""
+        """Return the action that made these decisions, if it was the last without a reason."""
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))
         same = [fact.after for fact in facts] == list(decisions)
-        return action if same and not any(one and one.reason for one in decisions) else None
+        return (
+            action
+            if same and not any(decision and decision.reason for decision in decisions)
+            else None
+        )
 
     def _sees_judge(self, mode: str) -> bool:
         return self._saw_judge or mode in self._judge_shown
@@ -339,19 +360,19 @@ class Adjudication:
             redoes=redoes,
             indices={self.trace_id: indices} if indices else None,
         )
-        self._kept_keys |= indices.keys()
+        self._indexed_keys |= indices.keys()
         self.refresh()
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
         """Return the indices of spans that decisions refer to, but for those kept from here."""
-        keys = {key for fact in facts for key in span_keys(fact)} - self._kept_keys
+        keys = {key for fact in facts for key in span_keys(fact)} - self._indexed_keys
         return {key: SpanIndex(index) for key in keys if (index := self._order(key)) is not None}
 
     def _pass_number(self) -> int:
-        """The number of the adjudication pass, which begins where there is none yet."""
-        for one in self._own_passes():
-            if one.kind is PassKind.ADJUDICATION:
-                return one.number
+        """Return the number of the adjudication pass, which begins where there is none yet."""
+        for own_pass in self._own_passes():
+            if own_pass.kind is PassKind.ADJUDICATION:
+                return own_pass.number
         number = next_pass_number(self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
         # By itself, so that undoing a decision does not take back that one has adjudicated.
         self.workspace.append([self._event(number, PassStarted(PassKind.ADJUDICATION))])

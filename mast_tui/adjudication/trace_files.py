@@ -23,34 +23,38 @@ TraceOf = Callable[[str], Trace | None]
 """A trace by its id, read to its end; None where it is not at hand."""
 
 
-def traces_from_files(workspace: Workspace, known: Sequence[Trace] = ()) -> TraceOf:
-    """The workspace's traces, each read from its file when it is asked for.
+def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -> TraceOf:
+    """Return the workspace's traces, each read from its file when it is asked for.
 
-    ``known`` are traces that are read already. A trace whose file has gone, cannot be read or
+    ``open_traces`` are traces that are read already. A trace whose file has gone, cannot be read or
     holds something else now is not at hand. The file read last is kept, so ask for the traces of
     one file one after the other. Asking raises ``WorkspaceError``.
+
+    Args:
+        workspace: The workspace.
+        open_traces: The traces that are read already.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
-    at_hand = {trace.identity.trace_id: trace for trace in known}
+    at_hand = {trace.identity.trace_id: trace for trace in open_traces}
 
     @lru_cache(maxsize=1)
     def in_file(path: Path) -> dict[str, Trace]:
-        """The traces of a file by the ids that they have in the workspace."""
-        found = {}
+        """Return the traces of a file by the ids that they have in the workspace."""
+        by_id = {}
         for trace in read_file(path, named=True).traces:
             record = workspace.find_trace(TraceRecord.of(trace))
             if record is not None:
-                found[record.trace_id] = trace
-        return found
+                by_id[record.trace_id] = trace
+        return by_id
 
     def trace_of(trace_id: str) -> Trace | None:
-        found = at_hand.get(trace_id)
+        trace = at_hand.get(trace_id)
         path = paths.get(trace_id)
-        if found is None and path is not None:
-            found = in_file(path).get(trace_id)
-        if found is not None:
-            read_fully(found)
-        return found
+        if trace is None and path is not None:
+            trace = in_file(path).get(trace_id)
+        if trace is not None:
+            read_fully(trace)
+        return trace
 
     return trace_of
 
@@ -66,7 +70,7 @@ class SpanOrders:
     def __init__(
         self,
         workspace: Workspace,
-        known: Sequence[Trace] = (),
+        open_traces: Sequence[Trace] = (),
         *,
         trace_of: TraceOf | None = None,
     ) -> None:
@@ -74,13 +78,13 @@ class SpanOrders:
 
         Args:
             workspace: The workspace.
-            known: Traces that are read already.
+            open_traces: Traces that are read already.
             trace_of: Reads a trace from its file; by default as ``traces_from_files`` does.
         """
         self._workspace = workspace
-        self._known = known
+        self._open_traces = open_traces
         self._trace_of = trace_of
-        self._kept: dict[str, dict[str, SpanIndex]] | None = None
+        self._stored: dict[str, dict[str, SpanIndex]] | None = None
         self._records: Mapping[str, TraceRecord] | None = None
         self._unread: set[str] = set()
         """The traces whose files are not at hand."""
@@ -91,16 +95,16 @@ class SpanOrders:
 
     def load(self) -> SpanOrders:
         """Read what the workspace keeps now, so that ``kept`` need not."""
-        self._all_kept()
+        self._all_stored()
         return self
 
     def kept(self, trace_id: str) -> Order:
         """Return the order of a trace's spans as the workspace keeps it; no file is read."""
-        kept = self._all_kept().get(trace_id, {})
+        indices = self._all_stored().get(trace_id, {})
 
         def order(key: str) -> int | None:
-            found = kept.get(key)
-            return None if found is None else found.index
+            span_index = indices.get(key)
+            return None if span_index is None else span_index.index
 
         return order
 
@@ -117,51 +121,56 @@ class SpanOrders:
                 return None
             spans = len(trace)
         # A trace that has grown may have been counted before its last labels were made.
-        kept = self._all_kept().get(trace_id, {}).values()
-        ends = (one.index + 1 for one in kept if one.index is not None)
+        indices = self._all_stored().get(trace_id, {}).values()
+        ends = (span_index.index + 1 for span_index in indices if span_index.index is not None)
         return partial(self._index_or_raise, trace_id), max(spans, *ends, 0)
 
     def length_of(self, trace_id: str, key: str) -> int | None:
-        """Return how many code points the text of a span has; None where that is not known."""
-        found = self._find(trace_id, key, with_length=True)
-        return None if found is None else found.text_chars
+        """Return how many code points the text of a span has; None where that is not known.
+
+        Args:
+            trace_id: The trace's id.
+            key: The span's key.
+        """
+        span_index = self._find(trace_id, key, with_length=True)
+        return None if span_index is None else span_index.text_chars
 
     def _index(self, trace_id: str, key: str) -> int | None:
-        found = self._find(trace_id, key)
-        return None if found is None else found.index
+        span_index = self._find(trace_id, key)
+        return None if span_index is None else span_index.index
 
     def _index_or_raise(self, trace_id: str, key: str) -> int | None:
-        found = self._find(trace_id, key)
-        if found is None:
+        span_index = self._find(trace_id, key)
+        if span_index is None:
             raise UnknownSpan(key)
-        return found.index
+        return span_index.index
 
     def _find(self, trace_id: str, key: str, *, with_length: bool = False) -> SpanIndex | None:
-        wanted = {key: with_length}
-        kept = self._all_kept().setdefault(trace_id, {})
-        if missing_indices(wanted, kept) and trace_id not in self._unread:
+        keys = {key: with_length}
+        indices = self._all_stored().setdefault(trace_id, {})
+        if missing_indices(keys, indices) and trace_id not in self._unread:
             # Kept meanwhile, by this program or another.
-            kept |= self._workspace.span_indices(trace_id).get(trace_id, {})
-            if missing_indices(wanted, kept):
-                kept |= self._indices_in_file(trace_id, wanted)
-        return kept.get(key)
+            indices |= self._workspace.span_indices(trace_id).get(trace_id, {})
+            if missing_indices(keys, indices):
+                indices |= self._indices_in_file(trace_id, keys)
+        return indices.get(key)
 
-    def _all_kept(self) -> dict[str, dict[str, SpanIndex]]:
-        if self._kept is None:
-            self._kept = self._workspace.span_indices()
-        return self._kept
+    def _all_stored(self) -> dict[str, dict[str, SpanIndex]]:
+        if self._stored is None:
+            self._stored = self._workspace.span_indices()
+        return self._stored
 
-    def _indices_in_file(self, trace_id: str, wanted: Mapping[str, bool]) -> dict[str, SpanIndex]:
+    def _indices_in_file(self, trace_id: str, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
         """Return the indices of the wanted spans, and of all that events refer to."""
         trace = self._read(trace_id)
         if trace is None:
             return {}
-        return indices_in(trace, {**self._workspace.referred_spans(trace_id), **wanted})
+        return indices_in(trace, {**self._workspace.referred_spans(trace_id), **keys})
 
     def _read(self, trace_id: str) -> Trace | None:
         """Read a trace from its file, and keep what is missing in the workspace."""
         if self._trace_of is None:
-            self._trace_of = traces_from_files(self._workspace, self._known)
+            self._trace_of = traces_from_files(self._workspace, self._open_traces)
         trace = self._trace_of(trace_id)
         if trace is None:
             self._unread.add(trace_id)
@@ -204,25 +213,29 @@ def keep_missing_indices(
     for record in workspace.traces() if incomplete else ():
         if record.path is None or record.trace_id not in incomplete:
             continue
-        wanted = files.setdefault(record.path, {})
+        keys = files.setdefault(record.path, {})
         for key, with_length in workspace.referred_spans(record.trace_id).items():
-            wanted[key] = wanted.get(key, False) or with_length
+            keys[key] = keys.get(key, False) or with_length
     traces = 0
-    found = each(_indices_in_files, files.items(), workers)
-    for number, (path, of_file) in enumerate(zip(files, found, strict=True), start=1):
+    results = each(_indices_in_files, files.items(), workers)
+    for number, (path, of_file) in enumerate(zip(files, results, strict=True), start=1):
         if isinstance(of_file, LostItem):
             raise MastError(f"{path}: {of_file.reason}")
         for record, indices in of_file:
-            known = workspace.find_trace(record)
-            if known is None:
+            record_in_workspace = workspace.find_trace(record)
+            if record_in_workspace is None:
                 continue
             traces += 1
-            referred = workspace.referred_spans(known.trace_id)
+            referred = workspace.referred_spans(record_in_workspace.trace_id)
             # Where it cannot be written, the files are read again when an index is needed.
             with suppress(WorkspaceError), workspace.transaction():
                 workspace.register_trace(record)
                 workspace.keep_span_indices(
-                    {known.trace_id: {key: indices[key] for key in referred if key in indices}}
+                    {
+                        record_in_workspace.trace_id: {
+                            key: indices[key] for key in referred if key in indices
+                        }
+                    }
                 )
         tell(number, len(files))
     return traces
@@ -241,11 +254,11 @@ def _with_missing_indices(workspace: Workspace) -> set[str]:
 
     columns = ("trace_id", "first_key", "last_key", "quote")
     labelled = workspace.read_columns("labels", columns, take, given="first_key")
-    kept = workspace.span_indices()
+    indices = workspace.span_indices()
     return {
         trace_id
-        for trace_id, wanted in labelled.items()
-        if missing_indices(wanted, kept.get(trace_id, {}))
+        for trace_id, keys in labelled.items()
+        if missing_indices(keys, indices.get(trace_id, {}))
     }
 
 

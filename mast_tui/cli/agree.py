@@ -26,6 +26,7 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.agreement.report import agreement_report as agreement_figures
@@ -452,16 +453,16 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
     if document["traces"]:
         names = document["annotators"]
-        rows = [("", "trace", *names)]
-        rows += [
-            (
-                "≠" if one["disagreement"] else "",
-                one["trace"],
-                *(_word(one["said"], name) for name in names),
-            )
-            for one in document["traces"]
-        ]
-        print_table(rows, numbers_from=2 + len(names))
+        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+            TableColumn("", lambda row: "≠" if row["disagreement"] else ""),
+            key_column("trace"),
+            *(_answer_column(name) for name in names),
+        )
+        print_table(columns, document["traces"])
+
+
+def _answer_column(name: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(name, lambda trace: _word(trace["said"], name))
 
 
 def traces_document(

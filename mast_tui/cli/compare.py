@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +11,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Alignment, Likeness, align, sentences
 from mast_tui.traces.io.named_paths import file_or_record, only_records
@@ -55,17 +55,22 @@ def compare_command(request: CompareRequest) -> None:
     """
     veil = hides_outcomes(request.common)
     one, other = _trace(request.a), _trace(request.b)
-    found = align(one, other)
+    alignment = align(one, other)
     if request.as_json:
-        print_json(_document(one, other, found, veil))
+        print_json(_document(one, other, alignment, veil))
         return
     for name, path, trace in (("A", request.a, one), ("B", request.b, other)):
         outcome = "" if veil else f", {trace.meta.outcome.value}"
         click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
-    click.echo("\n".join(sentences(found)))
+    click.echo("\n".join(sentences(alignment)))
     click.echo()
-    print_table([("A", "", "B"), *_rows(one, other, found, request.everything)], numbers_from=3)
+    columns: tuple[TableColumn[int], ...] = (
+        TableColumn("A", lambda step: _cell(one, alignment.pairs[step].a)),
+        TableColumn("", lambda step: _sign(alignment, step)),
+        TableColumn("B", lambda step: _cell(other, alignment.pairs[step].b)),
+    )
+    print_table(columns, _steps(alignment, request.everything))
 
 
 def _trace(named: str) -> Trace:
@@ -93,16 +98,17 @@ def _trace(named: str) -> Trace:
     return trace
 
 
-def _rows(
-    one: Trace, other: Trace, found: Alignment, everything: bool
-) -> Iterator[tuple[str, ...]]:
-    """The places side by side, each with how alike the two are."""
-    middle = found.fork if found.fork is not None else found.first or 0
-    begin, end = max(0, middle - AROUND), middle + AROUND + 1
-    for place, pair in enumerate(found.pairs):
-        if everything or begin <= place < end:
-            mark = "▶" if place == found.fork else " "
-            yield _cell(one, pair.a), f"{mark}{_SIGNS[pair.likeness]}", _cell(other, pair.b)
+def _steps(alignment: Alignment, everything: bool) -> range:
+    """Return the steps to print: all, or those around the one where the runs part."""
+    if everything:
+        return range(len(alignment.pairs))
+    middle = alignment.fork if alignment.fork is not None else alignment.first or 0
+    return range(max(0, middle - AROUND), min(len(alignment.pairs), middle + AROUND + 1))
+
+
+def _sign(alignment: Alignment, step: int) -> str:
+    mark = "▶" if step == alignment.fork else " "
+    return f"{mark}{_SIGNS[alignment.pairs[step].likeness]}"
 
 
 def _cell(trace: Trace, index: int | None) -> str:

@@ -15,14 +15,13 @@ from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
-    Request,
-    add_export,
     add_workspace,
     check_output,
     left_out_lines,
     written_lines,
 )
-from mast_tui.exchange.formats import EXPORT_FORMATS, GOLD_FORMATS
+from mast_tui.exchange.formats import ExportRequest, FormatContent
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
@@ -34,10 +33,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRequest:
+class ExportCommandRequest:
     """The options of ``mast-tui export``."""
 
-    file_format: str = options.option("--format", type=click.Choice(EXPORT_FORMATS), required=True)
+    file_format: str = options.option(
+        "--format", type=click.Choice(list(EXPORT_FORMATS)), required=True
+    )
     output: Path = options.output(
         "The file to write; for huggingface a folder. gold and label-studio write a second file "
         "beside it.",
@@ -77,30 +78,30 @@ class ExportRequest:
     @property
     def of_gold(self) -> bool:
         """Whether the format holds gold."""
-        return self.file_format in GOLD_FORMATS
+        return EXPORT_FORMATS[self.file_format].content is FormatContent.GOLD
 
 
 _RULES: Final = (
-    OptionRule[ExportRequest](
+    OptionRule[ExportCommandRequest](
         "export --format jsonl does not take {option}: it is the whole workspace, to keep and to "
         "merge; choose another format to look at labels",
         options=("--taxonomy", "--blind", "--assisted", "--pseudonyms"),
         when=lambda request: request.file_format == "jsonl",
     ),
-    OptionRule[ExportRequest](
+    OptionRule[ExportCommandRequest](
         "jsonl holds the whole workspace; leave out --labels",
         when=lambda request: request.file_format == "jsonl" and request.labels not in (None, "all"),
     ),
-    OptionRule[ExportRequest](
+    OptionRule[ExportCommandRequest](
         "{request.file_format} holds gold and its sides; use csv-long for others",
         when=lambda request: request.of_gold and request.labels not in (None, "gold"),
     ),
-    OptionRule[ExportRequest](
+    OptionRule[ExportCommandRequest](
         "{option} goes with --format gold and huggingface",
         options=("--gold", "--datasheet"),
         when=lambda request: not request.of_gold,
     ),
-    OptionRule[ExportRequest](
+    OptionRule[ExportCommandRequest](
         "codebook holds no labels; leave out --labels",
         options=("--labels",),
         when=lambda request: request.file_format == "codebook",
@@ -109,8 +110,8 @@ _RULES: Final = (
 
 
 @click.command()
-@options.takes(ExportRequest, _RULES)
-def export_command(request: ExportRequest) -> None:
+@options.takes(ExportCommandRequest, _RULES)
+def export_command(request: ExportCommandRequest) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
     An earlier export is replaced, and only once the new one is complete. Annotators get their own
@@ -118,18 +119,19 @@ def export_command(request: ExportRequest) -> None:
     recorded. jsonl is the whole workspace.
     """
     names = split_names(request.annotators)
+    chosen_format = EXPORT_FORMATS[request.file_format]
     place = open_workspace(request.common)
     outputs = outputs_beside(place, force=request.force)
-    check_output(outputs, request.file_format, request.output)
-    if request.file_format == "jsonl":
+    check_output(outputs, chosen_format, request.output)
+    if chosen_format.writes is None:
         counts = add_workspace(place, outputs, request.output, say)
     else:
         chosen = kept_taxonomy(place, request.common.taxonomy)
-        export = Request(
+        export = ExportRequest(
             place,
             chosen,
             asked_by(place, chosen.ref, request.common),
-            request.file_format,
+            chosen_format,
             request.output,
             labels=request.labels,
             which=request.which,
@@ -141,7 +143,7 @@ def export_command(request: ExportRequest) -> None:
             allow_unordered=request.allow_unordered,
             say=say,
         )
-        counts = add_export(export, outputs)
+        counts = chosen_format.writes(export, outputs)
     place.close()
     outputs.commit()
     if request.as_json:

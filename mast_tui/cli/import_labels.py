@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -26,54 +26,31 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, refusal_in_words
 from mast_tui.exchange.crosswalk import crossed, find_crosswalk, read_crosswalk
-from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import Remedy
-from mast_tui.exchange.formats import IMPORT_FORMATS
-from mast_tui.exchange.import_batch import complete_judge_tables
+from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
-from mast_tui.exchange.importers.adamast import read_adamast
-from mast_tui.exchange.importers.agentdash import read_agentdash
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
-from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.importers.trail import read_trail
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import read_jsonl
-from mast_tui.exchange.label_studio import read_label_studio
-from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
-from mast_tui.exchange.selection import GOLD
+from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
+    from mast_tui.exchange.formats import Format
     from mast_tui.exchange.import_batch import Incoming
-    from mast_tui.parallel import Workers
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
 _SHARDS: Final = "mast_tui.scale.importing"
 """The module that imports shards, which the core imports by name alone."""
-
-_READERS: Final[Mapping[str, Callable[[Sequence[Path], str | None], Incoming]]] = {
-    "mast-human": read_mast_human,
-    "agentrx": read_agentrx,
-    "trail": read_trail,
-    "agentdash": read_agentdash,
-    "adamast": read_adamast,
-    "pisama": read_pisama,
-    "agentdebugx": read_agentdebugx,
-}
-"""The importers of the formats that need to know no more than the files and whose they are."""
 
 _PROBLEMS_SHOWN = 50
 _SHOWS_NOTHING = "it takes labels in and shows nobody's"
@@ -81,11 +58,11 @@ _QUICK_WORKS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
+class ImportCommandRequest:
     """The options of ``mast-tui import``."""
 
     files: tuple[str, ...] = options.argument(nargs=-1, metavar="FILE …")
-    file_format: str | None = options.option("--format", type=click.Choice(IMPORT_FORMATS))
+    file_format: str | None = options.option("--format", type=click.Choice(list(IMPORT_FORMATS)))
     crosswalk: Path | None = options.option(
         "--crosswalk",
         type=click.Path(path_type=Path),
@@ -149,36 +126,36 @@ class ImportRequest:
 
 
 _RULES: Final = (
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "--list and --undo stand alone: no files, no --format",
         options=("--list", "--undo"),
         excludes=("files", "--format"),
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "--list and --undo stand alone: no files, no --format",
         options=("--list",),
         excludes=("--undo",),
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "name the files to import, or say --list or --undo", needs=("files", "--list", "--undo")
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "jsonl brings its own names and taxonomies; no other options",
         options=("--crosswalk",),
         when=lambda request: request.file_format == "jsonl",
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "jsonl brings its own names and taxonomies; no other options",
         options=("--annotator",),
         needs=("--replace",),
         when=lambda request: request.file_format == "jsonl",
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "--finished is for csv-long; other formats say what was judged",
         options=("--finished",),
         when=lambda request: request.file_format not in (None, "csv-long"),
     ),
-    OptionRule[ImportRequest](
+    OptionRule[ImportCommandRequest](
         "--replace is for jsonl; other formats change nothing of others",
         options=("--replace",),
         when=lambda request: request.file_format not in (None, "jsonl"),
@@ -187,9 +164,9 @@ _RULES: Final = (
 
 
 @click.command()
-@options.takes(ImportRequest, _RULES)
+@options.takes(ImportCommandRequest, _RULES)
 @uncollected()
-def import_command(request: ImportRequest) -> int:
+def import_command(request: ImportCommandRequest) -> int:
     """Import labels from elsewhere, list what was imported, or take it back.
 
     A folder or URL that 'mast-tui judge --out' has written to needs no --format: its traces come
@@ -214,12 +191,13 @@ def import_command(request: ImportRequest) -> int:
     for file in request.paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
-    if request.file_format == "jsonl":
+    chosen_format = IMPORT_FORMATS[request.file_format]
+    if chosen_format.reads is None:
         return _import_workspaces(request)
-    return _import_tables(request, request.file_format)
+    return _import_tables(request, chosen_format)
 
 
-def _import_shards(shards: Any, request: ImportRequest) -> int:
+def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
     """Import traces with what a judge suggested in them; ``shards`` is the module that does."""
     common = request.common
     if (common.taxonomy, common.annotator, request.crosswalk) != (None, None, None):
@@ -228,7 +206,7 @@ def _import_shards(shards: Any, request: ImportRequest) -> int:
         return int(shards.import_shards(request, pool))
 
 
-def _import_tables(request: ImportRequest, file_format: str) -> int:
+def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     """Import files of a format that brings what people or judges said of traces."""
     place = open_workspace(request.common, create=True)
     annotator = request.common.annotator
@@ -239,18 +217,18 @@ def _import_tables(request: ImportRequest, file_format: str) -> int:
             raise click.ClickException(str(error)) from None
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
     incoming = _read_incoming(request, file_format, place, annotator, crosswalk)
-    asked = _asked(file_format, request.paths, annotator, crosswalk)
+    asked = _asked(file_format.name, request.paths, annotator, crosswalk)
     # What an import that goes on does not know may be what it brought before it was broken off.
     if not request.allow_new and not goes_on(place, asked):
         incoming = without_unknown(incoming, place, named=annotator)
     applied = apply_incoming(
         incoming,
         place,
-        source=file_format,
+        source=file_format.name,
         skip_errors=request.skip_errors,
         files=[str(file) for file in request.paths],
         asked=asked,
-        who=known_person(place),
+        imported_by=known_person(place),
     )
     if applied.written:
         keep_missing_indices(place)
@@ -262,7 +240,7 @@ def _import_tables(request: ImportRequest, file_format: str) -> int:
             "details; nothing of that changes"
         )
     document = {
-        "format": file_format,
+        "format": file_format.name,
         "files": [str(file) for file in request.paths],
         "written": applied.written,
         **_counts(incoming),
@@ -286,25 +264,27 @@ def _import_tables(request: ImportRequest, file_format: str) -> int:
 
 
 def _read_incoming(
-    request: ImportRequest,
-    file_format: str,
+    request: ImportCommandRequest,
+    file_format: Format,
     place: Workspace,
     annotator: str | None,
     crosswalk: Path | None,
 ) -> Incoming:
     """Read what the files bring, with its places checked and its categories translated."""
-    chosen = load_chosen_taxonomy(request.common.taxonomy)
-    with WorkerPool(request.workers if file_format == "who-and-when" else None) as pool:
-        reach = pool.reachable(request.paths)
-        incoming = _read(file_format, reach, chosen, place, annotator, pool.workers)
+    assert file_format.reads is not None
+    taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+    with WorkerPool(request.workers if file_format.uses_workers else None) as pool:
+        files = pool.reachable(request.paths)
+        finished = request.judges_finished
+        incoming = file_format.reads(
+            ImportRequest(files, place, taxonomy, annotator, finished, pool.workers)
+        )
         pool.on_trace(len(incoming.traces))
-    if file_format in ("csv-long", "csv-wide"):
-        incoming = complete_judge_tables(incoming, finished=request.judges_finished)
     incoming = with_checked_spans(incoming, place)
     if len(incoming.work) > _QUICK_WORKS and not request.as_json:
         say(f"writing {len(incoming.work):,} readings of traces …")
     if crosswalk is not None:
-        incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
+        incoming = crossed(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
     return incoming
 
 
@@ -319,43 +299,6 @@ def _asked(
     return json.dumps([file_format, places, annotator, crosswalk and str(crosswalk)])
 
 
-def _read(
-    file_format: str,
-    files: tuple[Path, ...],
-    taxonomy: Taxonomy,
-    workspace: Workspace,
-    annotator: str | None,
-    workers: Workers | None,
-) -> Incoming:
-    """What the files hold, by the importer of their format, which is imported now."""
-    known = {kept.ref: kept for kept in workspace.taxonomies()}.get
-    match file_format:
-        case "csv-long":
-            return read_csv_long(files, taxonomy=taxonomy, known=known, annotator=annotator)
-        case "mast-data":
-            return read_mast_data(files, taxonomy=taxonomy, known=known, annotator=annotator)
-        case "label-studio":
-            # Gold is nobody's work: it is here wherever anybody's is, lest it become its own side.
-            done = {
-                (name, one.trace_id, one.taxonomy)
-                for one in workspace.passes()
-                for name in (one.annotator, GOLD)
-            }
-            return read_label_studio(
-                files,
-                taxonomy=taxonomy,
-                known=known,
-                here=lambda *work: work in done,
-                annotator=annotator,
-            )
-        case "csv-wide":
-            return read_csv_wide(files, taxonomy=taxonomy, annotator=annotator)
-        case "who-and-when":
-            return read_who_and_when(files, annotator, workers)
-        case _:
-            return _READERS[file_format](files, annotator)
-
-
 def _counts(incoming: Incoming) -> dict[str, Any]:
     work = incoming.work
     return {
@@ -368,7 +311,7 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
     }
 
 
-def _import_workspaces(request: ImportRequest) -> int:
+def _import_workspaces(request: ImportCommandRequest) -> int:
     files = request.paths
     contents = {file: read_jsonl(file) for file in files}
     place = open_workspace(request.common, create=True)
@@ -478,9 +421,6 @@ def _summary(document: Mapping[str, Any]) -> str:
     return f"{lead}. {holds} {held} by {names} on {traces}{of}"
 
 
-_HEADINGS = ("import", "when", "who", "format", "events", "traces", "annotators", "state", "files")
-
-
 def list_imports(workspace: Workspace, as_json: bool) -> int:
     """Show every import with what it brought, the earliest first."""
     documents = [_to_dict(workspace, record) for record in workspace.imports()]
@@ -490,22 +430,21 @@ def list_imports(workspace: Workspace, as_json: bool) -> int:
     if not documents:
         say("nothing was imported here")
         return 0
-    rows = [
-        (
-            one["id"],
-            one["at"][:16].replace("T", " "),
-            one["who"] or "-",
-            one["format"],
-            str(one["events"]),
-            str(one["traces"]),
-            ", ".join(one["annotators"]),
-            one["state"],
-            ", ".join(one["files"]),
-        )
-        for one in documents
-    ]
-    print_table([_HEADINGS, *rows], numbers_from=len(_HEADINGS))
+    columns = (
+        key_column("id", "import"),
+        TableColumn("when", lambda row: row["at"][:16].replace("T", " ")),
+        TableColumn("who", lambda row: row["who"] or "-"),
+        *map(key_column, ("format", "events", "traces")),
+        _names_column("annotators"),
+        key_column("state"),
+        _names_column("files"),
+    )
+    print_table(columns, documents)
     return 0
+
+
+def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(key, lambda row: ", ".join(row[key]))
 
 
 def _to_dict(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:

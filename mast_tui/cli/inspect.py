@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -16,6 +16,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table, problem_lines, say
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
@@ -25,7 +26,6 @@ from mast_tui.traces.readers.answer_keys import as_json
 from mast_tui.traces.scan.each_trace import each_trace
 
 _SHOWN_PREVIEW: Final = 60
-_SPAN_HEADINGS: Final = ("place", "key", "kind", "agent", "name", "status", "chars", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,9 +183,7 @@ def _agents(trace: Trace) -> list[str]:
 def _print_files(files: list[_File], spans: bool) -> None:
     traces = [(file.report, told) for file in files for told in file.traces]
     if traces:
-        headings = ("file", "format", "trace", "outcome", "system", "model", "agents", "spans")
-        rows = [_row(report, told.document) for report, told in traces]
-        print_table([headings, *rows], numbers_from=len(headings) - 2)
+        print_table(_TRACE_COLUMNS, [(report, told.document) for report, told in traces])
     else:
         click.echo("no traces")
     if spans:
@@ -205,17 +203,20 @@ def _print_files(files: list[_File], spans: bool) -> None:
     )
 
 
-def _row(report: FileReport, told: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        str(report.path),
-        report.format or "",
-        told["id"],
-        told["outcome"] or "hidden",
-        told["system"] or "",
-        told["model"] or "",
-        str(len(told["agents"])),
-        str(told["spans"]),
-    )
+def _meta_column(key: str) -> TableColumn[tuple[FileReport, Mapping[str, Any]]]:
+    return TableColumn(key, lambda row: row[1][key] or "")
+
+
+_TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]]] = (
+    TableColumn("file", lambda row: str(row[0].path)),
+    TableColumn("format", lambda row: row[0].format or ""),
+    TableColumn("trace", lambda row: row[1]["id"]),
+    TableColumn("outcome", lambda row: row[1]["outcome"] or "hidden"),
+    _meta_column("system"),
+    _meta_column("model"),
+    TableColumn("agents", lambda row: str(len(row[1]["agents"])), right=True),
+    TableColumn("spans", lambda row: str(row[1]["spans"]), right=True),
+)
 
 
 def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File) -> None:
@@ -223,26 +224,20 @@ def _print_spans(told: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], fi
     if not told["spans"]:
         click.echo("  no spans")
         return
-    rows = _span_rows(spans, len(str(told["spans"])), Path(file.report.path.name))
-    print_table(rows, numbers_from=len(_SPAN_HEADINGS) + 1)
-
-
-def _span_rows(
-    spans: Iterable[Mapping[str, Any]], width: int, here: Path
-) -> Iterator[tuple[str, ...]]:
-    yield ("#".rjust(width), *_SPAN_HEADINGS)
-    for span in spans:
-        yield (
-            str(span["index"] + 1).rjust(width),
-            str(place_in_file(here, span["place"])),
-            span["key"],
-            span["kind"].replace("_", " "),
-            span["agent"],
-            span["name"] or "",
-            "" if span["status"] == "unknown" else span["status"],
-            str(span["text_chars"] or 0).rjust(len("chars")),
-            one_line(span["preview"][:_SHOWN_PREVIEW]),
-        )
+    path = Path(file.report.path.name)
+    width = len(str(told["spans"]))  # spans are printed as they come
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
+        TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),
+        key_column("key"),
+        TableColumn("kind", lambda span: span["kind"].replace("_", " ")),
+        key_column("agent"),
+        TableColumn("name", lambda span: span["name"] or ""),
+        TableColumn("status", lambda span: "" if span["status"] == "unknown" else span["status"]),
+        TableColumn("chars", lambda span: str(span["text_chars"] or 0), right=True),
+        TableColumn("text", lambda span: one_line(span["preview"][:_SHOWN_PREVIEW])),
+    )
+    print_table(columns, spans)
 
 
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,6 +13,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
@@ -118,16 +119,13 @@ def notes_command(request: StudyNotesRequest) -> None:
             "writes a note on a span"
         )
     elif not request.chosen:
-        print_table(
-            [
-                ("group", "codes", "traces", "what"),
-                *(
-                    (str(one["number"]), str(len(one["places"])), str(one["traces"]), one["name"])
-                    for one in document["groups"]
-                ),
-            ],
-            numbers_from=4,
+        columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+            key_column("number", "group"),
+            TableColumn("codes", lambda row: str(len(row["places"]))),
+            key_column("traces"),
+            key_column("name", "what"),
         )
+        print_table(columns, document["groups"])
     else:
         for one in document["groups"]:
             print_line(f"{one['number']} {one['name']}")

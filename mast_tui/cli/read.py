@@ -351,7 +351,9 @@ class LineReader:
             self._say("These words do not stand in this text, letter by letter")
             return
         key = self._trace.span(self._index).key
-        self._quote = Target(key, key, words, start, start + len(words))
+        self._quote = Target(
+            first=key, last=key, quote=words, char_start=start, char_end=start + len(words)
+        )
         self._say(f"Quoted: {one_line(words, 80)}; two digits label it")
 
     def _note(self, words: str) -> None:

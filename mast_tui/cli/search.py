@@ -71,13 +71,13 @@ def search_command(request: SearchRequest) -> int:
     hold. Exit code 0: something was found, and everything was searched; 1 else.
     """
     query = Query(
-        request.pattern,
-        request.regex,
-        request.case,
-        request.tool,
-        request.agent,
-        tuple(map(_KINDS.__getitem__, request.kinds)),
-        request.failed,
+        text=request.pattern,
+        regex=request.regex,
+        exact=request.case,
+        tool=request.tool,
+        agent=request.agent,
+        kinds=tuple(map(_KINDS.__getitem__, request.kinds)),
+        failed=request.failed,
     )
     if query == Query():
         raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed with it")

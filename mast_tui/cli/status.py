@@ -13,6 +13,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.study_shown import progress_rows
+from mast_tui.columns import key_column
 from mast_tui.counts import counted
 from mast_tui.session import sight_values, status
 from mast_tui.workspace.registers.taxonomies import revision_words
@@ -157,11 +158,8 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             "none. Open the traces once"
         )
     if rows:
-        heading = ("annotator", "kind", "finished", "open", "conflicts")
-        cells = [
-            (row["name"], row["kind"], *(str(row[name]) for name in heading[2:])) for row in rows
-        ]
-        print_table([heading, *cells], numbers_from=2)
+        counts = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
+        print_table((key_column("name", "annotator"), key_column("kind"), *counts), rows)
     worded = revision_words(document["revisions"])
     if worded:
         click.echo(worded)
@@ -171,8 +169,6 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     conflicts = counted(study["conflicts"], "conflict")
     click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts} left")
     if study["annotators"]:
-        heading = ("annotator", "assigned", "finished", "open", "left")
-        cells = [
-            (one["name"], *(str(one[name]) for name in heading[1:])) for one in study["annotators"]
-        ]
-        print_table([heading, *cells])
+        keys = ("assigned", "finished", "open", "left")
+        counts = (key_column(key, right=True) for key in keys)
+        print_table((key_column("name", "annotator"), *counts), study["annotators"])

@@ -27,6 +27,7 @@ from mast_tui.cli.study_shown import (
     queue_command,
     show_command,
 )
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.judge.worth import worth
@@ -88,7 +89,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
     """
     there = frozenset(study.traces)
     found: dict[str, dict[str, None]] = {}
-    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
+    for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         trace_id, name = row.cells["trace_id"].strip(), row.cells["annotator"].strip()
         why = None
         if trace_id not in there:
@@ -485,11 +486,13 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
         return
     if not changed:
         click.echo("nothing changed")
-    table = [("annotator", "traces", "before", "there")]
-    for row in rows:
-        there = "yes" if row["present"] else "has left"
-        table.append((str(row["name"]), str(row["assigned"]), str(row["before"]), there))
-    print_table(table)
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        key_column("name", "annotator"),
+        key_column("assigned", "traces", right=True),
+        key_column("before", right=True),
+        TableColumn("there", lambda row: "yes" if row["present"] else "has left", right=True),
+    )
+    print_table(columns, rows)
     if plan.dry_run:
         say("nothing was written; leave --dry-run out to do it")
 

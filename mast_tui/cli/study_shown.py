@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
 from mast_tui.cli.shared.options import OptionRule
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.signatures.model import ALL
@@ -306,12 +308,18 @@ def _with_lots(study: Study, name: str) -> str:
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
     """Print how far everybody is."""
-    names = ["name", "assigned", "shared", "withheld", "finished", "open", "left"]
-    heading = ["annotator", "assigned", "shared", "without suggestions", *names[4:]]
-    table = [tuple(heading)]
+    columns = [
+        key_column("name", "annotator"),
+        key_column("assigned", right=True),
+        key_column("shared", right=True),
+        key_column("withheld", "without suggestions", right=True),
+        *(key_column(key, right=True) for key in ("finished", "open", "left")),
+    ]
     if any("retests" in row for row in rows):
-        table = [(*heading, "repeat", "due", "done", "lost")]
-    for row in rows:
-        cells = [str(row[name]) for name in names]
-        table.append((*cells, *(str(count) for count in row.get("retests", {}).values())))
-    print_table(table)
+        columns.append(_retests_column("planned", "repeat"))
+        columns += [_retests_column(key, key) for key in ("due", "done", "lost")]
+    print_table(columns, rows)
+
+
+def _retests_column(key: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(title, lambda row: str(row["retests"][key]), right=True)

@@ -25,6 +25,7 @@ from mast_tui.cli.shared.common import (
 )
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.taxonomy_agree import agree_versions_command
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.crosswalk import find_crosswalk
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -292,7 +293,7 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
         slug=request.slug,
         code=request.code,
         version=request.version,
-        taken=[one.ref for one in place.taxonomies()],
+        used_versions=[one.ref for one in place.taxonomies()],
     )
     (mode,) = set(after.modes) - set(before.modes)
     mapping = candidate_map(before, after, mode.slug, codes)
@@ -489,17 +490,13 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
             f"{counted(hidden['carried'], 'label')} of others {verb} hidden from you and {verb} "
             "carried over too"
         )
-    rows = [
-        (
-            f"{one['code']} {one['mode']}"[:_WIDEST],
-            one["change"],
-            _becomes(one, mapping),
-            *(str(one[v]) for v in VerdictValue),
-        )
-        for one in document["modes"]
-    ]
-    heading = ("mode", "change", "becomes", *(value.value for value in VerdictValue))
-    print_table([heading, *rows], numbers_from=3)
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_WIDEST]),
+        key_column("change"),
+        TableColumn("becomes", lambda row: _becomes(row, mapping)),
+        *(key_column(value.value, right=True) for value in VerdictValue),
+    )
+    print_table(columns, document["modes"])
     if document["added"]:
         print_line(f"new, and open everywhere: {', '.join(document['added'])}")
     again = [
@@ -517,7 +514,7 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     _list("labels lost", _where(document["lost"]), hidden=0)
 
 
-def _becomes(one: dict[str, Any], mapping: CodebookMap) -> str:
+def _becomes(one: Mapping[str, Any], mapping: CodebookMap) -> str:
     if mapping.change(one["mode"]) is Change.SAME:
         return ""
     return ", ".join(mapping.new.mode(slug).code for slug in one["becomes"])

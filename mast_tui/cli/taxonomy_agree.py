@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
+from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
+_FIGURE_TITLES: Final = dict(zip(_FIGURES, ("κ", "α"), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,30 +153,40 @@ def _look_again(place: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
 
 def _print(document: Mapping[str, Any]) -> None:
     last = document["versions"][-1]["taxonomy"]
-    heading = (
-        *("version", "modes", "traces", "κ", "α", "look again"),
-        *("same traces", "κ here", f"κ {last}", "α here", f"α {last}"),
+    columns = (
+        key_column("taxonomy", "version"),
+        key_column("modes", right=True),
+        key_column("traces", right=True),
+        *(_figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
+        key_column("look_again", "look again", right=True),
+        TableColumn(
+            "same traces", lambda version: _on_same_traces(version, "traces", str), right=True
+        ),
+        *(
+            _same_traces_column(name, key, f"{title} {column}")
+            for name, title in _FIGURE_TITLES.items()
+            for key, column in (("here", "here"), ("last", last))
+        ),
     )
-    print_table([heading, *map(_row, document["versions"])], numbers_from=1)
+    print_table(columns, document["versions"])
     who = ", ".join(document["annotators"]) or "nobody"
     click.echo(f"{who}, pass {document['pass']}; over all modes of a version together")
 
 
-def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    same = one["same_traces"]
-    beside: Iterable[str] = (
-        [""] * 5
-        if same is None
-        else [
-            str(same["traces"]),
-            *(_shown(same[side][name]) for name in _FIGURES for side in ("here", "last")),
-        ]
-    )
-    return (
-        *(one["taxonomy"], str(one["modes"]), str(one["traces"])),
-        *(_shown(one[name]) for name in _FIGURES),
-        *(str(one["look_again"]), *beside),
-    )
+def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    return TableColumn(title, lambda version: _shown(version[name]), right=True)
+
+
+def _same_traces_column(name: str, key: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    def shown(figures: Mapping[str, Any]) -> str:
+        return _shown(figures[name])
+
+    return TableColumn(title, lambda version: _on_same_traces(version, key, shown), right=True)
+
+
+def _on_same_traces(version: Mapping[str, Any], key: str, shown: Callable[[Any], str]) -> str:
+    same = version["same_traces"]
+    return "" if same is None else shown(same[key])
 
 
 def _shown(figure: Mapping[str, Any]) -> str:

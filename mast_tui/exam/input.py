@@ -41,7 +41,7 @@ from mast_tui.traces.scan.each_trace import each_trace
 if TYPE_CHECKING:
     from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.exchange.errors import RowProblem
-    from mast_tui.exchange.import_batch import Incoming, IncomingWork
+    from mast_tui.exchange.import_batch import ImportedWork, Incoming
     from mast_tui.gold.model import GoldLabel
     from mast_tui.labels import Label
     from mast_tui.taxonomy.model import Taxonomy
@@ -301,7 +301,7 @@ def set_from_table(
     Raises:
         ExchangeError: It is no such table, or holds the words of none or of several.
     """
-    read = read_csv_long([file], taxonomy=taxonomy, known={taxonomy.ref: taxonomy}.get)
+    read = read_csv_long([file], taxonomy=taxonomy, find_taxonomy={taxonomy.ref: taxonomy}.get)
     work = [one for one in read.work if one.taxonomy == taxonomy.ref]
     names = sorted({one.annotator for one in work})
     if len(names) != 1:
@@ -321,7 +321,7 @@ def set_from_table(
 def _set_of(
     name: str,
     taxonomy: Taxonomy,
-    work: Sequence[IncomingWork],
+    work: Sequence[ImportedWork],
     traces: Iterable[AtHand],
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
@@ -331,10 +331,10 @@ def _set_of(
     questions, verdicts = [], {}
     for one in sorted(work, key=lambda one: one.trace_id):
         trace = at_hand.get(one.trace_id)
-        questions.append(_question(one.trace_id, map(_of_label, one.labels), trace))
+        questions.append(_question(one.trace_id, map(_of_label, one.labels.values()), trace))
         for mode, value in one.verdicts.items():
             verdicts[one.trace_id, mode] = value
-        for label in one.labels:
+        for label in one.labels.values():
             verdicts[one.trace_id, label.mode] = VerdictValue.PRESENT
     files = {trace.path for trace in at_hand.values()} | {one.file for one in work}
     return ExamSet(

@@ -14,16 +14,24 @@ from typing import Final
 from mast_tui.exchange.batches import batched, let_others_write, register_traces
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import (
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkKey,
     again_id,
     label_id,
     lasting_id,
     lasting_ids,
     undone_id,
 )
-from mast_tui.labels import AnnotatorKind, Label, Pass, Target, VerdictValue, label_origin
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    Pass,
+    PassKind,
+    Target,
+    VerdictValue,
+    WorkKey,
+    label_origin,
+)
 from mast_tui.workspace import Event, NewEvent, PersonChanges, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -48,7 +56,7 @@ before it begins. With more of them each page of the index of ids is written les
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What an import has done: ``new`` events, and ``known`` ones that were there already.
+    """The result of an import: ``new`` events, and ``known`` ones that the workspace already had.
 
     ``differing`` counts those of the known that the file now tells with other details (another
     note, another confidence); what is there stays. ``problems`` holds those of the reader and
@@ -74,7 +82,7 @@ def apply_incoming(
     skip_errors: bool = False,
     files: Sequence[str] = (),
     asked: str | None = None,
-    who: str | None = None,
+    imported_by: str | None = None,
 ) -> Applied:
     """Write what was read, in batches between which others can write.
 
@@ -90,7 +98,7 @@ def apply_incoming(
         skip_errors: leave out what cannot be taken.
         files: the names of the files.
         asked: how the import is asked for, see ``Workspace.begin_import``.
-        who: who imports, None where nobody is known.
+        imported_by: who imports, None where nobody is known.
 
     Returns:
         What was written, and what was wrong.
@@ -105,7 +113,7 @@ def apply_incoming(
     if problems and not skip_errors:
         return Applied(False, 0, applier.known, applier.differing, problems)
     applier = _Applier(incoming, workspace, left_out=applier.left_out)
-    record = applier.write(source, files, source if asked is None else asked, who)
+    record = applier.write(source, files, source if asked is None else asked, imported_by)
     if not applier.late:
         workspace.finish_import(record)
     return Applied(
@@ -123,29 +131,29 @@ def _check_texts(incoming: Incoming) -> None:
     """Refuse what SQLite cannot keep, before anything is written."""
     for work in incoming.work:
         _check_characters(work.file, work.trace_id, *work.notes, *work.notes.values())
-        for label in work.labels:
-            place = label.target
-            texts = (label.note, place.first, place.last, place.quote)
+        for label in work.labels.values():
+            target = label.target
+            texts = (label.note, target.first, target.last, target.quote)
             _check_characters(work.file, label.trace_id, *texts)
     for record in incoming.traces:
         facts = (record.trace_id, record.system, record.model, record.benchmark, record.task)
         _check_characters("a trace", record.trace_id, *facts)
 
 
-def _check_characters(file: object, place: str, *texts: str | None) -> None:
+def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
         half = f"U+{ord(error.object[error.start]):X}"
         raise ExchangeError(
-            f"{file}: {place}: a text holds half a character ({half}) and cannot be kept; nothing "
-            "was written"
+            f"{file}: {trace_id}: a text holds half a character ({half}) and cannot be kept; "
+            "nothing was written"
         ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is to be recorded of one person's work on one trace, or why it cannot be."""
+    """The events of one annotator's work on one trace, or the reason why it is refused."""
 
     events: Sequence[NewEvent] = ()
     problem: RowProblem | None = None
@@ -171,58 +179,72 @@ class _Applier:
         self._worked = {name for name, counter in self._counters.items() if counter}
 
     def problems(self) -> Iterator[RowProblem]:
-        """Everything here that speaks against what comes; writes nothing.
+        """Yield everything here that speaks against what comes; writes nothing.
 
         Only what its annotators have begun can.
         """
         if not self._passes:
             return
-        here = {record.trace_id: self._name_here(record) for record in self._incoming.traces}
+        local_ids = {record.trace_id: self._name_here(record) for record in self._incoming.traces}
         begun = [
-            (place, (work, trace_id))
-            for place, work in enumerate(self._incoming.work)
-            if (trace_id := here[work.trace_id]) is not None
+            (number, (work, trace_id))
+            for number, work in enumerate(self._incoming.work)
+            if (trace_id := local_ids[work.trace_id]) is not None
             and (work.annotator, trace_id, work.taxonomy) in self._passes
         ]
-        for batch in batched(begun, lambda one: _size(one[1][0]), EVENTS_AT_ONCE):
+        for batch in batched(begun, lambda begun_work: _size(begun_work[1][0]), EVENTS_AT_ONCE):
             planned = self._plan([work for _, work in batch])
-            for (place, _), one in zip(batch, planned, strict=True):
-                if one.problem is not None:
-                    self.left_out.add(place)
-                    yield one.problem
+            for (number, _), begun_work in zip(batch, planned, strict=True):
+                if begun_work.problem is not None:
+                    self.left_out.add(number)
+                    yield begun_work.problem
 
     def _name_here(self, record: TraceRecord) -> str | None:
-        known = self._workspace.find_trace(record)
-        return None if known is None else known.trace_id
+        record_here = self._workspace.find_trace(record)
+        return None if record_here is None else record_here.trace_id
 
-    def write(self, source: str, files: Sequence[str], asked: str, who: str | None) -> ImportRecord:
-        """Register what is new, then append the events, whole works at a time."""
+    def write(
+        self, source: str, files: Sequence[str], asked: str, imported_by: str | None
+    ) -> ImportRecord:
+        """Register what is new, then append the events, whole works at a time.
+
+        Args:
+            source: The format.
+            files: The names of the files.
+            asked: The request of the import.
+            imported_by: The name of the user, None if it is not known.
+        """
         works = [w for n, w in enumerate(self._incoming.work) if n not in self.left_out]
-        used = {one.taxonomy for one in self._incoming.work}
+        used = {work_item.taxonomy for work_item in self._incoming.work}
         # What may still be refused comes first, and at one go.
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in used:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
-            for name, kind in sorted({(one.annotator, one.kind) for one in self._incoming.work}):
+            for name, kind in sorted(
+                {(work_item.annotator, work_item.author_kind) for work_item in self._incoming.work}
+            ):
                 self._workspace.add_annotator(name, kind)
-            record = self._workspace.begin_import(source, files, asked=asked, who=who)
+            record = self._workspace.begin_import(source, files, asked=asked, who=imported_by)
         names = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )
         for batch in batched(works, _size, EVENTS_AT_ONCE):
-            begun, counted = monotonic(), (self.known, self.differing)
-            wanted = [(one, names[one.trace_id]) for one in batch]
-            planned = self._plan(wanted)
+            begun = monotonic()
+            counted = (self.known, self.differing)
+            batch_work = [(work_item, names[work_item.trace_id]) for work_item in batch]
+            planned = self._plan(batch_work)
             let_others_write(begun)
             with self._workspace.transaction(whole=True):
                 if self._workspace.counters(self._counters) != self._counters:
                     # One of these people has gone on working here meanwhile.
                     self.known, self.differing = counted
                     self._look()
-                    planned = self._plan(wanted)
-                self.late += [one.problem for one in planned if one.problem is not None]
-                events = [event for one in planned for event in one.events]
+                    planned = self._plan(batch_work)
+                self.late += [
+                    work_item.problem for work_item in planned if work_item.problem is not None
+                ]
+                events = [event for work_item in planned for event in work_item.events]
                 self._note(self._workspace.append(events, action=record.action))
         return record
 
@@ -233,40 +255,46 @@ class _Applier:
         self._passes = {}
         self._free_numbers = {}
         if any(self._counters.values()):
-            own = [one for one in self._workspace.passes() if one.annotator in names]
-            self._passes = _last_passes(own)
+            own_passes = [
+                own_pass for own_pass in self._workspace.passes() if own_pass.annotator in names
+            ]
+            self._passes = _last_passes(own_passes)
             # An adjudicator who has not read a trace has a pass on it that takes no labels.
-            self._free_numbers = {_work_of(one): one.number + 1 for one in own}
+            self._free_numbers = {
+                _work_of(own_pass): own_pass.number + 1 for own_pass in own_passes
+            }
 
     def _note(self, recorded: Sequence[Event]) -> None:
         """Count what was recorded, by name; the works come whole."""
         self.new += len(recorded)
-        for name, own in groupby(recorded, key=attrgetter("annotator")):
-            events = list(own)
+        for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
+            events = list(events_by_name)
             self._counters[name] = events[-1].seq
-            before = self.people.get(name)
-            if before is None:
+            changes = self.people.get(name)
+            if changes is None:
                 history = History.LONGER if name in self._worked else History.NEW
-                before = PersonChanges(name, history)
-            self.people[name] = _with(before, events)
+                changes = PersonChanges(name, history)
+            self.people[name] = _with(changes, events)
 
-    def _plan(self, works: Sequence[tuple[IncomingWork, str]]) -> list[_Planned]:
-        """The events of works that are not here yet, each with the id that its trace has here."""
+    def _plan(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_Planned]:
+        """Return the events that are not here yet; each work comes with its trace id here."""
         drafts = []
         for work, trace_id in works:
             where = (work.annotator, trace_id, work.taxonomy)
             last = self._passes.get(where)
             number = self._pass_number(where)
-            labels = [_at_home(label, where, number, work.kind) for label in work.labels]
+            labels = [
+                _at_home(label, where, number, work.author_kind) for label in work.labels.values()
+            ]
             drafts.append((work, where, last, dict(_facts(work, where, labels))))
-        names, known = self._names([name for *_, facts in drafts for name in facts])
+        names, known_facts = self._names([name for *_, facts in drafts for name in facts])
         return [
             self._planned(
                 work,
                 where,
                 last,
                 {names[name]: fact for name, fact in facts.items()} if names else facts,
-                known,
+                known_facts,
             )
             for work, where, last, facts in drafts
         ]
@@ -276,46 +304,48 @@ class _Applier:
         last = self._passes.get(where)
         return self._free_numbers.get(where, 1) if last is None else last.number
 
-    def _names(self, wanted: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """The ids that are to be others, and what the events say that are here.
+    def _names(self, ids: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
+        """Return the ids that are to be others, and what the events say that are here.
 
         What came with an import that was taken back comes again under another id.
         """
         if not self._worked:
             return {}, {}
-        names = {name: name for name in wanted}
-        known: dict[str, Fact] = {}
-        unsettled = list(wanted)
+        names = {name: name for name in ids}
+        known_facts: dict[str, Fact] = {}
+        unsettled = list(ids)
         while unsettled:
-            here = self._workspace.known_facts([names[name] for name in unsettled])
-            undone = self._workspace.known_facts([undone_id(name) for name in here])
-            known |= here
+            present = self._workspace.known_facts([names[name] for name in unsettled])
+            undone = self._workspace.known_facts([undone_id(name) for name in present])
+            known_facts |= present
             unsettled = [name for name in unsettled if undone_id(names[name]) in undone]
             for name in unsettled:
                 names[name] = again_id(names[name])
-        return names, known
+        return names, known_facts
 
     def _planned(
         self,
-        work: IncomingWork,
+        work: ImportedWork,
         where: WorkKey,
         last: Pass | None,
         planned: Mapping[str, Fact],
-        known: Mapping[str, Fact],
+        known_facts: Mapping[str, Fact],
     ) -> _Planned:
         fresh = dict(planned)
-        for name in planned.keys() & known.keys():
-            self.differing += _told_differently(fresh.pop(name), known[name])
-        here = None if last is None or not fresh else _Here.of(self._workspace, where, last)
-        if here is not None:
-            self.differing += sum(map(here.differs, fresh.values()))
-            fresh = here.unsaid(fresh)
+        for name in planned.keys() & known_facts.keys():
+            self.differing += _differs_from(fresh.pop(name), known_facts[name])
+        current = (
+            None if last is None or not fresh else _CurrentPass.of(self._workspace, where, last)
+        )
+        if current is not None:
+            self.differing += sum(map(current.differs, fresh.values()))
+            fresh = current.unsaid(fresh)
         self.known += len(planned) - len(fresh)
-        if here is not None and fresh:
-            problem = here.contradiction(fresh.values())
+        if current is not None and fresh:
+            problem = current.contradiction(fresh.values())
             if problem:
-                place = f"{work.annotator} on {work.trace_id}"
-                return _Planned(problem=RowProblem(work.file, place, problem))
+                location = f"{work.annotator} on {work.trace_id}"
+                return _Planned(problem=RowProblem(work.file, location, problem))
             fresh = {n: f for n, f in fresh.items() if not isinstance(f, PassStarted)}
         annotator, trace_id, taxonomy = where
         number = self._pass_number(where)
@@ -328,8 +358,8 @@ class _Applier:
 
 
 @dataclass(frozen=True, slots=True)
-class _Here:
-    """What the last pass of a work holds already, made here under ids of its own."""
+class _CurrentPass:
+    """The content of the last pass of a work in this workspace, under ids of its own."""
 
     last: Pass
     labels: Mapping[tuple[str, Target], Label]
@@ -337,8 +367,14 @@ class _Here:
     notes: Mapping[str, str]
 
     @classmethod
-    def of(cls, workspace: Workspace, where: WorkKey, last: Pass) -> _Here:
-        """Read it."""
+    def of(cls, workspace: Workspace, where: WorkKey, last: Pass) -> _CurrentPass:
+        """Read it.
+
+        Args:
+            workspace: The workspace.
+            where: The annotator, the trace and the taxonomy.
+            last: The last pass.
+        """
         annotator, trace_id, taxonomy = where
         about = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
         labels = workspace.labels(**about, pass_number=last.number)
@@ -347,34 +383,36 @@ class _Here:
         return cls(
             last,
             {(label.mode, label.target): label for label in labels},
-            {said.mode: said.value for said in verdicts},
+            {verdict.mode: verdict.value for verdict in verdicts},
             {note.key: note.text for note in notes},
         )
 
     def unsaid(self, fresh: Mapping[str, Fact]) -> dict[str, Fact]:
-        """What of it is not here, so that an export that comes back to where it was made adds
-        nothing."""
-        left = {name: fact for name, fact in fresh.items() if not self._is_said(fact)}
+        """Return the facts that the pass does not hold.
+
+        So an export that comes back to its own workspace adds nothing.
+        """
+        left = {name: fact for name, fact in fresh.items() if not self._is_recorded(fact)}
         # That a pass began says nothing by itself.
         return left if any(not isinstance(f, PassStarted) for f in left.values()) else {}
 
     def differs(self, fact: Fact) -> bool:
-        """Whether it is a label that is here with other details."""
+        """Return whether the fact is a label that is here with other details."""
         if not isinstance(fact, LabelAdded):
             return False
-        own = self.labels.get((fact.label.mode, fact.label.target))
-        return own is not None and _details(own) != _details(fact.label)
+        own_label = self.labels.get((fact.label.mode, fact.label.target))
+        return own_label is not None and _details(own_label) != _details(fact.label)
 
-    def _is_said(self, fact: Fact) -> bool:
+    def _is_recorded(self, fact: Fact) -> bool:
         match fact:
             case LabelAdded(label):
                 return (label.mode, label.target) in self.labels
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
-                found = {mode for mode, _ in self.labels}
+                labelled_modes = {mode for mode, _ in self.labels}
                 return self.last.finished and all(
-                    mode in found
+                    mode in labelled_modes
                     or self.values.get(mode)
                     is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
                     for mode in looks_at
@@ -389,7 +427,7 @@ class _Here:
                 return False
 
     def contradiction(self, fresh: Iterable[Fact]) -> str | None:
-        """Why these facts cannot be added to it; None where they can."""
+        """Return the reason why facts cannot be added to it; None if they can."""
         if self.last.finished:
             return (
                 "has finished this trace here, and the file says something else; import it under "
@@ -400,7 +438,8 @@ class _Here:
                 case SpanNoteSet(key) if key in self.notes:
                     return f"the note on span {key!r} is another here"
                 case LabelAdded(label):
-                    mode, value = label.mode, VerdictValue.PRESENT
+                    mode = label.mode
+                    value = VerdictValue.PRESENT
                 case VerdictSet(mode, _, VerdictValue() as value):
                     pass
                 case _:
@@ -410,15 +449,17 @@ class _Here:
         return None
 
 
-def _size(work: IncomingWork) -> int:
+def _size(work: ImportedWork) -> int:
     """About how many events one person's work on one trace is."""
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
 def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """The changes with what an import adds to whole works of the person; it only ever adds."""
+    """Return the person's changes with those of newly added work."""
     kinds = Counter(type(event.fact) for event in events)
-    begun, joined, absent = set[object](), set[object](), 0
+    begun = set[object]()
+    joined = set[object]()
+    absent = 0
     for event in events:
         fact = event.fact
         if isinstance(fact, PassStarted):
@@ -439,11 +480,11 @@ def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
     )
 
 
-def _told_differently(fact: Fact, known: Fact) -> bool:
-    if isinstance(fact, LabelAdded) and isinstance(known, LabelAdded):
-        origin = label_origin(known.label.annotator, known.label.origin)
-        there = replace(known.label, origin=origin)
-        return replace(fact.label, pass_number=there.pass_number) != there
+def _differs_from(fact: Fact, recorded: Fact) -> bool:
+    if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
+        origin = label_origin(recorded.label.annotator, recorded.label.origin)
+        recorded_label = replace(recorded.label, origin=origin)
+        return replace(fact.label, pass_number=recorded_label.pass_number) != recorded_label
     return False
 
 
@@ -453,15 +494,15 @@ def _details(label: Label) -> tuple[object, ...]:
 
 def _last_passes(passes: Iterable[Pass]) -> Mapping[WorkKey, Pass]:
     """Return the last reading of each work; passes come by number."""
-    return {_work_of(one): one for one in passes if one.kind.is_reading}
+    return {_work_of(own_pass): own_pass for own_pass in passes if own_pass.kind.is_reading}
 
 
-def _work_of(one: Pass) -> WorkKey:
-    return one.annotator, one.trace_id, one.taxonomy
+def _work_of(trace_pass: Pass) -> WorkKey:
+    return trace_pass.annotator, trace_pass.trace_id, trace_pass.taxonomy
 
 
 def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> Label:
-    """The label under the id that its trace has here, and with the id that follows from it."""
+    """Return the label with the trace id of this workspace, and the label id that follows."""
     annotator, trace_id, taxonomy = where
     is_judge = kind is AnnotatorKind.JUDGE
     if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):
@@ -471,16 +512,19 @@ def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> 
     return replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
-def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
-    """What is to be recorded, each under its lasting id."""
+def _facts(work: ImportedWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
+    """Yield the facts to record, each with its lasting id."""
     of_work = lasting_ids(*where)
-    yield of_work("pass started"), PassStarted(work.pass_kind)
+    yield (
+        of_work("pass started"),
+        PassStarted(PassKind.ASSISTED if work.judge_seen else PassKind.BLIND),
+    )
     if work.judge_seen:
         yield of_work("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
     # Until a judge has finished a trace, its verdicts count in no figure.
-    has_judged = work.kind is AnnotatorKind.JUDGE and work.finished_at is not None
+    has_judged = work.author_kind is AnnotatorKind.JUDGE and work.finished_at is not None
     if has_judged:
         yield of_work("judged"), _judged(work)
     for mode, value in work.verdicts.items():
@@ -488,17 +532,17 @@ def _facts(work: IncomingWork, where: WorkKey, labels: list[Label]) -> Iterator[
             yield of_work("verdict", mode, value), _verdict(mode, value)
     for key, text in work.notes.items():
         yield of_work("span note", key, text), SpanNoteSet(key, "", text)
-    if work.finished_at is not None and work.kind is not AnnotatorKind.JUDGE:
+    if work.finished_at is not None and work.author_kind is not AnnotatorKind.JUDGE:
         yield of_work("finished"), PassFinished(at=work.finished_at or None)
 
 
 @lru_cache(maxsize=1000)
 def _verdict(mode: str, value: VerdictValue) -> VerdictSet:
-    """The same few are most of what is said."""
+    """Return the same few are most of what is said."""
     return VerdictSet(mode, None, value)
 
 
-def _judged(work: IncomingWork) -> Judged:
-    looks_at = dict.fromkeys([*(label.mode for label in work.labels), *work.verdicts])
+def _judged(work: ImportedWork) -> Judged:
+    looks_at = dict.fromkeys([*(label.mode for label in work.labels.values()), *work.verdicts])
     absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
     return Judged(tuple(looks_at), tuple(absent))

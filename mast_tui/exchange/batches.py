@@ -1,4 +1,4 @@
-"""How much of an import is written at one go, so that whoever labels meanwhile can save."""
+"""The size of the pieces in which an import is written, so that annotators can save meanwhile."""
 
 from __future__ import annotations
 
@@ -36,15 +36,23 @@ def let_others_write(since: float | None = None) -> None:
 def batched(
     items: Iterable[Item], size: Callable[[Item], int], at_most: int
 ) -> Iterator[list[Item]]:
-    """The items in lists of at most so much size together; one that is larger stands alone."""
-    batch, held = list[Item](), 0
+    """Yield lists of items up to a total size; a larger item is alone in its list.
+
+    Args:
+        items: The items.
+        size: Returns the size of an item.
+        at_most: The largest total size of a list.
+    """
+    batch = list[Item]()
+    held = 0
     for item in items:
-        own = size(item)
-        if batch and held + own > at_most:
+        item_size = size(item)
+        if batch and held + item_size > at_most:
             yield batch
-            batch, held = [], 0
+            batch = []
+            held = 0
         batch.append(item)
-        held += own
+        held += item_size
     if batch:
         yield batch
 

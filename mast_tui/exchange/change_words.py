@@ -51,8 +51,8 @@ def changes_in_words(changes: PersonChanges) -> str:
             parts.append(f"{count} {singular if count == 1 else plural}")
     for name, replaced in changes.overruled.items():
         for table, count in replaced.items():
-            what = _OVERRULED[table] if count == 1 else table
-            parts.append(f"{count} {what} of {name} replaced")
+            noun = _OVERRULED[table] if count == 1 else table
+            parts.append(f"{count} {noun} of {name} replaced")
     if changes.sight is not None:
         parts.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
     if not parts:

@@ -11,7 +11,7 @@ from typing import Final
 
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
@@ -23,7 +23,7 @@ _COLUMNS: Final = ("from", "to", "taxonomy")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file says of one mode: which modes stand for it, none where it has no counterpart.
+    """One line of a crosswalk: a mode and its counterparts; there may be none.
 
     ``taxonomy`` is the reference of the mode's own, empty where any with such a mode is meant.
     """
@@ -34,7 +34,7 @@ class Entry:
 
 
 def find_crosswalk(path: Path) -> Path:
-    """The file itself, or the one of that name which comes with the package.
+    """Return the file itself, or the one of that name which comes with the package.
 
     Raises ``ExchangeError`` where there is neither.
     """
@@ -48,7 +48,9 @@ def find_crosswalk(path: Path) -> Path:
 
 
 def read_crosswalk(path: Path) -> tuple[Entry, ...]:
-    """What a CSV file (``from,to`` and, optional, ``taxonomy``), a TOML or a JSON file says.
+    """Return the entries of a CSV, TOML or JSON file.
+
+    The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
 
     In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
     mode without a counterpart; a table named by a taxonomy's reference holds those of that
@@ -62,8 +64,9 @@ def read_crosswalk(path: Path) -> tuple[Entry, ...]:
 
 def _from_csv(path: Path) -> tuple[Entry, ...]:
     links = []
-    for row in read_rows(path, known=_COLUMNS, needed=_COLUMNS[:2]):
-        source, target = row.cells["from"].strip(), row.cells["to"].strip()
+    for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
+        source = row.cells["from"].strip()
+        target = row.cells["to"].strip()
         if not source or not target:
             raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))
         links.append(Entry(source, (target,), row.cells.get("taxonomy", "").strip()))
@@ -104,24 +107,30 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[Entry, ...
 
 
 def crossed(incoming: Incoming, entries: Sequence[Entry], target: Taxonomy, path: Path) -> Incoming:
-    """The incoming work with its labels made labels of ``target``.
+    """Return the incoming work with its labels made labels of ``target``.
 
     A mode of ``target`` is present where any mode that stands for it is; absent where all of
     them are; unsure where one is unsure and none present; else open. Modes without an entry
     are left out, and the notes say how many labels that were. Work that is under ``target`` already
     stays as it is. Raises ``ExchangeError`` for a link that names no mode.
+
+    Args:
+        incoming: The contents of the import.
+        entries: The entries of the crosswalk.
+        target: The taxonomy of the result.
+        path: The crosswalk's file, for messages.
     """
     maps = {ref: _mapping(ref, incoming, entries, target) for ref in _sources(incoming, target)}
     _refuse_unused(entries, incoming, target, path)
     work = []
     left_out = 0
-    for one in incoming.work:
-        if one.taxonomy not in maps:
-            work.append(one)
+    for work_item in incoming.work:
+        if work_item.taxonomy not in maps:
+            work.append(work_item)
             continue
-        linked = maps[one.taxonomy]
-        left_out += sum(label.mode not in linked for label in one.labels)
-        work.append(_crossed_work(one, linked, target))
+        linked = maps[work_item.taxonomy]
+        left_out += sum(label.mode not in linked for label in work_item.labels.values())
+        work.append(_crossed_work(work_item, linked, target))
     note = f"{path.name}: labels are those of {target.ref}"
     if left_out:
         note += f"; {left_out} of modes without a link were left out"
@@ -140,14 +149,18 @@ def _sources(incoming: Incoming, target: Taxonomy) -> list[str]:
 def _mapping(
     ref: str, incoming: Incoming, entries: Sequence[Entry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
-    """The target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
+    """Return the target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
     source = next(t for t in incoming.taxonomies if t.ref == ref)
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, ref) else None
-        wanted = [found.slug for name in entry.targets if (found := target.find(name)) is not None]
-        if mode is not None and wanted:
-            mapping[mode.slug] = (*mapping.get(mode.slug, ()), *wanted)
+        slugs = [
+            target_mode.slug
+            for name in entry.targets
+            if (target_mode := target.find(name)) is not None
+        ]
+        if mode is not None and slugs:
+            mapping[mode.slug] = (*mapping.get(mode.slug, ()), *slugs)
     return mapping
 
 
@@ -165,32 +178,32 @@ def _refuse_unused(
 
 
 def _crossed_work(
-    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
-) -> IncomingWork:
+    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], target: Taxonomy
+) -> ImportedWork:
     labels: dict[str, Label] = {}
-    for label in work.labels:
+    for label in work.labels.values():
         for slug in linked.get(label.mode, ()):
             new_id = label_id(label.annotator, label.trace_id, target.ref, slug, label.target)
-            known = labels.get(new_id)
-            note = label.note if known is None else f"{known.note}\n{label.note}".strip()
+            earlier = labels.get(new_id)
+            note = label.note if earlier is None else f"{earlier.note}\n{label.note}".strip()
             labels[new_id] = replace(label, id=new_id, taxonomy=target.ref, mode=slug, note=note)
     return replace(
         work,
         taxonomy=target.ref,
-        labels=tuple(labels.values()),
+        labels=labels,
         verdicts=_crossed_verdicts(work, linked, {label.mode for label in labels.values()}),
     )
 
 
 def _crossed_verdicts(
-    work: IncomingWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
+    work: ImportedWork, linked: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
-    said: dict[str, set[VerdictValue | None]] = {}
+    source_values: dict[str, set[VerdictValue | None]] = {}
     for source, slugs in linked.items():
         for slug in slugs:
-            said.setdefault(slug, set()).add(work.verdicts.get(source))
+            source_values.setdefault(slug, set()).add(work.verdicts.get(source))
     verdicts = {}
-    for slug, values in said.items():
+    for slug, values in source_values.items():
         if slug in present:
             continue
         if VerdictValue.UNSURE in values:

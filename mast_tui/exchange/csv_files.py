@@ -36,8 +36,8 @@ class CsvRow(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it stands, in words."""
-        return _place(self.line)
+        """The location of the row, in words."""
+        return _location(self.line)
 
     def problem(self, reason: object) -> RowProblem:
         """Return a problem at this row."""
@@ -45,7 +45,7 @@ class CsvRow(NamedTuple):
 
 
 def _table(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:
-    """A file's columns, and its rows as they are asked for: a problem where one is broken."""
+    """Return a file's columns and an iterator of its rows; a broken row is a problem."""
     text = _text(path)
     lines_of_text = io.StringIO(text, newline="")
     reader = csv.reader(lines_of_text, strict=True, delimiter=csv_separator(text))
@@ -74,28 +74,29 @@ def _text(path: Path) -> str:
 def _rows(
     path: Path, columns: tuple[str, ...], lines: Iterator[tuple[int, list[str] | str]]
 ) -> Iterator[CsvRow | RowProblem]:
-    wanted = len(columns)
+    width = len(columns)
     for line, cells in lines:
         if isinstance(cells, str):
-            yield RowProblem(path, _place(line), cells)
-        elif len(cells) > wanted:
-            reason = f"{len(cells)} cells under {wanted} headings; quote cells with commas"
-            yield RowProblem(path, _place(line), reason)
+            yield RowProblem(path, _location(line), cells)
+        elif len(cells) > width:
+            reason = f"{len(cells)} cells under {width} headings; quote cells with commas"
+            yield RowProblem(path, _location(line), reason)
         elif any(map(str.strip, cells)):
-            cells += [""] * (wanted - len(cells))
+            cells += [""] * (width - len(cells))
             yield CsvRow(path, line, columns, cells)
 
 
-def _place(line: int) -> str:
+def _location(line: int) -> str:
     return f"line {line}"
 
 
 def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
-    """Each row with the line on which it begins; a message in place of a row that is broken."""
-    begins, ended = 1, False
+    """Yield each row with its first line; a message in place of a broken row."""
+    begins = 1
+    ended = False
     while not ended:
         some = list[tuple[int, list[str] | str]]()
-        before = csv.field_size_limit(_MAX_CELL)  # of the whole program, so not while others run
+        limit = csv.field_size_limit(_MAX_CELL)  # of the whole program, so not while others run
         try:
             while len(some) < _ROWS_AT_ONCE:
                 try:
@@ -106,7 +107,7 @@ def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]
         except StopIteration:
             ended = True
         finally:
-            csv.field_size_limit(before)
+            csv.field_size_limit(limit)
         yield from some
 
 
@@ -114,15 +115,15 @@ def stream_rows(
     files: Sequence[Path],
     problems: list[RowProblem],
     *,
-    known: Iterable[str],
+    allowed: Iterable[str],
     needed: Iterable[str],
 ) -> Iterator[CsvRow]:
-    """The rows of several files, whose headings are all checked before the first row.
+    """Yield the rows of several files, whose headings are all checked before the first row.
 
     Args:
         files: The files.
         problems: Takes the rows that cannot be taken apart.
-        known: The columns that somebody reads.
+        allowed: The columns that somebody reads.
         needed: Those that must be there.
 
     Raises:
@@ -131,15 +132,21 @@ def stream_rows(
     tables: list[Iterator[CsvRow | RowProblem]] = []
     for file in files:
         columns, rows = _table(file)
-        _check_columns(columns, file, known=known, needed=needed)
+        _check_columns(columns, file, allowed=allowed, needed=needed)
         tables.append(rows)
     return _sound(chain.from_iterable(tables), problems)
 
 
-def read_rows(path: Path, *, known: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """The rows of a small file, as ``stream_rows`` checks them, in which none may be broken."""
+def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
+    """Return the rows of a small file, as ``stream_rows`` checks them; none may be broken.
+
+    Args:
+        path: The file's path.
+        allowed: The allowed columns.
+        needed: The columns that must be there.
+    """
     problems: list[RowProblem] = []
-    rows = list(stream_rows([path], problems, known=known, needed=needed))
+    rows = list(stream_rows([path], problems, allowed=allowed, needed=needed))
     if problems:
         raise ExchangeError(str(problems[0]))
     return rows
@@ -154,23 +161,27 @@ def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> I
 
 
 def _check_columns(
-    columns: tuple[str, ...], path: Path, *, known: Iterable[str], needed: Iterable[str]
+    columns: tuple[str, ...], path: Path, *, allowed: Iterable[str], needed: Iterable[str]
 ) -> None:
     """Refuse a heading row that lacks a needed column or has one that nobody would read."""
     for name in needed:
         if name not in columns:
             raise ExchangeError(f"{path}: column {name!r} is missing")
-    wanted = set(known)
+    allowed_names = set(allowed)
     for name in columns:
-        if name not in wanted:
-            what = f"column {name!r}" if name else "a column without a heading"
-            raise ExchangeError(f"{path}: {what} is unknown; known are {', '.join(known)}")
+        if name not in allowed_names:
+            subject = f"column {name!r}" if name else "a column without a heading"
+            raise ExchangeError(f"{path}: {subject} is unknown; known are {', '.join(allowed)}")
 
 
 def share_in(name: str, text: str) -> float | None:
-    """The number from 0 to 1 in a cell of the column ``name``, None in an empty one.
+    """Return the number from 0 to 1 in a cell of the column ``name``, None in an empty one.
 
     Raises ``ValueError`` for anything else.
+
+    Args:
+        name: The column's name.
+        text: The cell's text.
     """
     if not text.strip():
         return None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, taxonomy_named
-from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, taxonomy_named
+from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -19,6 +18,7 @@ from mast_tui.labels import (
     Origin,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
     annotator_kind,
 )
@@ -50,7 +50,7 @@ NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
 _SAYINGS: Final = 4096
 """Of how many rows that differ in more than their trace the reading is remembered."""
-_PLACE: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
+_TARGET_COLUMNS: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
 _VALUES: Final = {value.value: value for value in VerdictValue}
 Word = TypeVar("Word", Severity, Origin)
 
@@ -65,116 +65,98 @@ _FLAGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LongWork:
-    """What one annotator says of one trace, ready to be written.
-
-    ``notes`` are those on spans, by the span's key. ``merged`` has the ids of gold labels that
-    cover different places of several annotators.
-    """
-
-    annotator: str
-    trace_id: str
-    taxonomy: Taxonomy
-    labels: Sequence[Label]
-    verdicts: Mapping[str, VerdictValue]
-    finished_at: str | None
-    notes: Mapping[str, str] = field(default_factory=dict)
-    merged: frozenset[str] = frozenset()
-
-    @property
-    def not_present(self) -> dict[str, VerdictValue]:
-        """The verdicts absent and unsure, in the order of the modes; a label says present."""
-        marked = {label.mode for label in self.labels}
-        said = (VerdictValue.ABSENT, VerdictValue.UNSURE)
-        return {
-            mode.slug: value
-            for mode in self.taxonomy.modes
-            if mode.slug not in marked and (value := self.verdicts.get(mode.slug)) in said
-        }
-
-
 def read_csv_long(
     files: Sequence[Path],
     *,
     taxonomy: Taxonomy,
-    known: Callable[[str], Taxonomy | None],
+    find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read label rows; ``known`` finds a taxonomy by the reference in the taxonomy column.
+    """Read label rows; ``find_taxonomy`` finds a taxonomy by the reference in the taxonomy column.
 
-    ``taxonomy`` is that of rows which name none. ``annotator`` names the one person whose rows
-    these are. Raises ``ExchangeError`` for a file that is no such table; a bad row is a problem.
+    A bad row is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of rows without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        annotator: The name of the one author of all rows, None if the rows name them.
+
+    Raises:
+        ExchangeError: A file is no such table.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
-    found = Gathered()
+    batch = Gathered()
     names = set[str]()
 
     @lru_cache(maxsize=_SAYINGS)
-    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _Said:
+    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
         cells = dict(zip(columns, texts, strict=True))
         name = annotator_of(cells.get("annotator", ""), annotator)
-        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, known)
-        return _Said(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
+        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, find_taxonomy)
+        return _RowContent(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
 
-    for row in stream_rows(files, found.problems, known=COLUMNS, needed=needed):
-        texts, about = row.texts, row.columns.index("trace_id")
+    for row in stream_rows(files, batch.problems, allowed=COLUMNS, needed=needed):
+        texts = row.texts
+        about = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
-        trace_id, texts[about] = texts[about].strip(), ""
+        trace_id = texts[about].strip()
+        texts[about] = ""
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
             name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = found.drafts.get(key) or WorkDraft(name, kind, trace_id, ref, row.file)
+            draft = batch.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
             add(draft, row.place)
         except ValueError as error:
-            found.problems.append(row.problem(error))
+            batch.problems.append(row.problem(error))
             continue
-        if key not in found.drafts:
-            found.keep(draft)
-            found.taxonomies[ref] = chosen
-    one_name(annotator, names)
-    return found.done()
+        if key not in batch.drafts:
+            batch.keep(draft)
+            batch.taxonomies[ref] = chosen
+    check_one_name(annotator, names)
+    return batch.done()
 
 
-class _Said(NamedTuple):
-    """What a row says, whatever trace it is about: the same few things stand in most rows."""
+class _RowContent(NamedTuple):
+    """The content of a row, whatever trace it is about: most rows repeat a few contents."""
 
     annotator: str
     kind: AnnotatorKind
     taxonomy: Taxonomy
     ref: str
-    add: Callable[[WorkDraft, str], None]
+    add: Callable[[ImportedWork, str], None]
     """Add it, with the row's place, to the work on a trace; raises ``ValueError`` if it does not
     fit the rest."""
 
 
-def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft, str], None]:
+def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
     """Return a function that adds the content of a row, with its place, to a work."""
     value = cells["value"].strip().lower()
-    at = iso_time(cells.get("created_at", ""))
+    time = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
         if cells["mode"].strip():
             raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
         _refuse_cells(cells, value)
-        return lambda draft, _place: draft.finish(at)
+        return lambda draft, _location: draft.finish(time)
     if value == NOTE:
         span, text = _span_note(cells)
-        return lambda draft, place: draft.add_note(span, text, place)
+        return lambda draft, location: draft.add_note(span, text, location)
     mode = _mode(cells["mode"], cells.get("slug", ""), taxonomy).slug
-    said = _VALUES.get(value)
-    if said is None:
+    verdict = _VALUES.get(value)
+    if verdict is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
-    if said is not VerdictValue.PRESENT:
+    if verdict is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
-        return lambda draft, _place: draft.add_verdict(mode, said)
-    target, note = _target(cells), cells.get("note", "")
+        return lambda draft, _location: draft.add_verdict(mode, verdict)
+    target = _target(cells)
+    note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
     severity = _choice(cells, "severity", Severity)
     origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
     saw = _flag(cells.get("saw_suggestion", ""))
-    return lambda draft, place: draft.add_label(
+    return lambda draft, location: draft.add_label(
         draft.label(
             mode,
             target,
@@ -183,14 +165,14 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[WorkDraft
             severity=severity,
             origin=origin,
             saw_suggestions=saw,
-            created_at=at,
+            created_at=time,
         ),
-        place,
+        location,
     )
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """The key of a span and what is noted beside it."""
+    """Return the key of a span and what is noted beside it."""
     target = _target(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
@@ -203,18 +185,19 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
-    if any(map(cells.get, _PLACE)):
-        name = next(filter(cells.get, _PLACE))
+    if any(map(cells.get, _TARGET_COLUMNS)):
+        name = next(filter(cells.get, _TARGET_COLUMNS))
         raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
 
 
 def _target(cells: Mapping[str, str]) -> Target:
-    if not any(map(cells.get, _PLACE)):
+    if not any(map(cells.get, _TARGET_COLUMNS)):
         return WHOLE_TRACE
     first = cells.get("span_first", "") or None
     last = cells.get("span_last", "") or first
     quote = cells.get("quote", "") or None
-    start, end = _count(cells, "char_start"), _count(cells, "char_end")
+    start = _count(cells, "char_start")
+    end = _count(cells, "char_end")
     if first is None and last is not None:
         raise ValueError("span_last without span_first")
     if start is not None and quote is None:
@@ -267,7 +250,7 @@ def _flag(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """A time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` for anything else."""
+    """Return a time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` otherwise."""
     text = text.strip()
     if not text:
         return ""
@@ -281,15 +264,20 @@ def iso_time(text: str) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def write_csv_long(work: Iterable[LongWork]) -> str:
-    """The rows of ``csv-long``, sorted by trace, annotator, mode and span key."""
-    ordered = sorted(work, key=lambda w: (w.trace_id, w.annotator, w.taxonomy.ref))
-    return csv_text(COLUMNS, (row for one in ordered for row in _rows(one)))
+def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
+    """Return the rows of ``csv-long``, sorted by trace, annotator, mode and span key.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
+    """
+    ordered = sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
+    return csv_text(COLUMNS, (row for work in ordered for row in _rows(work, taxonomy)))
 
 
-def _rows(work: LongWork) -> Iterator[dict[str, str]]:
-    for mode in work.taxonomy.all_modes:
-        labels = sorted((x for x in work.labels if x.mode == mode.slug), key=_place)
+def _rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
+    for mode in taxonomy.all_modes:
+        labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
@@ -300,8 +288,8 @@ def _rows(work: LongWork) -> Iterator[dict[str, str]]:
         yield _row(work, value=FINISHED, created_at=work.finished_at)
 
 
-def _place(label: Label) -> tuple[str, str, int, str, str]:
-    """What labels of one mode are sorted by, so that two exports can be compared."""
+def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
+    """Return the sort key of labels of one mode, so that two exports can be compared."""
     target = label.target
     return (
         target.first or "",
@@ -312,7 +300,7 @@ def _place(label: Label) -> tuple[str, str, int, str, str]:
     )
 
 
-def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
+def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
     target = label.target
     return _row(
         work,
@@ -334,7 +322,7 @@ def _label_row(work: LongWork, mode: Mode, label: Label) -> dict[str, str]:
     )
 
 
-def _row(work: LongWork, **cells: str) -> dict[str, str]:
+def _row(work: TraceWork, **cells: str) -> dict[str, str]:
     row = dict.fromkeys(COLUMNS, "")
-    row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy.ref}
+    row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy}
     return row | cells

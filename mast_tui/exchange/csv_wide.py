@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from mast_tui.exchange.csv_files import share_in, stream_rows
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined
-from mast_tui.exchange.names import annotator_of, one_name
-from mast_tui.labels import VerdictValue, annotator_kind
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined
+from mast_tui.exchange.names import annotator_of, check_one_name
+from mast_tui.labels import TraceWork, VerdictValue, annotator_kind
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
@@ -50,53 +50,56 @@ _OUTCOMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WideRow:
-    """One row or record to be written: a trace's facts and one annotator's verdicts by slug."""
-
-    trace: TraceRecord
-    annotator: str
-    verdicts: Mapping[str, VerdictValue]
-
-
 def read_csv_wide(
     files: Sequence[Path], *, taxonomy: Taxonomy, annotator: str | None = None
 ) -> Incoming:
     """Read rows of verdicts; each is one finished first pass, its labels on the whole trace.
 
-    ``annotator`` names the one person whose rows these are. Raises ``ExchangeError`` for a file
-    that is no such table; a bad row is a problem.
+    A bad row is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of the columns.
+        annotator: The name of the one author of all rows, None if the rows name them.
+
+    Raises:
+        ExchangeError: A file is no such table.
     """
     codes = [mode.code for mode in taxonomy.modes]
-    known = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
+    allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE)
     needed = ("trace_id", *(() if annotator else ("annotator",)))
-    found = Gathered({taxonomy.ref: taxonomy})
+    batch = Gathered({taxonomy.ref: taxonomy})
     names = set[str]()
-    for row in stream_rows(files, found.problems, known=known, needed=needed):
+    for row in stream_rows(files, batch.problems, allowed=allowed, needed=needed):
         cells = row.cells
         names.add(cells.get("annotator", ""))
         try:
             trace = _trace(cells)
-            earlier = found.traces.get(trace.trace_id)
+            earlier = batch.traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
-            draft = WorkDraft(
-                name, annotator_kind(name), trace.trace_id, taxonomy.ref, row.file, finished_at=""
+            draft = ImportedWork(
+                name,
+                trace.trace_id,
+                taxonomy.ref,
+                annotator_kind(name),
+                finished_at="",
+                file=row.file,
             )
             _add(draft, cells, taxonomy)
-            before = found.drafts.get(draft.key)
-            if before is not None and replace(before, file=draft.file) != draft:
+            earlier_draft = batch.drafts.get(draft.key)
+            if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
         except ValueError as error:
-            found.problems.append(row.problem(error))
+            batch.problems.append(row.problem(error))
             continue
-        found.keep(draft)
-        found.traces[trace.trace_id] = trace
-    one_name(annotator, names)
-    return found.done()
+        batch.keep(draft)
+        batch.traces[trace.trace_id] = trace
+    check_one_name(annotator, names)
+    return batch.done()
 
 
-def _add(draft: WorkDraft, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
+def _add(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
     """Add what a row's cells say of each mode."""
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
@@ -135,28 +138,38 @@ def _started(text: str) -> float | None:
     return started
 
 
-def write_csv_wide(rows: Iterable[WideRow], taxonomy: Taxonomy) -> str:
-    """The rows of ``csv-wide``, in the order of traces and annotators."""
-    ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
-    codes = tuple(mode.code for mode in taxonomy.modes)
-    told = [
-        *([SCORE] if any(row.trace.score is not None for row in ordered) else ()),
-        *([VERSION] if any(row.trace.version is not None for row in ordered) else ()),
+def write_csv_wide(
+    all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
+) -> str:
+    """Return the rows of ``csv-wide``, in the order of traces and annotators.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        records: The known facts of traces by id.
+        taxonomy: The taxonomy, with a column for each of its modes.
+    """
+    rows = [
+        (work, records.get(work.trace_id, TraceRecord(work.trace_id)))
+        for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
     ]
-    columns = ("trace_id", "annotator", *FACTS, *codes, *told)
-    return csv_text(columns, (_cells(row, taxonomy) for row in ordered))
+    codes = tuple(mode.code for mode in taxonomy.modes)
+    optional_columns = [
+        *([SCORE] if any(trace.score is not None for _, trace in rows) else ()),
+        *([VERSION] if any(trace.version is not None for _, trace in rows) else ()),
+    ]
+    columns = ("trace_id", "annotator", *FACTS, *codes, *optional_columns)
+    return csv_text(columns, (_cells(work, trace, taxonomy) for work, trace in rows))
 
 
-def _cells(row: WideRow, taxonomy: Taxonomy) -> dict[str, str]:
-    trace = row.trace
+def _cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
     return {
         "trace_id": trace.trace_id,
-        "annotator": row.annotator,
+        "annotator": work.annotator,
         "system": trace.system or "",
         "model": trace.model or "",
         "benchmark": trace.benchmark or "",
         "outcome": "" if trace.outcome is Outcome.UNKNOWN else trace.outcome,
-        **{mode.code: WRITTEN[row.verdicts.get(mode.slug)] for mode in taxonomy.modes},
+        **{mode.code: WRITTEN[work.verdict(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
         VERSION: trace.version or "",
     }

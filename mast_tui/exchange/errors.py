@@ -1,4 +1,4 @@
-"""What goes wrong when labels come in or go out."""
+"""The errors of imports and exports of labels."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Remedy(Enum):
 class UnorderedSpans(ExchangeError):
     """The order of labelled spans is not known, so the gold could miss that places overlap.
 
-    ``found`` says how many there are, and where the files of their traces were looked for.
+    ``explanation`` says how many there are, and where the files of their traces were looked for.
     """
 
-    def __init__(self, found: str) -> None:
-        self.found = found
+    def __init__(self, explanation: str) -> None:
+        self.explanation = explanation
         super().__init__(
-            f"{found} Open the traces once, or run the command with --allow-unordered."
+            f"{explanation} Open the traces once, or run the command with --allow-unordered."
         )
 
 

@@ -1,42 +1,148 @@
-"""The names of the formats, light to import: the help page lists them."""
+"""The record of a format of labels, and the requests to read and to write labels.
+
+The table of all formats is ``mast_tui/exchange/registry.py``.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-IMPORT_FORMATS: Final = (
-    "csv-long",
-    "csv-wide",
-    "mast-data",
-    "label-studio",
-    "mast-human",
-    "who-and-when",
-    "agentrx",
-    "trail",
-    "agentdash",
-    "adamast",
-    "pisama",
-    "agentdebugx",
-    "jsonl",
-)
-SCORE_FORMATS: Final = ("langfuse", "phoenix", "langsmith", "inspect-scores")
-"""Exports for the tools that traces were recorded with."""
+if TYPE_CHECKING:
+    from mast_tui.exchange.import_batch import Incoming
+    from mast_tui.gold import GoldKind
+    from mast_tui.output_files import Outputs
+    from mast_tui.parallel import Workers
+    from mast_tui.passes import Which
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
-GOLD_FORMATS: Final = ("gold", "huggingface")
-"""Exports of the gold with its sides, its protocol and its figures."""
+Counts = dict[str, Any]
+"""The numbers of traces, labels and so on in an export, under the names that ``--json`` prints."""
 
-VERDICT_FORMATS: Final = ("csv-wide", "mast-data")
-"""Exports of verdicts alone, for which it does not matter where spans stand."""
+Reporter = Callable[[str], None]
 
-EXPORT_FORMATS: Final = (
-    "gold",
-    "jsonl",
-    "mast-data",
-    "csv-long",
-    "csv-wide",
-    "label-studio",
-    "doccano",
-    "huggingface",
-    "codebook",
-    *SCORE_FORMATS,
-)
+
+class FormatContent(Enum):
+    """The content of a format, on which its options depend."""
+
+    LABELS = auto()
+    """The labels, with their places in the trace, and the verdicts of any annotators."""
+    VERDICTS = auto()
+    """The verdicts of any annotators, for which the order of spans does not matter."""
+    GOLD = auto()
+    """The gold with its sides, its protocol and its figures."""
+    CODEBOOK = auto()
+    """The modes of a taxonomy with guidelines and cases, without labels."""
+    WORKSPACE = auto()
+    """A whole workspace. Export and import of it have functions of their own, because it is
+    merged event by event: ``exporters.files.add_workspace`` and ``jsonl.read_jsonl``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format in which labels are exported or imported.
+
+    ``title`` says what a file holds. ``file_name`` is the suggested name of an export; without a
+    suffix it names a folder. ``reads`` is the importer, ``writes`` the exporter, None if there is
+    none. With ``first_passes`` an export holds finished first passes unless others are requested.
+    With ``uses_workers`` the importer can read files in several processes.
+    """
+
+    name: str
+    title: str
+    content: FormatContent
+    file_name: str = ""
+    reads: Callable[[ImportRequest], Incoming] | None = None
+    writes: Callable[[ExportRequest, Outputs], Counts] | None = None
+    first_passes: bool = False
+    uses_workers: bool = False
+
+    @property
+    def can_be_imported(self) -> bool:
+        """True if ``import`` accepts the format."""
+        return self.reads is not None or self.is_workspace
+
+    @property
+    def can_be_exported(self) -> bool:
+        """True if ``export`` offers the format."""
+        return self.writes is not None or self.is_workspace
+
+    @property
+    def is_workspace(self) -> bool:
+        """True if a file holds a whole workspace."""
+        return self.content is FormatContent.WORKSPACE
+
+    @property
+    def is_folder(self) -> bool:
+        """True if an export is a folder of files."""
+        return not Path(self.file_name).suffix
+
+    @property
+    def usual_pass(self) -> Which:
+        """The pass that an export holds unless another one is requested."""
+        return "first" if self.first_passes else "last"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """The files of an import, and what their importer may need to know.
+
+    ``taxonomy`` is that of rows without one. ``annotator`` names the one author of all rows.
+    ``judges_finished`` declares that each judge in a table looked for all modes in each of its
+    traces. ``workers`` read several files at once.
+    """
+
+    files: Sequence[Path]
+    workspace: Workspace
+    taxonomy: Taxonomy
+    annotator: str | None = None
+    judges_finished: bool = False
+    workers: Workers | None = None
+
+    @property
+    def known_taxonomies(self) -> dict[str, Taxonomy]:
+        """The taxonomies of the workspace by ``id@version``."""
+        return {taxonomy.ref: taxonomy for taxonomy in self.workspace.taxonomies()}
+
+
+def _ignore(_text: str) -> None:
+    """Discard a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """An export of labels under one taxonomy, its destination, and the viewer who asks for it.
+
+    ``labels`` selects the author: ``gold``, ``all`` or a name; None: the gold. ``which`` is the
+    pass, None: the usual one of the format. ``annotators`` are the sides of the gold, None: all
+    people. With ``allow_unordered`` gold is written although the order of labelled spans is
+    unknown. ``say`` receives remarks for the user, ``stage`` the current step of the work; it may
+    raise an error to stop.
+    """
+
+    workspace: Workspace
+    taxonomy: Taxonomy
+    viewer: Viewer
+    format: Format
+    output: Path
+    labels: str | None = None
+    which: Which | None = None
+    annotators: Sequence[str] | None = None
+    majority: bool = False
+    gold: GoldKind | None = None
+    datasheet: Path | None = None
+    pseudonyms: Pseudonyms | None = None
+    allow_unordered: bool = False
+    say: Reporter = _ignore
+    stage: Reporter = _ignore
+
+    @property
+    def counted_pass(self) -> Which:
+        """The pass that is exported."""
+        return self.format.usual_pass if self.which is None else self.which

@@ -1,10 +1,10 @@
-"""What an importer has read, before anything is written to a workspace."""
+"""The contents of the files of an import, before anything is written to a workspace."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,10 +18,11 @@ from mast_tui.labels import (
     Evidence,
     Label,
     Origin,
-    PassKind,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
+    WorkKey,
     annotator_kind,
     label_origin,
 )
@@ -36,25 +37,25 @@ _ENCODER: Final = json.JSONEncoder(default=str)
 
 
 def lasting_id(*parts: object) -> str:
-    """A UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
+    """Return a UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
     return uuid5(_IDS, f"[{_listed(parts)}]")
 
 
 def lasting_ids(*about: object) -> Callable[..., str]:
     """Make what gives the ids of things about the same: ``lasting_id(kind, *about, *rest)``."""
-    said = _listed(about)
+    subject = _listed(about)
 
-    def make(kind: str, *rest: object) -> str:
-        before, after = _around(kind, *rest)
-        return uuid5(_IDS, f"{before}{said}{after}")
+    def make(kind: str, *parts: object) -> str:
+        start, after = _around(kind, *parts)
+        return uuid5(_IDS, f"{start}{subject}{after}")
 
     return make
 
 
 @lru_cache(maxsize=1000, typed=True)
-def _around(kind: str, *rest: object) -> tuple[str, str]:
-    """What stands before and behind what many ids in a row are about."""
-    return f"[{_json_of(kind)}, ", f", {_listed(rest)}]" if rest else "]"
+def _around(kind: str, *parts: object) -> tuple[str, str]:
+    """Return the text before and after the subject that many ids in a row share."""
+    return f"[{_json_of(kind)}, ", f", {_listed(parts)}]" if parts else "]"
 
 
 def _listed(parts: Iterable[object]) -> str:
@@ -68,28 +69,33 @@ def _json_of(part: object) -> str:
 
 
 def undone_id(event: str) -> str:
-    """The id of the event that takes one back which came with an import, the same anywhere."""
+    """Return the id of the event that takes an imported event back, the same anywhere."""
     return lasting_id("undone", event)
 
 
 def again_id(event: str) -> str:
-    """The id under which an event comes once more whose import was taken back."""
+    """Return the id under which an event comes once more whose import was taken back."""
     return lasting_id("again", event)
 
 
-def joined(known: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """The facts that two rows tell of a trace; raises ``ValueError`` where they contradict."""
-    outcomes = {known.outcome, new.outcome} - {Outcome.UNKNOWN}
+def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
+    """Return the facts of a trace in two rows; raises ``ValueError`` if they contradict.
+
+    Args:
+        earlier: The facts of the earlier row.
+        new: The facts of the new row.
+    """
+    outcomes = {earlier.outcome, new.outcome} - {Outcome.UNKNOWN}
     if len(outcomes) > 1:
         raise ValueError("outcome is failed in one row and succeeded in another")
     return replace(
-        known,
-        system=_one_of("system", known.system, new.system),
-        model=_one_of("model", known.model, new.model),
-        benchmark=_one_of("benchmark", known.benchmark, new.benchmark),
-        score=_one_of("score", known.score, new.score),
-        version=_one_of("version", known.version, new.version),
-        started=_one_of("date", known.started, new.started),
+        earlier,
+        system=_one_of("system", earlier.system, new.system),
+        model=_one_of("model", earlier.model, new.model),
+        benchmark=_one_of("benchmark", earlier.benchmark, new.benchmark),
+        score=_one_of("score", earlier.score, new.score),
+        version=_one_of("version", earlier.version, new.version),
+        started=_one_of("date", earlier.started, new.started),
         outcome=outcomes.pop() if outcomes else Outcome.UNKNOWN,
     )
 
@@ -104,42 +110,14 @@ def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | Non
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingWork:
-    """One annotator's work on one trace under one taxonomy, and the file that names it first.
-
-    ``verdicts`` hold absent and unsure; a mode with a label is present. ``finished_at`` is None if
-    the trace is not finished (ISO 8601 in UTC, or empty if the time is not known). ``notes`` are
-    those on spans, by the span's key. ``places`` names where in the file labels and notes are, by
-    label id and span key, if the importer records it.
-    """
-
-    annotator: str
-    kind: AnnotatorKind
-    trace_id: str
-    taxonomy: str
-    labels: tuple[Label, ...]
-    verdicts: Mapping[str, VerdictValue]
-    finished_at: str | None
-    file: Path
-    pass_kind: PassKind = PassKind.BLIND
-    judge_seen: bool = False
-    notes: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Incoming:
     """All that one import has read; ``notes`` are sentences for the user."""
 
     taxonomies: tuple[Taxonomy, ...]
     traces: tuple[TraceRecord, ...]
-    work: tuple[IncomingWork, ...]
+    work: tuple[ImportedWork, ...]
     problems: tuple[RowProblem, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-WorkKey = tuple[str, str, str]
-"""Annotator, trace id and taxonomy."""
 
 
 class LabelDetails(TypedDict, total=False):
@@ -153,19 +131,14 @@ class LabelDetails(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class WorkDraft:
-    """An annotator's work on a trace while rows of it are still coming in."""
+class ImportedWork(TraceWork):
+    """One annotator's work on one trace that a file holds; an importer adds to it row by row.
 
-    annotator: str
-    kind: AnnotatorKind
-    trace_id: str
-    taxonomy: str
-    file: Path
-    labels: dict[str, Label] = field(default_factory=dict)
-    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
-    finished_at: str | None = None
-    saw_suggestions: bool = False
-    notes: dict[str, str] = field(default_factory=dict)
+    ``file`` is the first file that names it. ``places`` tells where in the file labels and notes
+    are, by label id and span key, if the importer records it.
+    """
+
+    file: Path = field(kw_only=True)
     places: dict[str, str] = field(default_factory=dict)
 
     def label(
@@ -177,7 +150,15 @@ class WorkDraft:
         origin: Origin = Origin.IMPORTED,
         **details: Unpack[LabelDetails],
     ) -> Label:
-        """Make the imported label of a mode at a place; it is not added yet."""
+        """Make the imported label of a mode at a place; it is not added yet.
+
+        Args:
+            mode: The mode's slug.
+            target: The target.
+            note: The note.
+            origin: The origin.
+            details: Further fields of the label.
+        """
         return Label(
             id=label_id(self.annotator, self.trace_id, self.taxonomy, mode, target),
             annotator=self.annotator,
@@ -192,125 +173,108 @@ class WorkDraft:
 
     def join_label(self, label: Label) -> None:
         """Add a label; of two of one mode at one place one is kept, with both notes."""
-        known = self.labels.get(label.id)
-        if known is not None:
-            notes = [known.note, *([label.note] if label.note not in known.note else [])]
+        earlier = self.labels.get(label.id)
+        if earlier is not None:
+            notes = [earlier.note, *([label.note] if label.note not in earlier.note else [])]
             note = "\n".join(filter(None, notes))
-            label = replace(known, note=note, severity=known.severity or label.severity)
+            label = replace(earlier, note=note, severity=earlier.severity or label.severity)
         self.labels[label.id] = label
 
-    def add_label(self, label: Label, place: str = "") -> None:
+    def add_label(self, label: Label, location: str = "") -> None:
         """Add a label.
 
         Args:
             label: The label.
-            place: Its place in the file, for problems with its spans.
+            location: Its place in the file, for problems with its spans.
 
         Raises:
             ValueError: It contradicts what came before.
         """
-        said = self.verdicts.get(label.mode)
-        if said is not None:
-            raise ValueError(f"{label.mode} is both present and {said}")
-        known = self.labels.get(label.id)
-        if known is not None and known != label:
+        verdict = self.verdicts.get(label.mode)
+        if verdict is not None:
+            raise ValueError(f"{label.mode} is both present and {verdict}")
+        earlier = self.labels.get(label.id)
+        if earlier is not None and earlier != label:
             raise ValueError(f"the same label of {label.mode} comes twice with other details")
         self.labels[label.id] = label
-        if place and not label.target.is_whole:
-            self.places.setdefault(label.id, place)
-        self.saw_suggestions = self.saw_suggestions or label.saw_suggestions
+        if location and not label.target.is_whole:
+            self.places.setdefault(label.id, location)
+        self.judge_seen = self.judge_seen or label.saw_suggestions
 
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
-        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before."""
-        said = self.verdicts.get(mode)
+        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before.
+
+        Args:
+            mode: The mode's slug.
+            value: Absent or unsure.
+        """
+        earlier = self.verdicts.get(mode)
         for label in self.labels.values():
             if label.mode == mode:
-                said = VerdictValue.PRESENT
-        if said is not None and said is not value:
-            raise ValueError(f"{mode} is both {said} and {value}")
+                earlier = VerdictValue.PRESENT
+        if earlier is not None and earlier is not value:
+            raise ValueError(f"{mode} is both {earlier} and {value}")
         self.verdicts[mode] = value
 
-    def add_note(self, key: str, text: str, place: str = "") -> None:
+    def add_note(self, key: str, text: str, location: str = "") -> None:
         """Add a note on a span.
 
         Args:
             key: The span's key.
             text: The note.
-            place: Its place in the file, for problems with its span.
+            location: Its place in the file, for problems with its span.
 
         Raises:
             ValueError: There is another note on the span.
         """
         if self.notes.setdefault(key, text) != text:
             raise ValueError(f"span {key!r} has two notes of one annotator")
-        if place:
-            self.places.setdefault(key, place)
+        if location:
+            self.places.setdefault(key, location)
 
-    @property
-    def key(self) -> WorkKey:
-        """Whose work it is, on which trace, under which taxonomy."""
-        return self.annotator, self.trace_id, self.taxonomy
-
-    def finish(self, at: str) -> None:
-        """Note when the trace was finished, empty where nobody knows."""
-        self.finished_at = at
-
-    def done(self) -> IncomingWork:
-        """The work as it stands."""
-        return IncomingWork(
-            annotator=self.annotator,
-            kind=self.kind,
-            trace_id=self.trace_id,
-            taxonomy=self.taxonomy,
-            labels=tuple(self.labels.values()),
-            verdicts=self.verdicts,
-            finished_at=self.finished_at,
-            file=self.file,
-            pass_kind=PassKind.ASSISTED if self.saw_suggestions else PassKind.BLIND,
-            judge_seen=self.saw_suggestions,
-            notes=self.notes,
-            places=self.places,
-        )
+    def finish(self, time: str) -> None:
+        """Record when the trace was finished; empty if the time is not known."""
+        self.finished_at = time
 
 
 @dataclass(slots=True)
 class Gathered:
-    """What one import has read so far, as ``Incoming`` has it at the end."""
+    """The contents that one import has read so far."""
 
     taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
     traces: dict[str, TraceRecord] = field(default_factory=dict)
-    drafts: dict[WorkKey, WorkDraft] = field(default_factory=dict)
+    drafts: dict[WorkKey, ImportedWork] = field(default_factory=dict)
     problems: list[RowProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def keep(self, draft: WorkDraft) -> None:
+    def keep(self, draft: ImportedWork) -> None:
         """Keep work on a trace; what came before of the same goes."""
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
-    def wrong(self, file: Path, place: str, reason: object) -> None:
+    def wrong(self, file: Path, location: str, reason: object) -> None:
         """Note a row that could not be read.
 
         Args:
             file: The file.
-            place: The place in it.
+            location: The place in it.
             reason: The error, or a text.
         """
-        self.problems.append(RowProblem.of(file, place, reason))
+        self.problems.append(RowProblem.of(file, location, reason))
 
     def done(self) -> Incoming:
-        """Everything that was read."""
+        """Return everything that was read."""
         return Incoming(
             taxonomies=tuple(self.taxonomies.values()),
             traces=tuple(self.traces.values()),
-            work=tuple(draft.done() for draft in self.drafts.values()),
+            work=tuple(self.drafts.values()),
             problems=tuple(self.problems),
             notes=tuple(self.notes),
         )
 
 
 class LabelledRuns(Gathered):
-    """What one annotator says of runs under one taxonomy, while it is being read."""
+    """One annotator's labels of runs under one taxonomy, while files are being read."""
 
     def __init__(
         self,
@@ -338,33 +302,39 @@ class LabelledRuns(Gathered):
         self._modes: dict[str, Mode] = {}
         for mode in taxonomy.modes:
             names = [mode.name, *(alias.name for alias in mode.aliases)]
-            for known in [*names, mode.code] if by_code else names:
-                self._modes.setdefault(spelling(known), mode)
+            for spelled in [*names, mode.code] if by_code else names:
+                self._modes.setdefault(spelling(spelled), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """The mode that a field names; raises ``ValueError`` where there is none."""
+        """Return the mode that a field names; raises ``ValueError`` where there is none.
+
+        Args:
+            field: The name of the field.
+            name: The name in the field.
+        """
         mode = self._modes.get(self._spelling(name))
         if mode is None:
             names = ", ".join(mode.name for mode in self._taxonomy.modes)
             raise ValueError(f"{field} {name!r} is none of {names}")
         return mode
 
-    def work(self, file: Path, native: str, trace: Trace | None, *, anew: bool) -> WorkDraft:
-        """The finished work on a run, to which labels are added.
+    def work(self, file: Path, native: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
+        """Return the finished work on a run, to which labels are added.
 
         Args:
             file: the labels' file.
             native: the id that the labels give; theirs where there is no trace.
             trace: the run's trace, where it was found.
-            anew: whether what came before of the same run goes.
+            replaces: whether what came before of the same run goes.
         """
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
         self.traces[trace_id] = TraceRecord(trace_id) if trace is None else TraceRecord.of(trace)
-        kind, ref = AnnotatorKind.IMPORTED, self._taxonomy.ref
-        draft = WorkDraft(self._annotator, kind, trace_id, ref, file, finished_at="")
-        if anew or draft.key not in self.drafts:
+        kind = AnnotatorKind.IMPORTED
+        ref = self._taxonomy.ref
+        draft = ImportedWork(self._annotator, trace_id, ref, kind, finished_at="", file=file)
+        if replaces or draft.key not in self.drafts:
             self.keep(draft)
         return self.drafts[draft.key]
 
@@ -387,9 +357,9 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
         The same with the absent verdicts that follow, a note for each judge that got some, and a
         problem for each that is refused.
     """
-    tables: dict[tuple[str, str], list[IncomingWork]] = {}
+    tables: dict[tuple[str, str], list[ImportedWork]] = {}
     for work in incoming.work:
-        if work.kind is AnnotatorKind.JUDGE:
+        if work.author_kind is AnnotatorKind.JUDGE:
             tables.setdefault((work.annotator, work.taxonomy), []).append(work)
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
     completions = {
@@ -430,7 +400,7 @@ _UNCHANGED: Final = _Completion()
 
 
 def _completion(
-    name: str, works: Sequence[IncomingWork], taxonomy: Taxonomy, *, finished: bool
+    name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, finished: bool
 ) -> _Completion:
     """Return the completion of a judge's table."""
     if finished:
@@ -446,7 +416,7 @@ def _completion(
         )
         # No mode becomes absent: the traces only count as finished.
         return _Completion([], note)
-    named = {label.mode for work in works for label in work.labels}
+    named = {label.mode for work in works for label in work.labels.values()}
     if not named:
         return _UNCHANGED
     if has_finished_rows:
@@ -465,47 +435,55 @@ def _completion(
     return _Completion(problem=RowProblem(works[0].file, name, reason))
 
 
-def _finished_by_judge(work: IncomingWork, modes: Sequence[str], *, finished: bool) -> IncomingWork:
+def _finished_by_judge(work: ImportedWork, modes: Sequence[str], *, finished: bool) -> ImportedWork:
     """Return a judge's work as finished, with absent for the modes on which it has no verdict."""
     is_listed = bool(work.verdicts) and not modes
     if work.finished_at is None and not finished and not is_listed:
         return work
-    judged_modes = {label.mode for label in work.labels} | work.verdicts.keys()
+    judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
     absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
     return replace(work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or "")
 
 
 def shipped_taxonomy(name: str) -> Taxonomy:
-    """The taxonomy of a tool or a set, which comes with the package."""
+    """Return the taxonomy of a tool or a set, which comes with the package."""
     return load_taxonomy(Path(__file__).with_name("taxonomies") / f"{name}.toml")
 
 
 def imported_kind(name: str) -> AnnotatorKind:
-    """The kind of whoever says what a tool or a set says: a judge by its name, else imported."""
+    """Return the kind of a tool's or set's annotator: a judge by its name, else imported."""
     kind = annotator_kind(name)
     return AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
 
 
 def taxonomy_named(
-    ref: object, default: Taxonomy, known: Callable[[str], Taxonomy | None]
+    ref: object, default: Taxonomy, find_taxonomy: Callable[[str], Taxonomy | None]
 ) -> Taxonomy:
-    """The taxonomy of a row or record.
+    """Return the taxonomy of a row or record.
 
     Args:
         ref: What it names, None where it names none.
         default: That of whatever names none.
-        known: Finds a taxonomy by its reference.
+        find_taxonomy: Finds a taxonomy by its reference.
 
     Raises:
         ValueError: It names one that is not known.
     """
-    found = default if ref in (None, default.ref) else known(str(ref))
-    if found is None:
+    taxonomy = default if ref in (None, default.ref) else find_taxonomy(str(ref))
+    if taxonomy is None:
         raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
-    return found
+    return taxonomy
 
 
 def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """The lasting id of an imported label: an annotator has one per trace, mode and target."""
-    place = (target.first, target.last, target.quote, target.char_start, target.char_end)
-    return lasting_ids(annotator, trace_id, taxonomy)("label", mode, *place)
+    """Return the lasting id of an imported label, one per annotator, trace, mode and target.
+
+    Args:
+        annotator: The annotator's name.
+        trace_id: The trace's id.
+        taxonomy: The taxonomy.
+        mode: The mode's slug.
+        target: The target.
+    """
+    target_values = (target.first, target.last, target.quote, target.char_start, target.char_end)
+    return lasting_ids(annotator, trace_id, taxonomy)("label", mode, *target_values)

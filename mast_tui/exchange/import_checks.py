@@ -12,7 +12,7 @@ from typing import Final
 from mast_tui.adjudication import traces_from_files
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import Remedy, RowProblem
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.exchange.jsonl import Content
 from mast_tui.exchange.label_studio import CHANGED_THERE
 from mast_tui.labels import AnnotatorKind, Label, Target
@@ -70,59 +70,61 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
     ]
     return replace(
         incoming,
-        traces=tuple(one for one in incoming.traces if one.trace_id not in strange_traces),
+        traces=tuple(record for record in incoming.traces if record.trace_id not in strange_traces),
         work=tuple(
-            one
-            for one in incoming.work
-            if one.trace_id not in strange_traces and one.annotator not in strange_people
+            work
+            for work in incoming.work
+            if work.trace_id not in strange_traces and work.annotator not in strange_people
         ),
         problems=(*incoming.problems, *problems),
     )
 
 
 def unknown_people(file: Path, content: Content, workspace: Workspace) -> list[RowProblem]:
-    """Whoever has events in a workspace's export, but is in neither its register nor the workspace.
+    """Return a problem for each author of events who is in no register.
+
+    Known authors are in the register of the file or in the workspace.
 
     Args:
         file: the export.
         content: what it holds.
         workspace: what is to take it.
     """
-    known = _known_people(workspace)
-    if not known:
+    known_names = _known_people(workspace)
+    if not known_names:
         return []
     registered = {name for name, _ in content.annotators}
-    strange = {event.annotator for event in content.foreign.events} - registered - set(known)
+    strange = {event.annotator for event in content.foreign.events} - registered - set(known_names)
     files = {("person", name): file for name in strange}
-    return list(_problems(files, "person", strange, known, _NOBODY))
+    return list(_problems(files, "person", strange, known_names, _NOBODY))
 
 
 def _known_people(workspace: Workspace) -> list[str]:
     """Everybody who is known, judges too, unless only judges are."""
-    known = workspace.annotators()
-    has_people = any(one.kind is not AnnotatorKind.JUDGE for one in known)
-    return [one.name for one in known] if has_people else []
+    annotators = workspace.annotators()
+    has_people = any(annotator.kind is not AnnotatorKind.JUDGE for annotator in annotators)
+    return [annotator.name for annotator in annotators] if has_people else []
 
 
 def _problems(
     files: dict[tuple[str, str], Path],
     kind: str,
     strange: Iterable[str],
-    known: Collection[str],
+    known_names: Collection[str],
     otherwise: str,
 ) -> Iterator[RowProblem]:
     for number, name in enumerate(sorted(strange)):
-        near = _nearest(name, known) if number < _NAMES_COMPARED else None
+        near = _nearest(name, known_names) if number < _NAMES_COMPARED else None
         reason = otherwise if near is None else f"did you mean {near}? {otherwise}"
         file = files.get((kind, name), Path("-"))
         yield RowProblem(file, name, reason, Remedy.ALLOW_NEW)
 
 
-def _nearest(name: str, known: Collection[str]) -> str | None:
+def _nearest(name: str, known_names: Collection[str]) -> str | None:
     from rapidfuzz import fuzz, process
 
-    found = process.extractOne(name, known, scorer=fuzz.ratio, score_cutoff=_NEAR)
-    return None if found is None else str(found[0])
+    match = process.extractOne(name, known_names, scorer=fuzz.ratio, score_cutoff=_NEAR)
+    return None if match is None else str(match[0])
 
 
 _NUMBER: Final = re.compile(r"#([1-9][0-9]{0,17})\Z")
@@ -145,51 +147,57 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     Returns:
         The same with numbers replaced by keys, and a problem for each label or note left out.
     """
-    places = [place for place, work in enumerate(incoming.work) if _names_spans(work)]
+    places = [number for number, work in enumerate(incoming.work) if _names_spans(work)]
     if not places:
         return incoming
     paths = {record.trace_id: record.path for record in workspace.traces()}
-    read_by_importer = {one.trace_id for one in incoming.traces if one.identity is not None}
+    read_by_importer = {
+        record.trace_id for record in incoming.traces if record.identity is not None
+    }
     by_file: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place in places:
-        trace_id = incoming.work[place].trace_id
+    for number in places:
+        trace_id = incoming.work[number].trace_id
         if trace_id not in read_by_importer:
-            by_file[paths.get(trace_id)][trace_id].append(place)
+            by_file[paths.get(trace_id)][trace_id].append(number)
     trace_of = traces_from_files(workspace)
     checked: dict[int, _CheckedWork] = {}
     for path, traces in by_file.items():
-        for trace_id, own in traces.items():
+        for trace_id, work_numbers in traces.items():
             trace = None if path is None else trace_of(trace_id)
-            for place in own:
-                work = incoming.work[place]
+            for number in work_numbers:
+                work = incoming.work[number]
                 if trace is not None or _names_numbers(work):
-                    checked[place] = _CheckedWork.of(work, trace)
-    problems = [problem for place in sorted(checked) for problem in checked[place].problems]
+                    checked[number] = _CheckedWork.of(work, trace)
+    problems = [problem for number in sorted(checked) for problem in checked[number].problems]
     works = [
-        checked[place].work if place in checked else work
-        for place, work in enumerate(incoming.work)
+        checked[number].work if number in checked else work
+        for number, work in enumerate(incoming.work)
     ]
-    kept = tuple(work for place, work in enumerate(works) if place not in checked or _says(work))
-    emptied = {work.trace_id for work in works} - {work.trace_id for work in kept}
+    remaining = tuple(
+        work for number, work in enumerate(works) if number not in checked or _says(work)
+    )
+    emptied = {work.trace_id for work in works} - {work.trace_id for work in remaining}
     return replace(
         incoming,
-        work=kept,
-        traces=tuple(one for one in incoming.traces if one.trace_id not in emptied),
+        work=remaining,
+        traces=tuple(record for record in incoming.traces if record.trace_id not in emptied),
         problems=(*incoming.problems, *problems),
     )
 
 
-def _says(work: IncomingWork) -> bool:
+def _says(work: ImportedWork) -> bool:
     """Check if anything is left of a work."""
     return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
 
 
-def _names_spans(work: IncomingWork) -> bool:
-    return bool(work.notes) or any(not label.target.is_whole for label in work.labels)
+def _names_spans(work: ImportedWork) -> bool:
+    return bool(work.notes) or any(not label.target.is_whole for label in work.labels.values())
 
 
-def _names_numbers(work: IncomingWork) -> bool:
-    ends = (end for label in work.labels for end in (label.target.first, label.target.last))
+def _names_numbers(work: ImportedWork) -> bool:
+    ends = (
+        end for label in work.labels.values() for end in (label.target.first, label.target.last)
+    )
     return any(end is not None and _NUMBER.match(end) for end in (*ends, *work.notes))
 
 
@@ -197,15 +205,20 @@ def _names_numbers(work: IncomingWork) -> bool:
 class _CheckedWork:
     """An annotator's work on a trace without what points nowhere, and the reasons."""
 
-    work: IncomingWork
+    work: ImportedWork
     problems: list[RowProblem] = field(default_factory=list)
 
     @classmethod
-    def of(cls, work: IncomingWork, trace: Trace | None) -> _CheckedWork:
-        """Check the work on a trace, None if its file is not at hand."""
+    def of(cls, work: ImportedWork, trace: Trace | None) -> _CheckedWork:
+        """Check the work on a trace, None if its file is not at hand.
+
+        Args:
+            work: The work.
+            trace: The trace, None if its file is not at hand.
+        """
         checked = cls(work)
         labels: dict[str, Label] = {}
-        for label in work.labels:
+        for label in work.labels.values():
             try:
                 moved = _with_target(label, _checked_target(label.target, trace))
                 if labels.setdefault(moved.id, moved) != moved:
@@ -222,12 +235,12 @@ class _CheckedWork:
                     raise ValueError(f"span {span!r} has two notes of one annotator")
             except ValueError as error:
                 checked._note(key, error)
-        checked.work = replace(work, labels=tuple(labels.values()), notes=notes)
+        checked.work = replace(work, labels=labels, notes=notes)
         return checked
 
     def _note(self, name: str, reason: ValueError) -> None:
-        place = self.work.places.get(name, f"{self.work.annotator} on {self.work.trace_id}")
-        self.problems.append(RowProblem(self.work.file, place, str(reason)))
+        location = self.work.places.get(name, f"{self.work.annotator} on {self.work.trace_id}")
+        self.problems.append(RowProblem(self.work.file, location, str(reason)))
 
 
 def _with_target(label: Label, target: Target) -> Label:
@@ -278,13 +291,13 @@ def _checked_key(name: str, trace: Trace | None) -> str:
 def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int | None) -> None:
     """Raise ``ValueError`` if a quote is not in the text of its span, at its characters."""
     text = trace.text(trace.index_of(key) or 0)
-    found = text.find(quote)
-    if found < 0:
+    position = text.find(quote)
+    if position < 0:
         raise ValueError(f"the quote {_shortened(quote)!r} is not in the text of span {key!r}")
     if start is not None and text[start:end] != quote:
         raise ValueError(
             f"the quote {_shortened(quote)!r} is not at characters {start} to {end} of span "
-            f"{key!r}, but at {found} to {found + len(quote)}"
+            f"{key!r}, but at {position} to {position + len(quote)}"
         )
 
 

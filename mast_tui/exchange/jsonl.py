@@ -53,7 +53,7 @@ word, or stumble."""
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
-    """The lines of the export, each with its line break."""
+    """Yield the lines of the export, each with its line break."""
     yield _line("workspace", {"format": FORMAT, "version": VERSION})
     for revision in workspace.revisions():
         since = {"since": revision.since} if revision.since else {}
@@ -61,16 +61,16 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
     indices = workspace.span_indices()
     for trace in workspace.traces():
         of_trace = _index_values(indices.get(trace.trace_id, {}))
-        yield _line("trace", {**TRACE.write(trace), **_known(span_indices=of_trace or None)})
+        yield _line("trace", {**TRACE.write(trace), **_without_none(span_indices=of_trace or None)})
     for seed, share in shares_set_aside(workspace).items():
         yield _line("set_aside", {"share": share, "seed": seed})
     for annotator in workspace.annotators():
         yield _line("annotator", {"name": annotator.name, "kind": annotator.kind.value})
     for run in workspace.runs():
         yield _line("run", run_values(run))
-    for taxonomy, who, tags in all_tags(workspace):
-        given = {"taxonomy": taxonomy, "annotator": who, "given": tag_values(tags)}
-        yield _line("tags", given)
+    for taxonomy, author, tags in all_tags(workspace):
+        values = {"taxonomy": taxonomy, "annotator": author, "given": tag_values(tags)}
+        yield _line("tags", values)
     for event in workspace.events():
         yield _line("event", event_to_dict(event))
 
@@ -81,7 +81,7 @@ def _line(record: str, values: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds, in the order of its lines; its events as ``examined`` has them."""
+    """The contents of a file in the order of its lines; its events after ``examined``."""
 
     taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
@@ -95,7 +95,8 @@ class Content:
 
 def read_jsonl(path: Path) -> Content:
     """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
-    content, events = Content(), list[Event]()
+    content = Content()
+    events = list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -170,8 +171,8 @@ def _take(value: dict[str, Any], content: Content, *, is_first: bool) -> None:
         case "run":
             content.runs.append(run_from(fields))
         case "tags":
-            who = fields.text("taxonomy"), fields.text("annotator")
-            content.tags.append((*who, tags_from(value.get("given"))))
+            names = fields.text("taxonomy"), fields.text("annotator")
+            content.tags.append((*names, tags_from(value.get("given"))))
         case _:
             raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
 
@@ -218,17 +219,17 @@ def register_content(content: Content, workspace: Workspace) -> Foreign:
         add_span_indices(workspace, content.span_indices, content.traces, names)
         for run in content.runs:
             workspace.add_run(renamed_run(run, names))
-        for taxonomy, who, tags in content.tags:
-            add_tags(workspace, taxonomy, who, tags, names)
+        for taxonomy, author, tags in content.tags:
+            add_tags(workspace, taxonomy, author, tags, names)
     return renamed(content.foreign, names)
 
 
 def _index_values(indices: Mapping[str, SpanIndex]) -> list[Values]:
     """Return what is known of where spans stand, in the order of their keys."""
     return [
-        {"key": key, "index": one.index, **_known(text_chars=one.text_chars)}
-        for key, one in sorted(indices.items())
-        if one.index is not None
+        {"key": key, "index": span_index.index, **_without_none(text_chars=span_index.text_chars)}
+        for key, span_index in sorted(indices.items())
+        if span_index.index is not None
     ]
 
 
@@ -277,13 +278,13 @@ TRACE: Final = Layout(
 
 
 def run_values(run: Run) -> Values:
-    """A run of a judge as plain values."""
+    """Return a run of a judge as plain values."""
     return {
         "id": run.id,
         "judge": run.judge,
         "taxonomy": run.taxonomy,
         "started_at": run.started_at,
-        **_known(
+        **_without_none(
             finished_at=run.finished_at,
             note=run.note or None,
             ending=run.ending,
@@ -299,7 +300,7 @@ def _run_trace_values(trace: RunTrace) -> Values:
     return {
         "id": trace.trace_id,
         "findings": trace.findings,
-        **_known(
+        **_without_none(
             problem=trace.problem,
             quotes=trace.quotes.all or None,
             verified=trace.quotes.found or None,
@@ -311,9 +312,10 @@ def _run_trace_values(trace: RunTrace) -> Values:
 
 
 def run_from(fields: Fields) -> Run:
-    """The run; raises ``ValueError`` where something is missing or cannot be."""
+    """Return the run; raises ``ValueError`` where something is missing or cannot be."""
     settings = fields.child_or_none("settings")
-    form, usage = fields.text_or_none("form"), fields.child_or_none("usage")
+    form = fields.text_or_none("form")
+    usage = fields.child_or_none("usage")
     return Run(
         id=fields.text("id"),
         judge=fields.text("judge"),
@@ -344,12 +346,12 @@ def _run_trace_from(fields: Fields) -> RunTrace:
 
 
 def share_from(fields: Fields) -> tuple[int, float]:
-    """A share of traces that is set aside, with its seed; raises ``ValueError`` for no share."""
+    """Return a share of traces that is set aside, with its seed; raises ``ValueError``."""
     share = fields.number_or_none("share")
     if share is None or not 0 < share < 1:
         raise ValueError(f"a share of traces lies between 0 and 1, not at {share}")
     return fields.whole("seed"), share
 
 
-def _known(**values: object) -> Values:
+def _without_none(**values: object) -> Values:
     return {name: value for name, value in values.items() if value is not None}

@@ -20,23 +20,22 @@ from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
 from mast_tui.counts import counted
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkDraft,
     label_id,
     taxonomy_named,
 )
-from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.exchange.trace_files import TextsOf, TextSpan, read_each, read_json
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
     Origin,
     Target,
+    TraceWork,
     VerdictValue,
     checked_person,
     label_origin,
@@ -49,7 +48,7 @@ from mast_tui.workspace.records import TraceRecord
 
 Values = dict[str, Any]
 Document = Mapping[str, Any]
-Here = Callable[[str, str, str], bool]
+HasWork = Callable[[str, str, str], bool]
 """Whether an annotator has worked on a trace under a taxonomy in this workspace."""
 
 META: Final = "mast_tui"
@@ -78,12 +77,12 @@ _ID_BITS: Final = 52
 
 
 def label_name(mode: Mode) -> str:
-    """What a mode is called in Label Studio: ``1.3 Step repetition``."""
+    """Return the name of a mode in Label Studio: ``1.3 Step repetition``."""
     return one_line(f"{mode.code} {mode.name}")
 
 
 def label_config(taxonomy: Taxonomy) -> str:
-    """The labelling configuration (XML) of a project that takes the tasks."""
+    """Return the labelling configuration (XML) of a project that takes the tasks."""
     lines = ["<View>"]
     for name, title in _CHOICES:
         lines.append(f"  <Header value={quoteattr(title)} size={quoteattr('6')}/>")
@@ -105,68 +104,84 @@ def label_config(taxonomy: Taxonomy) -> str:
 
 
 def label_studio_tasks(
-    work: Iterable[LongWork],
+    all_work: Iterable[TraceWork],
+    taxonomy: Taxonomy,
     records: Mapping[str, TraceRecord],
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> list[Values]:
-    """The tasks, by trace id; all the work is under one taxonomy.
+    """Return the tasks, by trace id.
 
-    Whoever has no kind, as gold, is an imported annotator to a workspace that reads the tasks.
+    Of a trace without its file only the spans with labels are there, without their text.
 
-    Of a trace that is not at hand only the spans with labels are there, without their text.
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
+        records: The known facts of traces by id.
+        kinds: The kinds of annotators by name. An author without a kind, as gold, is an imported
+            annotator to a workspace that reads the tasks.
+        texts: Returns the texts of a trace by its id.
     """
-    by_trace: dict[str, list[LongWork]] = defaultdict(list)
-    for one in work:
-        by_trace[one.trace_id].append(one)
+    by_trace: dict[str, list[TraceWork]] = defaultdict(list)
+    for work in all_work:
+        by_trace[work.trace_id].append(work)
     return [
-        _task(records.get(trace_id, TraceRecord(trace_id)), by_trace[trace_id], kinds, texts)
+        _task(
+            records.get(trace_id, TraceRecord(trace_id)),
+            by_trace[trace_id],
+            taxonomy,
+            kinds,
+            texts,
+        )
         for trace_id in sorted(by_trace)
     ]
 
 
 def _task(
     record: TraceRecord,
-    work: Sequence[LongWork],
+    all_work: Sequence[TraceWork],
+    taxonomy: Taxonomy,
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> Values:
     spans = texts(record.trace_id)
     at_hand = spans is not None
     if spans is None:
-        spans = _named_spans(work)
+        spans = _labelled_spans(all_work)
     annotations: list[Values] = []
     predictions: list[Values] = []
-    kept: Values = {}
-    for one in sorted(work, key=lambda w: w.annotator):
-        kind = kinds.get(one.annotator, AnnotatorKind.IMPORTED)
-        name = _number_of(one)
-        results, details = _results(one, spans, name)
-        kept[name] = {
-            "annotator": one.annotator,
+    by_number: Values = {}
+    for work in sorted(all_work, key=lambda work: work.annotator):
+        kind = kinds.get(work.annotator, AnnotatorKind.IMPORTED)
+        number = _number_of(work)
+        results, details = _results(work, taxonomy, spans, number)
+        by_number[number] = {
+            "annotator": work.annotator,
             "kind": kind.value,
             "labels": details,
-            "verdicts": {mode: value.value for mode, value in one.not_present.items()},
+            "verdicts": {
+                mode: value.value for mode, value in work.verdicts_without_label(taxonomy).items()
+            },
         }
-        if one.notes:
-            kept[name]["span_notes"] = dict(sorted(one.notes.items()))
-        if one.finished_at is not None:
-            kept[name]["finished_at"] = one.finished_at
+        if work.notes:
+            by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
+        if work.finished_at is not None:
+            by_number[number]["finished_at"] = work.finished_at
         if kind is AnnotatorKind.JUDGE:
-            predictions.append(_prediction(one, results))
+            predictions.append(_prediction(work, results))
         else:
             annotations.append(
                 {
-                    "id": int(name),
+                    "id": int(number),
                     "result": results,
                     "was_cancelled": False,
-                    "ground_truth": one.annotator == "gold",
+                    "ground_truth": work.annotator == "gold",
                 }
             )
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     data = {"trace_id": record.trace_id, **{k: v for k, v in facts.items() if v is not None}}
     paragraphs = [{"key": s.key, "author": one_line(s.author), "text": s.text} for s in spans]
-    ours = {"version": VERSION, "taxonomy": work[0].taxonomy.ref, "texts": at_hand, "by": kept}
+    ours = {"version": VERSION, "taxonomy": taxonomy.ref, "texts": at_hand, "by": by_number}
     return {
         "data": data | {"spans": paragraphs},
         "meta": {META: ours},
@@ -175,49 +190,49 @@ def _task(
     }
 
 
-def _named_spans(work: Sequence[LongWork]) -> tuple[TextSpan, ...]:
-    """The spans that labels name, in no order that would mean anything, without their text."""
+def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
+    """Return the spans that labels name, in an order without meaning, without their text."""
     keys = {
         key
-        for one in work
-        for label in one.labels
+        for work in all_work
+        for label in work.labels.values()
         for key in (label.target.first, label.target.last)
         if key is not None
     }
     return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
 
 
-def _number_of(work: LongWork) -> str:
-    """The lasting number of somebody's work on a trace."""
-    name = "\n".join((work.annotator, work.trace_id, work.taxonomy.ref))
+def _number_of(work: TraceWork) -> str:
+    """Return the lasting number of an annotator's work on a trace."""
+    name = "\n".join(work.key)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return str(int.from_bytes(digest[:8]) >> (64 - _ID_BITS))
 
 
 def _results(
-    work: LongWork, spans: Sequence[TextSpan], number: str
+    work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], number: str
 ) -> tuple[list[Values], list[Values]]:
-    """The results, and beside them each label as it is here with the region it became."""
-    modes = {mode.slug: mode for mode in work.taxonomy.all_modes}
+    """Return the results, and each label as it is in the workspace with the region it became."""
+    modes = {mode.slug: mode for mode in taxonomy.all_modes}
     results: list[Values] = []
     details: list[Values] = []
     chosen: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
-    for label in sorted(work.labels, key=lambda x: (list(modes).index(x.mode), x.id)):
+    for label in sorted(work.labels.values(), key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
-        place = region_of(label.target, spans)
+        region_value = region_of(label.target, spans)
         detail: Values = {"label": LABEL.write(label)}
         if label.id in work.merged:
             detail["merged"] = True
-        if place is None:
+        if region_value is None:
             if name not in chosen[WHOLE]:
                 chosen[WHOLE].append(name)
             details.append(detail)
             continue
-        region = _region(label, place, name, number)
-        detail |= {"region": region["id"], "value": place | {"name": name}}
+        region = _region(label, region_value, name, number)
+        detail |= {"region": region["id"], "value": region_value | {"name": name}}
         results.append(region)
         details.append(detail)
-    for slug, value in work.not_present.items():
+    for slug, value in work.verdicts_without_label(taxonomy).items():
         chosen[ABSENT if value is VerdictValue.ABSENT else UNSURE].append(label_name(modes[slug]))
     for name, values in chosen.items():
         if values:
@@ -225,14 +240,14 @@ def _results(
     return results, details
 
 
-def _region(label: Label, place: Values, name: str, number: str) -> Values:
+def _region(label: Label, region_value: Values, name: str, number: str) -> Values:
     digest = hashlib.sha256(f"{number}\n{label.id}".encode("utf-8", "surrogatepass")).hexdigest()
     return {
         "id": digest[:12],
         "from_name": MODES,
         "to_name": TRACE,
         "type": "paragraphlabels",
-        "value": place | {"paragraphlabels": [name]},
+        "value": region_value | {"paragraphlabels": [name]},
         "meta": {META: number, **({"text": [label.note]} if label.note else {})},
     }
 
@@ -248,86 +263,101 @@ def _choice(name: str, values: Sequence[str], number: str) -> Values:
     }
 
 
-def _prediction(work: LongWork, results: list[Values]) -> Values:
-    scores = [label.confidence for label in work.labels if label.confidence is not None]
+def _prediction(work: TraceWork, results: list[Values]) -> Values:
+    scores = [label.confidence for label in work.labels.values() if label.confidence is not None]
     prediction: Values = {"model_version": work.annotator, "result": results}
     return prediction | ({"score": max(scores)} if scores else {})
 
 
 def utf16_length(text: str) -> int:
-    """How many UTF-16 code units a text takes; a lone surrogate is one."""
+    """Return the number of UTF-16 code units of a text; a lone surrogate is one."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def code_points(text: str, units: int, *, up: bool = False) -> int:
-    """How many code points the first ``units`` UTF-16 code units of a text are.
+    """Return the number of code points in the first ``units`` UTF-16 code units of a text.
 
     Within a pair the place is that before the pair, or with ``up`` that after it.
+
+    Args:
+        text: The text.
+        units: The number of UTF-16 code units.
+        up: Whether a place within a pair moves to its end.
     """
     counted = 0
-    for place, char in enumerate(text):
+    for index, char in enumerate(text):
         if counted >= units:
-            return place
+            return index
         counted += 2 if char > "\uffff" else 1
         if counted > units:
-            return place + 1 if up else place
+            return index + 1 if up else index
     return len(text)
 
 
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
-    """The place of a target, None for the whole trace and where its spans are not there.
+    """Return the place of a target, None for the whole trace and where its spans are not there.
 
     A quote whose place is unknown is looked for in its span; where it is not there the region is
     the whole span.
+
+    Args:
+        target: The target.
+        spans: The spans of the trace.
     """
     places = {span.key: number for number, span in enumerate(spans)}
     if target.first not in places or target.last not in places:
         return None
-    first, last = places[target.first], places[target.last]
-    if first > last:
-        first, last = last, first
-    found = _quote(target, spans[first].text)
-    if found is not None:
+    first, last = sorted((places[target.first], places[target.last]))
+    bounds = _quote(target, spans[first].text)
+    if bounds is not None:
         text = spans[first].text
-        start, end = (utf16_length(text[:place]) for place in found)
+        start, end = (utf16_length(text[:position]) for position in bounds)
     else:
-        start, end = 0, utf16_length(spans[last].text)
+        start = 0
+        end = utf16_length(spans[last].text)
     return {"start": str(first), "end": str(last), "startOffset": start, "endOffset": end}
 
 
 def _quote(target: Target, text: str) -> tuple[int, int] | None:
     if target.quote is None:
         return None
-    start, end = target.char_start, target.char_end
+    start = target.char_start
+    end = target.char_end
     if start is not None and end is not None and text[start:end] == target.quote:
         return start, end
-    place = text.find(target.quote)
-    return None if place < 0 or not target.quote else (place, place + len(target.quote))
+    position = text.find(target.quote)
+    return None if position < 0 or not target.quote else (position, position + len(target.quote))
 
 
 def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
-    """The target that a region marks; raises ``ValueError`` where it lies outside the trace.
+    """Return the target that a region marks; raises ``ValueError`` where it lies outside the trace.
 
     Whole paragraphs are a range of spans, words of one paragraph a quote. Words over several
     paragraphs are the range of these, since a quote stands inside one span.
+
+    Args:
+        value: The region's value.
+        spans: The spans of the trace.
     """
-    first, last = _number(value, "start"), _number(value, "end")
+    first = _number(value, "start")
+    last = _number(value, "end")
     if not 0 <= first <= last < len(spans):
         raise ValueError(f"lies on paragraphs {first} to {last}, but the task has {len(spans)}")
-    one, other = spans[first], spans[last]
+    first_span = spans[first]
+    last_span = spans[last]
     if "startOffset" not in value and "endOffset" not in value:
-        return Target(one.key, other.key)
-    start = code_points(one.text, _number(value, "startOffset"))
-    end = code_points(other.text, _number(value, "endOffset"), up=True)
-    if first != last or (start == 0 and end == len(one.text)):
-        return Target(one.key, other.key)
+        return Target(first_span.key, last_span.key)
+    start = code_points(first_span.text, _number(value, "startOffset"))
+    end = code_points(last_span.text, _number(value, "endOffset"), up=True)
+    if first != last or (start == 0 and end == len(first_span.text)):
+        return Target(first_span.key, last_span.key)
     if start >= end:
         raise ValueError(f"is empty: it begins at {start} and ends at {end} of paragraph {first}")
-    return Target(one.key, one.key, one.text[start:end], start, end)
+    return Target(first_span.key, first_span.key, first_span.text[start:end], start, end)
 
 
 def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
-    """What of a region says where it is, to be compared; raises ``ValueError``."""
+    """Return comparable numbers of a region's place; raises ``ValueError``."""
     return tuple(_number(value, name) for name in ("start", "end", "startOffset", "endOffset"))
 
 
@@ -341,8 +371,8 @@ def _number(value: Mapping[str, object], name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What was written of one annotator's work: each label with the region it became."""
+class WrittenWork:
+    """The written form of one annotator's work: each label with the region that it became."""
 
     annotator: str
     kind: AnnotatorKind
@@ -363,31 +393,40 @@ class Task:
     trace_id: str
     taxonomy: Taxonomy
     spans: tuple[TextSpan, ...]
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, WrittenWork]
 
     def mode(self, name: str) -> Mode:
-        """The mode that is called so there; raises ``ValueError``."""
+        """Return the mode that is called so there; raises ``ValueError``."""
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
-        found = self.taxonomy.find(name) or self.taxonomy.find(name.partition(" ")[0])
-        if found is None:
+        code = name.partition(" ")[0]
+        match = self.taxonomy.find(name) or self.taxonomy.find(code)
+        if match is None:
             raise ValueError(f"{name!r} is no mode of {self.taxonomy.ref}")
-        return found
+        return match
 
 
 def read_task(
     file: Path,
-    place: str,
+    location: str,
     value: object,
     taxonomy: Taxonomy,
-    known: Callable[[str], Taxonomy | None],
+    find_taxonomy: Callable[[str], Taxonomy | None],
 ) -> Task:
-    """The task; raises ``ValueError`` where something is missing or cannot be.
+    """Return the task.
 
-    ``taxonomy`` is that of a task which names none, ``known`` finds one by its reference.
+    Args:
+        file: The file.
+        location: The location in the file.
+        value: The task as JSON.
+        taxonomy: The taxonomy of a task without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+
+    Raises:
+        ValueError: Something is missing or not valid.
     """
-    fields = Fields(value, place)
+    fields = Fields(value, location)
     data = fields.child_or_none("data")
     if data is None or data.text_or_none("trace_id") is None:
         raise ValueError(
@@ -397,27 +436,30 @@ def read_task(
     meta = fields.child_or_none("meta")
     ours = None if meta is None else meta.child_or_none(META)
     ref = None if ours is None else ours.text_or_none("taxonomy")
-    chosen = taxonomy_named(ref, taxonomy, known)
+    chosen = taxonomy_named(ref, taxonomy, find_taxonomy)
     trace_id = data.text("trace_id")
     spans = tuple(
         TextSpan(span.text("key"), span.text("author", ""), span.text("text"))
         for span in data.children("spans")
     )
-    kept = {} if ours is None else _kept_by(value, trace_id, chosen)
-    return Task(file, place, trace_id, chosen, spans, kept)
+    written_work = {} if ours is None else _written_by_number(value, trace_id, chosen)
+    return Task(file, location, trace_id, chosen, spans, written_work)
 
 
-def _kept_by(value: object, trace_id: str, taxonomy: Taxonomy) -> dict[str, Kept]:
+def _written_by_number(value: object, trace_id: str, taxonomy: Taxonomy) -> dict[str, WrittenWork]:
     assert isinstance(value, Mapping)
-    by = value["meta"][META].get("by", {})
-    if not isinstance(by, Mapping):
+    by_number = value["meta"][META].get("by", {})
+    if not isinstance(by_number, Mapping):
         raise ValueError(f"meta.{META}.by is no object; export the task anew")
-    return {number: _kept(Fields(one, "by"), trace_id, taxonomy) for number, one in by.items()}
+    return {
+        number: _written_work(Fields(values, "by"), trace_id, taxonomy)
+        for number, values in by_number.items()
+    }
 
 
-def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
+def _written_work(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
     name = fields.text("annotator")
-    given = {
+    context = {
         "annotator": name,
         "trace_id": trace_id,
         "taxonomy": taxonomy.ref,
@@ -427,7 +469,7 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
     placeless: list[Label] = []
     regions: dict[str, tuple[Label, Document]] = {}
     for detail in fields.children("labels"):
-        label = LABEL.read(detail.child("label"), given)
+        label = LABEL.read(detail.child("label"), context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
@@ -438,12 +480,12 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
         if region is None:
             placeless.append(label)
         else:
-            place = detail.child("value")
-            numbers = {key: place.whole(key) for key in ("startOffset", "endOffset")}
-            ends = {key: place.text(key) for key in ("start", "end")}
-            regions[region] = (label, ends | numbers | {"name": place.text("name")})
+            region_value = detail.child("value")
+            numbers = {key: region_value.whole(key) for key in ("startOffset", "endOffset")}
+            ends = {key: region_value.text(key) for key in ("start", "end")}
+            regions[region] = (label, ends | numbers | {"name": region_value.text("name")})
     verdicts = fields.child_or_none("verdicts")
-    return Kept(
+    return WrittenWork(
         annotator=name,
         kind=fields.word("kind", AnnotatorKind),
         finished_at=fields.text_or_none("finished_at"),
@@ -462,8 +504,8 @@ def _kept(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> Kept:
 
 
 @dataclass(slots=True)
-class _Found(Gathered):
-    """What has been read so far."""
+class _LabelStudioBatch(Gathered):
+    """The tasks that were read so far."""
 
     here_already: int = 0
     changed: list[str] = field(default_factory=list)
@@ -474,128 +516,139 @@ def read_label_studio(
     files: Sequence[Path],
     *,
     taxonomy: Taxonomy,
-    known: Callable[[str], Taxonomy | None],
-    here: Here,
+    find_taxonomy: Callable[[str], Taxonomy | None],
+    has_work: HasWork,
     annotator: str | None = None,
 ) -> Incoming:
     """Read tasks with their annotations and predictions.
 
     Work that comes back as it was written keeps its annotator, and is left out where that one has
     worked on the trace here. Changed work is that of an imported annotator, ``NAME
-    (label-studio)``; work that began there is that of who did it there. ``annotator`` names the
-    one person whose work all of it is. ``taxonomy`` is that of tasks which name none, ``known``
-    finds one by its reference. A bad task, annotation or region is a problem.
+    (label-studio)``; work that began in Label Studio is that of its user there. A bad task,
+    annotation or region is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of tasks without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        has_work: Returns whether an annotator has worked on a trace under a taxonomy.
+        annotator: The name of the one author of all rows, None if the rows name them.
     """
-    found = _Found()
-    for file, document in read_each(files, found.problems, read_json):
+    batch = _LabelStudioBatch()
+    for file, document in read_each(files, batch.problems, read_json):
         tasks = document if isinstance(document, list) else [document]
         for number, value in enumerate(tasks, start=1):
-            place = f"task {number}"
+            location = f"task {number}"
             try:
-                task = read_task(file, place, value, taxonomy, known)
+                task = read_task(file, location, value, taxonomy, find_taxonomy)
             except ValueError as error:
-                found.wrong(file, place, error)
+                batch.wrong(file, location, error)
                 continue
-            found.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
-            found.taxonomies[task.taxonomy.ref] = task.taxonomy
-            for where, words in _words(value, place):
-                _read_words(task, where, words, here, annotator, found)
+            batch.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
+            batch.taxonomies[task.taxonomy.ref] = task.taxonomy
+            for where, annotation in _annotations(value, location):
+                _read_annotation(task, where, annotation, has_work, annotator, batch)
     if annotator is not None:
-        one_name(annotator, (name for name, _, _ in found.drafts))
-    return _incoming(found, annotator)
+        check_one_name(annotator, (name for name, _, _ in batch.drafts))
+    return _incoming(batch, annotator)
 
 
-def _incoming(found: _Found, annotator: str | None) -> Incoming:
-    notes = found.notes
-    if found.here_already:
+def _incoming(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
+    notes = batch.notes
+    if batch.here_already:
         notes.append(
-            f"{counted(found.here_already, 'annotation')} came back unchanged, already here"
+            f"{counted(batch.here_already, 'annotation')} came back unchanged, already here"
         )
-    if found.changed:
-        who = ", ".join(dict.fromkeys(found.changed))
-        notes.append(f"changed in Label Studio, kept as imported annotators: {who}")
-    if found.skipped:
-        notes.append(f"{counted(found.skipped, 'annotation')} left out, skipped there")
-    incoming = found.done()
+    if batch.changed:
+        names = ", ".join(dict.fromkeys(batch.changed))
+        notes.append(f"changed in Label Studio, kept as imported annotators: {names}")
+    if batch.skipped:
+        notes.append(f"{counted(batch.skipped, 'annotation')} left out, skipped there")
+    incoming = batch.done()
     if annotator is None:
         return incoming
-    return replace(incoming, work=tuple(_renamed(one, annotator) for one in incoming.work))
+    return replace(
+        incoming, work=tuple(_renamed(work_item, annotator) for work_item in incoming.work)
+    )
 
 
-def _renamed(work: IncomingWork, name: str) -> IncomingWork:
-    labels = [
-        replace(
-            x,
-            annotator=name,
-            id=label_id(name, x.trace_id, x.taxonomy, x.mode, x.target),
-            origin=label_origin(name, x.origin),
-        )
-        for x in work.labels
-    ]
-    kind = AnnotatorKind.IMPORTED if work.kind is AnnotatorKind.JUDGE else work.kind
-    return replace(work, annotator=name, kind=kind, labels=tuple(labels))
+def _renamed(work: ImportedWork, name: str) -> ImportedWork:
+    labels = {}
+    for label in work.labels.values():
+        new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
+        origin = label_origin(name, label.origin)
+        labels[new_id] = replace(label, annotator=name, id=new_id, origin=origin)
+    is_judge = work.author_kind is AnnotatorKind.JUDGE
+    kind = AnnotatorKind.IMPORTED if is_judge else work.author_kind
+    return replace(work, annotator=name, author_kind=kind, labels=labels)
 
 
-def _words(task: object, place: str) -> Iterator[tuple[str, Document]]:
-    """The annotations and predictions of a task, each with its place."""
+def _annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
+    """Yield the annotations and predictions of a task, each with its place."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)
         if isinstance(values, list):
             for number, value in enumerate(values, start=1):
                 if isinstance(value, Mapping):
-                    yield f"{place}, {name[:-1]} {number}", value
+                    yield f"{location}, {name[:-1]} {number}", value
 
 
-def _read_words(
-    task: Task, place: str, words: Document, here: Here, given: str | None, found: _Found
+def _read_annotation(
+    task: Task,
+    location: str,
+    annotation: Document,
+    has_work: HasWork,
+    author: str | None,
+    batch: _LabelStudioBatch,
 ) -> None:
-    if words.get("was_cancelled") is True:
-        found.skipped += 1
+    if annotation.get("was_cancelled") is True:
+        batch.skipped += 1
         return
-    kept = _written_before(task, words)
+    written = _written_before(task, annotation)
     try:
-        name = kept.annotator if kept is not None else _somebody(words, given)
-        kind = kept.kind if kept is not None else AnnotatorKind.IMPORTED
-        draft = WorkDraft(name, kind, task.trace_id, task.taxonomy.ref, task.file)
-        _add_results(draft, task, kept, words, place, found.problems)
+        name = written.annotator if written is not None else _author_name(annotation, author)
+        kind = written.kind if written is not None else AnnotatorKind.IMPORTED
+        draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
+        _add_results(draft, task, written, annotation, location, batch.problems)
     except ValueError as error:
-        found.wrong(task.file, place, error)
+        batch.wrong(task.file, location, error)
         return
-    if kept is None:
-        draft.finished_at = _time(words)
-    elif set(draft.labels.values()) == set(kept.labels) and draft.verdicts == kept.verdicts:
-        draft.finished_at = kept.finished_at
-        draft.notes = dict(kept.notes)
-        if here(name, task.trace_id, task.taxonomy.ref):
-            found.here_already += 1
+    if written is None:
+        draft.finished_at = _time(annotation)
+    elif set(draft.labels.values()) == set(written.labels) and draft.verdicts == written.verdicts:
+        draft.finished_at = written.finished_at
+        draft.notes = dict(written.notes)
+        if has_work(name, task.trace_id, task.taxonomy.ref):
+            batch.here_already += 1
             return
     else:
-        draft = _changed(draft, kept, words)
-        found.changed.append(draft.annotator)
-    if draft.key in found.drafts:
-        found.wrong(task.file, place, f"{draft.annotator} has labelled this trace twice there")
+        draft = _changed(draft, written, annotation)
+        batch.changed.append(draft.annotator)
+    if draft.key in batch.drafts:
+        batch.wrong(task.file, location, f"{draft.annotator} has labelled this trace twice there")
         return
-    found.keep(draft)
+    batch.keep(draft)
 
 
-def _changed(draft: WorkDraft, kept: Kept, words: Document) -> WorkDraft:
-    name = kept.annotator + CHANGED_THERE
-    done = _renamed(draft.done(), name)
-    changed = WorkDraft(name, AnnotatorKind.IMPORTED, draft.trace_id, draft.taxonomy, draft.file)
-    changed.labels = {label.id: label for label in done.labels}
-    changed.verdicts = draft.verdicts
-    changed.saw_suggestions = draft.saw_suggestions
-    changed.finished_at = _time(words) or kept.finished_at or ""
-    return changed
+def _changed(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
+    return replace(
+        _renamed(draft, written.annotator + CHANGED_THERE),
+        author_kind=AnnotatorKind.IMPORTED,
+        finished_at=_time(annotation) or written.finished_at or "",
+        notes={},
+        places={},
+    )
 
 
-def _written_before(task: Task, words: Document) -> Kept | None:
-    """What was written of this annotation, found by its number or by the mark on its regions."""
-    if "model_version" in words:
-        return next((k for k in task.kept.values() if k.annotator == words["model_version"]), None)
-    numbers = [str(words.get("import_id")), str(words.get("id"))]
-    results = words.get("result")
+def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
+    """Return the written form of this annotation, by its number or by the mark on its regions."""
+    if "model_version" in annotation:
+        return next(
+            (k for k in task.kept.values() if k.annotator == annotation["model_version"]), None
+        )
+    numbers = [str(annotation.get("import_id")), str(annotation.get("id"))]
+    results = annotation.get("result")
     for result in results if isinstance(results, list) else ():
         meta = result.get("meta") if isinstance(result, Mapping) else None
         if isinstance(meta, Mapping):
@@ -603,51 +656,51 @@ def _written_before(task: Task, words: Document) -> Kept | None:
     return next((task.kept[number] for number in numbers if number in task.kept), None)
 
 
-def _somebody(words: Document, given: str | None) -> str:
-    """Who labelled in Label Studio: the mail address, else the user's number."""
-    if given is not None:
-        return annotator_of("", given)
-    model = words.get("model_version")
+def _author_name(annotation: Document, author: str | None) -> str:
+    """Return an annotator's name in Label Studio: the mail address, or the user's number."""
+    if author is not None:
+        return annotator_of("", author)
+    model = annotation.get("model_version")
     if isinstance(model, str) and model:
         return checked_person(f"label-studio {model}".replace("|", " ").replace(",", " "))
-    who = words.get("completed_by")
-    if isinstance(who, Mapping):
-        who = who.get("email") or who.get("id")
-    if isinstance(who, int):
-        who = f"label-studio user {who}"
-    if not isinstance(who, str) or not who.strip():
+    name = annotation.get("completed_by")
+    if isinstance(name, Mapping):
+        name = name.get("email") or name.get("id")
+    if isinstance(name, int):
+        name = f"label-studio user {name}"
+    if not isinstance(name, str) or not name.strip():
         raise ValueError("does not say who labelled it; name one with --annotator NAME")
-    return checked_person(who)
+    return checked_person(name)
 
 
-def _time(words: Document) -> str:
+def _time(annotation: Document) -> str:
     for name in ("updated_at", "created_at"):
-        if isinstance(words.get(name), str):
-            return str(words[name])
+        if isinstance(annotation.get(name), str):
+            return str(annotation[name])
     return ""
 
 
 def _add_results(
-    draft: WorkDraft,
+    draft: ImportedWork,
     task: Task,
-    kept: Kept | None,
-    words: Document,
-    place: str,
+    written: WrittenWork | None,
+    annotation: Document,
+    location: str,
     problems: list[RowProblem],
 ) -> None:
-    results = words.get("result")
+    results = annotation.get("result")
     if not isinstance(results, list):
         raise ValueError("'result' is no list")
     for number, result in enumerate(results, start=1):
-        where = f"{place}, result {number}"
+        where = f"{location}, result {number}"
         try:
-            _add_result(draft, task, kept, result, where)
+            _add_result(draft, task, written, result, where)
         except ValueError as error:
             problems.append(RowProblem(task.file, where, str(error)))
 
 
 def _add_result(
-    draft: WorkDraft, task: Task, kept: Kept | None, result: object, place: str
+    draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
 ) -> None:
     fields = Fields(result, "result")
     assert isinstance(result, Mapping)
@@ -657,26 +710,28 @@ def _add_result(
         return  # a control of somebody's own, or a relation: not ours to read
     if control == MODES:
         for name in value.texts("paragraphlabels"):
-            draft.add_label(_label(draft, task, kept, result, task.mode(name)), place)
+            draft.add_label(_label(draft, task, written, result, task.mode(name)), location)
         return
     for name in value.texts("choices"):
         mode = task.mode(name)
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
-        before = [x for x in (kept.placeless if kept else ()) if x.mode == mode.slug]
-        for label in before or [draft.label(mode.slug)]:
+        earlier = [x for x in (written.placeless if written else ()) if x.mode == mode.slug]
+        for label in earlier or [draft.label(mode.slug)]:
             draft.add_label(label)
 
 
-def _label(draft: WorkDraft, task: Task, kept: Kept | None, result: Document, mode: Mode) -> Label:
-    before = None if kept is None else kept.regions.get(str(result.get("id")))
+def _label(
+    draft: ImportedWork, task: Task, written: WrittenWork | None, result: Document, mode: Mode
+) -> Label:
+    earlier = None if written is None else written.regions.get(str(result.get("id")))
     value = result["value"]
     note = _note(result)
-    if before is None:
+    if earlier is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
-    label, written = before
-    if place_of(written) != place_of(value):
+    label, region = earlier
+    if place_of(region) != place_of(value):
         label = replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
         label = replace(label, mode=mode.slug, origin=Origin.IMPORTED)
@@ -687,7 +742,7 @@ def _label(draft: WorkDraft, task: Task, kept: Kept | None, result: Document, mo
 
 
 def _note(result: Document) -> str | None:
-    """The note on a region; None where the region has nothing noted beside it at all."""
+    """Return the note on a region; None where the region has nothing noted beside it at all."""
     meta = result.get("meta")
     if not isinstance(meta, Mapping):
         return None

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.csv_wide import NUMBERS, WideRow
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, joined, taxonomy_named
-from mast_tui.exchange.names import annotator_of, one_name
+from mast_tui.exchange.csv_wide import NUMBERS
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined, taxonomy_named
+from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
-from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue, annotator_kind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
@@ -41,6 +41,10 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
     A name is known by the taxonomy's own names first, then by its aliases. Codes without a
     printed name keep their number, unless a name has given its mode to another code: then they
     get what is left. Raises ``ValueError`` where names and codes do not go one to one.
+
+    Args:
+        mast: The taxonomy MAST.
+        printed: The printed names of each record.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
     named: dict[str, tuple[str, str]] = {}
@@ -85,12 +89,12 @@ def _in_words(
 
 
 def _by_name(mast: Taxonomy, name: str) -> Mode | None:
-    wanted = " ".join(name.split()).casefold()
+    folded = " ".join(name.split()).casefold()
     for mode in mast.modes:
-        if mode.name.casefold() == wanted:
+        if mode.name.casefold() == folded:
             return mode
     for mode in mast.modes:
-        if any(alias.name.casefold() == wanted for alias in mode.aliases):
+        if any(alias.name.casefold() == folded for alias in mode.aliases):
             return mode
     return None
 
@@ -98,59 +102,64 @@ def _by_name(mast: Taxonomy, name: str) -> Mode | None:
 ANNOTATOR: Final = "mast-data"
 _LABELS: Final = "mast_annotation"
 Record = Mapping[str, Any]
-Known = Callable[[str], Taxonomy | None]
+FindTaxonomy = Callable[[str], Taxonomy | None]
 
 
 def read_mast_data(
     files: Sequence[Path],
     *,
     taxonomy: Taxonomy,
-    known: Known,
+    find_taxonomy: FindTaxonomy,
     annotator: str | None = None,
 ) -> Incoming:
     """Read one record, a list of them or one a line; a folder stands for the JSON files in it.
 
-    ``taxonomy`` is that of records which name none, ``known`` finds one by its reference. Null is
-    not judged. A record that cannot be read is a problem.
+    Null is not judged. A record that cannot be read is a problem.
+
+    Args:
+        files: The files and folders.
+        taxonomy: The taxonomy of records without one.
+        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        annotator: The name of the one author of all rows, None if the rows name them.
     """
-    found = Gathered()
+    batch = Gathered()
     foreign = False
-    for file, document in read_each(files, found.problems, read_json):
+    for file, document in read_each(files, batch.problems, read_json):
         records = document if isinstance(document, list) else [document]
         at_hand = _traces_in(file, records)
         for number, record in enumerate(records):
             try:
-                chosen = _taxonomy(record, taxonomy, known)
+                chosen = _taxonomy(record, taxonomy, find_taxonomy)
                 trace = _trace(record, at_hand.get(number))
                 draft = _draft(record, trace.trace_id, chosen, file, annotator)
                 name, trace_id, _ = draft.key
-                if draft.key in found.drafts:
+                if draft.key in batch.drafts:
                     raise ValueError(f"{name} on trace {trace_id!r} comes twice; keep one record")
-                before = found.traces.get(trace_id)
-                found.traces[trace_id] = trace if before is None else joined(before, trace)
+                earlier = batch.traces.get(trace_id)
+                batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
             except ValueError as error:
-                found.wrong(file, f"record {number + 1}", error)
+                batch.wrong(file, f"record {number + 1}", error)
                 continue
-            found.keep(draft)
-            found.taxonomies[chosen.ref] = chosen
+            batch.keep(draft)
+            batch.taxonomies[chosen.ref] = chosen
             foreign = foreign or "annotator" not in record
-    one_name(annotator, (name for name, _, _ in found.drafts))
+    check_one_name(annotator, (name for name, _, _ in batch.drafts))
     if foreign:
-        found.notes.append(mast_binding(load_mast(), ()).in_words)
-    return found.done()
+        batch.notes.append(mast_binding(load_mast(), ()).in_words)
+    return batch.done()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
-    """The traces that records carry themselves, by the number of the record."""
+    """Return the traces that records carry themselves, by the number of the record."""
     if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
         return {}
     return {trace.record or 0: TraceRecord.of(trace) for trace in read_traces(file)}
 
 
-def _taxonomy(record: object, default: Taxonomy, known: Known) -> Taxonomy:
+def _taxonomy(record: object, default: Taxonomy, find_taxonomy: FindTaxonomy) -> Taxonomy:
     if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS), Mapping):
         raise ValueError(f"has no {_LABELS!r} with a 1 or 0 per mode")
-    return taxonomy_named(record.get("taxonomy"), default, known)
+    return taxonomy_named(record.get("taxonomy"), default, find_taxonomy)
 
 
 def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
@@ -170,12 +179,12 @@ def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
 
 
 def _draft(
-    record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, given: str | None
-) -> WorkDraft:
+    record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
+) -> ImportedWork:
     ours = record.get("annotator")
-    name = annotator_of(ANNOTATOR if ours is None else str(ours), given)
+    name = annotator_of(ANNOTATOR if ours is None else str(ours), author)
     kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
-    draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+    draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
     for code, value in record[_LABELS].items():
         mode = taxonomy.find(str(code))
         if mode is None:
@@ -191,24 +200,33 @@ def _draft(
     return draft
 
 
-def mast_data_records(rows: Iterable[WideRow], taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    """Make the records in the order of trace and annotator.
+def mast_data_records(
+    all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
+) -> list[dict[str, Any]]:
+    """Return the records in the order of trace and annotator.
 
     1 is present, 0 absent, None unsure, unresolved or not judged: a missing answer that counts as 0
-    would hide what nobody looked at.
+    would hide that no one looked at the mode.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        records: The known facts of traces by id.
+        taxonomy: The taxonomy.
     """
-    ordered = sorted(rows, key=lambda row: (row.trace.trace_id, row.annotator))
-    return [
-        {
-            "mas_name": row.trace.system,
-            "llm_name": row.trace.model,
-            "benchmark_name": row.trace.benchmark,
-            "trace_id": row.trace.trace_id,
-            "annotator": row.annotator,
-            "taxonomy": taxonomy.ref,
-            _LABELS: {
-                mode.code: NUMBERS.get(row.verdicts.get(mode.slug)) for mode in taxonomy.modes
-            },
-        }
-        for row in ordered
-    ]
+    written = []
+    for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
+        trace = records.get(work.trace_id, TraceRecord(work.trace_id))
+        written.append(
+            {
+                "mas_name": trace.system,
+                "llm_name": trace.model,
+                "benchmark_name": trace.benchmark,
+                "trace_id": trace.trace_id,
+                "annotator": work.annotator,
+                "taxonomy": taxonomy.ref,
+                _LABELS: {
+                    mode.code: NUMBERS.get(work.verdict(mode.slug)) for mode in taxonomy.modes
+                },
+            }
+        )
+    return written

@@ -90,8 +90,12 @@ def merge_files(
     """
     if replacing:
         _check_lead(workspace, asked_by)
-    here = {one.asked: one for one in workspace.imports() if one.state is ImportState.UNFINISHED}
-    broken_off = here.get(asked)
+    unfinished = {
+        earlier_import.asked: earlier_import
+        for earlier_import in workspace.imports()
+        if earlier_import.state is ImportState.UNFINISHED
+    }
+    broken_off = unfinished.get(asked)
     brought = frozenset[str]() if broken_off is None else workspace.noted_events(broken_off)
     merged = MergeResult(new=-len(brought), known=len(brought))
     with workspace.trial(without=brought) as trial:
@@ -116,13 +120,16 @@ def merge_files(
                 f"{file}: {error}; what came before that is here. Import it again to finish"
             ) from error
     workspace.finish_import(record)
-    if any(one.undo_begun_at and one.keeps_actions for one in workspace.imports()):
+    if any(
+        earlier_import.undo_begun_at and earlier_import.keeps_actions
+        for earlier_import in workspace.imports()
+    ):
         ids = {event.id for content in contents.values() for event in content.foreign.events}
-        taken_back = len(workspace.known_facts([undone_id(event) for event in ids]))
-        if taken_back:
+        undone_count = len(workspace.known_facts([undone_id(event) for event in ids]))
+        if undone_count:
             merged.notes.append(
-                f"{counted(taken_back, 'event')} of these files "
-                f"{'was' if taken_back == 1 else 'were'} taken back here with 'mast-tui import "
+                f"{counted(undone_count, 'event')} of these files "
+                f"{'was' if undone_count == 1 else 'were'} taken back here with 'mast-tui import "
                 "--undo'; that does not change"
             )
     return merged
@@ -157,13 +164,17 @@ class _Writing:
         foreign = register_content(self._content, self._workspace)
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
-            own = tuple(events)
-            broken = {one: event for one, event in foreign.broken.items() if one == name}
-            growth = self._workspace.growth_of(own, is_broken=bool(broken))
+            own_events = tuple(events)
+            broken = {
+                name_of_events: event
+                for name_of_events, event in foreign.broken.items()
+                if name_of_events == name
+            }
+            growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:
                 self._grow(growth)
             else:
-                self._merge(Foreign(own, broken))
+                self._merge(Foreign(own_events, broken))
 
     def _grow(self, growth: Growth) -> None:
         # What is counted alike comes together: the rest then still is later than what is here.
@@ -197,7 +208,7 @@ def _merge_file(
 ) -> None:
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
-    before = studies_under(workspace, set_ups)
+    earlier_studies = studies_under(workspace, set_ups)
     facts = _Facts.of(workspace)
     report = merge_content(content, workspace, replacing=replacing)
     merged.new += report.added
@@ -208,9 +219,9 @@ def _merge_file(
             merged.notes.append(f"{file}: replaced as asked: {changes_in_words(changes)}")
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
-    merged.notes += studies_in_words(workspace, set_ups, before)
+    merged.notes += studies_in_words(workspace, set_ups, earlier_studies)
     merged.notes += facts.changes_in_words(file, _Facts.of(workspace))
-    altered = told_differently(workspace, events, report.altered)
+    altered = count_different(workspace, events, report.altered)
     if altered:
         merged.notes.append(
             f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
@@ -233,11 +244,11 @@ class _Facts:
     def of(cls, workspace: Workspace) -> _Facts:
         """Read them."""
         return cls(
-            {one.ref: one.content_hash for one in workspace.taxonomies()},
+            {taxonomy.ref: taxonomy.content_hash for taxonomy in workspace.taxonomies()},
             {
-                one.trace_id: (one.outcome, one.score)
-                for one in workspace.traces()
-                if one.outcome is not Outcome.UNKNOWN or one.score is not None
+                taxonomy.trace_id: (taxonomy.outcome, taxonomy.score)
+                for taxonomy in workspace.traces()
+                if taxonomy.outcome is not Outcome.UNKNOWN or taxonomy.score is not None
             },
         )
 
@@ -248,86 +259,105 @@ class _Facts:
             file: The file.
             now: The facts after it was merged.
         """
-        texts = [ref for ref, known in self.texts.items() if now.texts.get(ref) != known]
+        texts = [
+            ref for ref, content_hash in self.texts.items() if now.texts.get(ref) != content_hash
+        ]
         if texts:
             yield (
                 f"{file}: the texts of {', '.join(texts)} were changed later by the file, so its "
                 "texts count from now on; the earlier ones are kept"
             )
-        changed = sum(now.outcomes.get(name) != known for name, known in self.outcomes.items())
+        changed = sum(
+            now.outcomes.get(name) != content_hash for name, content_hash in self.outcomes.items()
+        )
         if changed:
             has = counted(changed, "trace has", "traces have")
             yield f"{file}: {has} another outcome or score by the file, which counts from now on"
 
 
 def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None) -> None:
-    at = now()
-    entry = {"at": at, "by": asked_by, "file": str(file), "changes": asdict(changes)}
-    workspace.set_setting(f"{REPLACED}{at}:{changes.annotator}", json.dumps(entry))
+    time = now()
+    entry = {"at": time, "by": asked_by, "file": str(file), "changes": asdict(changes)}
+    workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
-def _check_lead(workspace: Workspace, who: str | None) -> None:
+def _check_lead(workspace: Workspace, imported_by: str | None) -> None:
     leads = sorted(set(workspace.study_leads().values()))
-    if leads and who not in leads:
-        asks = f"you are {who} here" if who else f"say who you are: --annotator {leads[0]}"
+    if leads and imported_by not in leads:
+        asks = (
+            f"you are {imported_by} here"
+            if imported_by
+            else f"say who you are: --annotator {leads[0]}"
+        )
         raise ExchangeError(
             f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
             f"--replace; {asks}. Nothing was written"
         )
 
 
-_SHOWN = 20
+_CONFLICTS_SHOWN = 20
 
 
 def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict]) -> Iterator[str]:
-    """A sentence per conflict, and one for those that are too many to tell."""
-    shown = conflicts[:_SHOWN]
-    wanted = {event_id for conflict in shown for event_id in conflict.events}
+    """Yield a sentence per conflict, and one for those that are too many to tell.
+
+    Args:
+        workspace: The workspace.
+        conflicts: The conflicts.
+    """
+    first_conflicts = conflicts[:_CONFLICTS_SHOWN]
+    event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
     events = {
         event.id: event
-        for name in dict.fromkeys(conflict.annotator for conflict in shown)
+        for name in dict.fromkeys(conflict.annotator for conflict in first_conflicts)
         for event in workspace.events(annotator=name)
-        if event.id in wanted
+        if event.id in event_ids
     }
-    for conflict in shown:
-        said = [_words(events[name]) for name in conflict.events if name in events]
+    for conflict in first_conflicts:
+        descriptions = [_description(events[name]) for name in conflict.events if name in events]
         yield (
             f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "
-            f"{' in one and '.join(said)} in the other; both are kept, so look at what stands"
+            f"{' in one and '.join(descriptions)} in the other; both are kept, so look at what "
+            "stands"
         )
-    if len(conflicts) > len(shown):
-        yield f"and {len(conflicts) - len(shown)} more such steps"
+    if len(conflicts) > len(first_conflicts):
+        yield f"and {len(conflicts) - len(first_conflicts)} more such steps"
 
 
-def told_differently(workspace: Workspace, theirs: Iterable[Event], altered: Sequence[str]) -> int:
-    """How many of the events that are here already say something else in the file.
+def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequence[str]) -> int:
+    """Return the number of events here that are different in the file.
 
     The same file imported on two machines makes the same events at other hours; those say the
     same.
+
+    Args:
+        workspace: The workspace.
+        theirs: The events of the file.
+        altered: The ids of events that differ.
     """
     if not altered:
         return 0
-    wanted = set(altered)
-    said = {event.id: event for event in theirs if event.id in wanted}
+    altered_ids = set(altered)
+    their_events = {event.id: event for event in theirs if event.id in altered_ids}
     return sum(
-        _said(event) != _said(said[event.id])
-        for name in sorted({event.annotator for event in said.values()})
+        _content(event) != _content(their_events[event.id])
+        for name in sorted({event.annotator for event in their_events.values()})
         for event in workspace.events(annotator=name)
-        if event.id in said
+        if event.id in their_events
     )
 
 
-def _said(event: Event) -> tuple[object, ...]:
+def _content(event: Event) -> tuple[object, ...]:
     where = (event.annotator, event.trace_id, event.taxonomy, event.pass_number)
     return (*where, event.kind, event.fact, event.replaces)
 
 
-def _words(event: Event) -> str:
+def _description(event: Event) -> str:
     where = "" if event.trace_id is None else f" on {event.trace_id}"
-    return f"'{_what(event.fact, event)}{where}'"
+    return f"'{_noun(event.fact, event)}{where}'"
 
 
-def _what(fact: Fact, event: Event) -> str:
+def _noun(fact: Fact, event: Event) -> str:
     match fact:
         case LabelAdded(label):
             return f"label {label.mode}"
@@ -355,40 +385,53 @@ Standing = dict[str, Study | None]
 
 
 def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, ...]:
-    """The events that set up or change a study and are not here yet."""
-    found = [event for event in theirs if isinstance(event.fact, StudySet)]
-    here = {
+    """Return the events that set up or change a study and are not here yet.
+
+    Args:
+        workspace: The workspace.
+        theirs: The events of the file.
+    """
+    set_ups = [event for event in theirs if isinstance(event.fact, StudySet)]
+    existing = {
         event.id
-        for name in dict.fromkeys(event.annotator for event in found)
+        for name in dict.fromkeys(event.annotator for event in set_ups)
         for event in workspace.events(annotator=name)
     }
-    return tuple(event for event in found if event.id not in here)
+    return tuple(event for event in set_ups if event.id not in existing)
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> Standing:
-    """How the studies stand that these events are about."""
+    """Return the studies that these events are about.
+
+    Args:
+        workspace: The workspace.
+        events: The events.
+    """
     refs = dict.fromkeys(event.taxonomy for event in events if event.taxonomy is not None)
     return {ref: workspace.study(ref) for ref in refs}
 
 
 def studies_in_words(
-    workspace: Workspace, events: Sequence[Event], before: Standing
+    workspace: Workspace, events: Sequence[Event], earlier: Standing
 ) -> Iterator[str]:
-    """A sentence per study that two copies set up differently; of both the later one counts.
+    """Yield a sentence per study that two copies set up differently; the later one counts.
 
-    ``events`` were ``new_set_ups``, and ``before`` how these studies stood without them.
+    Args:
+        workspace: The workspace after the merge.
+        events: The set-ups that are new, as ``new_set_ups`` returns them.
+        earlier: The studies before the merge.
     """
-    for ref, earlier in before.items():
-        if earlier is None:
+    for ref, study in earlier.items():
+        if study is None:
             continue
-        who = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
-        if workspace.study(ref) != earlier:
+        names = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
+        if workspace.study(ref) != study:
             yield (
-                f"the study under {ref} was set up otherwise later, by {who}: that one counts from "
-                "now on; look at 'mast-tui study show'"
+                f"the study under {ref} was set up otherwise later, by {names}: that one counts "
+                "from now on; look at 'mast-tui study show'"
             )
-        elif not any(isinstance(e.fact, StudySet) and e.fact.after == earlier for e in events):
+        elif not any(isinstance(e.fact, StudySet) and e.fact.after == study for e in events):
             yield (
-                f"the study under {ref} was set up otherwise earlier, by {who}: the one that is "
+                f"the study under {ref} was set up otherwise earlier, by {names}: the one that is "
                 "here stays; look at 'mast-tui study show'"
             )

@@ -1,4 +1,4 @@
-"""Whose labels imported rows are."""
+"""The authors of imported rows."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import JUDGE_PREFIX, InvalidName, ReservedName, checked_person
 
 
-def one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Refuse to give one name to the rows of several people."""
+def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
+    """Refuse to give one name to the rows of several people.
+
+    Args:
+        annotator: The name given with ``--annotator``, None for none.
+        names: The names in the rows.
+    """
     if annotator is None:
         return
-    found = sorted({name.strip() for name in names} - {""})
-    if len(found) > 1:
+    authors = sorted({name.strip() for name in names} - {""})
+    if len(authors) > 1:
         raise ExchangeError(
-            f"the rows are by {', '.join(found)}; --annotator names one person's rows only"
+            f"the rows are by {', '.join(authors)}; --annotator names one person's rows only"
         )
 
 
-def annotator_of(cell: str, given: str | None) -> str:
+def annotator_of(cell: str, author: str | None) -> str:
     """Return the annotator of a row.
 
     Args:
         cell: The name in the row.
-        given: The name given with ``--annotator``, None for none.
+        author: The name given with ``--annotator``, None for none.
 
     Raises:
         ValueError: There is no name, or an annotator cannot have it.
     """
-    name = (given or cell).strip()
+    name = (author or cell).strip()
     if not name:
         raise InvalidName("'annotator' is empty; fill it in or name one with --annotator NAME")
     if name.startswith(JUDGE_PREFIX):
@@ -37,7 +42,7 @@ def annotator_of(cell: str, given: str | None) -> str:
     try:
         return checked_person(name)
     except ReservedName:
-        if given is not None:
+        if author is not None:
             raise
         raise ReservedName(
             f'"{name}" is reserved. Import under another name: --annotator NAME'
@@ -45,7 +50,7 @@ def annotator_of(cell: str, given: str | None) -> str:
 
 
 def checked_judge(name: str) -> str:
-    """A judge's name; raises ``ValueError`` where it cannot be one."""
+    """Return a judge's name; raises ``ValueError`` where it cannot be one."""
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
         raise ValueError(f"{name!r} is no judge's name: '|' and ',' separate names in tables")
     return name

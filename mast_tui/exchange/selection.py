@@ -1,4 +1,4 @@
-"""Whose words an export holds: one annotator's, everybody's, or the gold."""
+"""The work that an export holds: one annotator's, everybody's, or the gold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Final
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.errors import UnorderedSpans
-from mast_tui.exchange.exporters.gold_document import GoldEntry
-from mast_tui.exchange.exporters.working_time import minutes_worked
+from mast_tui.exchange.exporters.gold_document import GoldWithSides
+from mast_tui.exchange.exporters.working_time import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
-from mast_tui.labels import Label, Origin, Pass, PassKind, VerdictValue
+from mast_tui.labels import Label, Origin, Pass, PassKind, TraceWork, VerdictValue
 from mast_tui.passes import Which, counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
@@ -35,7 +34,7 @@ def selected_work(
     *,
     which: Which,
     finished_only: bool,
-) -> list[LongWork]:
+) -> list[TraceWork]:
     """Return the words of all annotators, or of the one named, per annotator and trace.
 
     Args:
@@ -50,20 +49,27 @@ def selected_work(
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
-        there = ", ".join([GOLD, ALL, *names])
-        raise WorkspaceError(f"--labels {labels!r} is nobody in this workspace; there are: {there}")
-    wanted = names if labels == ALL else [labels]
-    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in wanted]
+        available = ", ".join([GOLD, ALL, *names])
+        raise WorkspaceError(
+            f"--labels {labels!r} is nobody in this workspace; there are: {available}"
+        )
+    authors = names if labels == ALL else [labels]
+    passes = [p for p in workspace.passes(taxonomy=taxonomy.ref) if p.annotator in authors]
     chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
     return _work_of(workspace, taxonomy, chosen.values())
 
 
-def gold_work(entries: Iterable[GoldEntry], taxonomy: Taxonomy) -> list[LongWork]:
-    """Return the gold as the words of somebody called ``gold``, per trace."""
+def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[TraceWork]:
+    """Return the gold as the words of somebody called ``gold``, per trace.
+
+    Args:
+        entries: The gold of the traces.
+        taxonomy: The taxonomy.
+    """
     return [_gold_as_work(entry.trace.trace_id, entry.gold, taxonomy) for entry in entries]
 
 
-def check_ordered(entries: Iterable[GoldEntry]) -> None:
+def check_ordered(entries: Iterable[GoldWithSides]) -> None:
     """Raise ``UnorderedSpans`` where the order of labelled spans matters and is not known."""
     unordered = [entry for entry in entries if entry.unordered]
     if not unordered:
@@ -76,11 +82,11 @@ def check_ordered(entries: Iterable[GoldEntry]) -> None:
         f"The order of {counted(labels, 'labelled span')} in {counted(len(records), 'trace')} is "
         "unknown, so that places may overlap unseen; nothing was written."
     ]
-    if lost := [str(path) for path, there in paths.items() if not there]:
+    if lost := [str(path) for path, exists in paths.items() if not exists]:
         sentences.append(f"Their trace files were not found (looked in {_some(lost)}).")
     if nowhere:
         sentences.append(f"No file is known of {_some(nowhere)}.")
-    if without := [str(path) for path, there in paths.items() if there]:
+    if without := [str(path) for path, exists in paths.items() if exists]:
         sentences.append(f"The spans are not in the traces there ({_some(without)}).")
     raise UnorderedSpans(" ".join(sentences))
 
@@ -90,66 +96,78 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def pseudonymous(work: Iterable[LongWork], pseudonyms: Pseudonyms) -> list[LongWork]:
-    """The same words under letters, with ids that no name can be tried on."""
+def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[TraceWork]:
+    """Return the same work under letters, with ids on which no name can be tried.
+
+    Args:
+        all_work: The work of annotators.
+        pseudonyms: The letters of the workspace.
+    """
     return [
         replace(
-            one,
-            annotator=pseudonyms.name(one.annotator),
-            labels=[
-                replace(
-                    label,
-                    annotator=pseudonyms.name(label.annotator),
-                    id=pseudonyms.id(label.id),
-                    suggestion=label.suggestion and pseudonyms.id(label.suggestion),
-                )
-                for label in one.labels
-            ],
-            merged=frozenset(map(pseudonyms.id, one.merged)),
+            work,
+            annotator=pseudonyms.name(work.annotator),
+            labels=dict(_with_pseudonym(label, pseudonyms) for label in work.labels.values()),
+            merged=frozenset(map(pseudonyms.id, work.merged)),
         )
-        for one in work
+        for work in all_work
     ]
+
+
+def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
+    """Return the new id of a label, and the label."""
+    new_id = pseudonyms.id(label.id)
+    renamed = replace(
+        label,
+        annotator=pseudonyms.name(label.annotator),
+        id=new_id,
+        suggestion=label.suggestion and pseudonyms.id(label.suggestion),
+    )
+    return new_id, renamed
 
 
 def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """The first or last reading of each, finished or not; what is no reading is nobody's word."""
+    """Return the first or last reading of each annotator and trace, finished or not."""
     chosen: dict[tuple[str, str], Pass] = {}
-    for one in passes:  # they come by number
-        key = (one.annotator, one.trace_id)
-        if not one.kind.is_reading or (which == "first" and key in chosen):
+    for trace_pass in passes:  # they come by number
+        key = (trace_pass.annotator, trace_pass.trace_id)
+        if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
             continue
-        if which == "last" or one.kind is not PassKind.SECOND_LOOK:
-            chosen[key] = one
+        if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
+            chosen[key] = trace_pass
     return chosen
 
 
-def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[LongWork]:
-    labels: dict[tuple[str, str, int], list[Label]] = defaultdict(list)
+def _work_of(workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass]) -> list[TraceWork]:
+    labels: dict[PassKey, dict[str, Label]] = defaultdict(dict)
     for label in workspace.labels(taxonomy=taxonomy.ref, pass_number=None):
-        labels[label.annotator, label.trace_id, label.pass_number].append(label)
-    verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = defaultdict(dict)
-    for said in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
-        verdicts[said.annotator, said.trace_id, said.pass_number][said.mode] = said.value
+        labels[label.annotator, label.trace_id, label.pass_number][label.id] = label
+    verdicts: dict[PassKey, dict[str, VerdictValue]] = defaultdict(dict)
+    for verdict in workspace.verdicts(taxonomy=taxonomy.ref, pass_number=None):
+        key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
+        verdicts[key][verdict.mode] = verdict.value
     notes = _span_notes(workspace, taxonomy)
-    return [
-        LongWork(
-            annotator=one.annotator,
-            trace_id=one.trace_id,
-            taxonomy=taxonomy,
-            labels=labels[one.annotator, one.trace_id, one.number],
-            verdicts=verdicts[one.annotator, one.trace_id, one.number],
-            finished_at=one.finished_at,
-            notes=notes[one.annotator, one.trace_id, one.number],
+    all_work = []
+    for read_pass in passes:
+        key = (read_pass.annotator, read_pass.trace_id, read_pass.number)
+        all_work.append(
+            TraceWork(
+                read_pass.annotator,
+                read_pass.trace_id,
+                taxonomy.ref,
+                labels=labels[key],
+                verdicts=verdicts[key],
+                notes=notes[key],
+                finished_at=read_pass.finished_at,
+                judge_seen=read_pass.judge_seen,
+            )
         )
-        for one in passes
-    ]
+    return all_work
 
 
-def _span_notes(
-    workspace: Workspace, taxonomy: Taxonomy
-) -> Mapping[tuple[str, str, int], Mapping[str, str]]:
-    """The notes on spans by annotator, trace and pass, then by the span's key."""
-    notes: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+def _span_notes(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, dict[str, str]]:
+    """Return the notes on spans by annotator, trace and pass, then by the span's key."""
+    notes: dict[PassKey, dict[str, str]] = defaultdict(dict)
     for note in workspace.span_notes(taxonomy=taxonomy.ref, pass_number=None):
         notes[note.annotator, note.trace_id, note.pass_number][note.key] = note.text
     return notes
@@ -162,48 +180,55 @@ def gold_entries(
     annotators: Sequence[str] | None = None,
     majority: bool = False,
     settled_only: bool = False,
-) -> list[GoldEntry]:
-    """The gold of every trace that somebody finished or adjudicated, by trace id.
+) -> list[GoldWithSides]:
+    """Return the gold of every trace that somebody finished or adjudicated, by trace id.
 
     With ``settled_only`` one person's word is left out, and with it every trace of which nothing
     remains.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        annotators: The names of the sides, None for all people.
+        majority: Whether a majority resolves a verdict.
+        settled_only: Whether verdicts of one person are left out.
     """
     orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
-    entries = [
-        GoldEntry(
-            trace=records.get(trace_id, TraceRecord(trace_id)),
-            gold=words.gold(taxonomy, orders(trace_id), majority=majority),
-            sides=words.sides,
-            passes=words.passes,
-            order=orders(trace_id),
-            notes={name: notes[name, trace_id, done.number] for name, done in words.passes.items()},
-            minutes={
-                name: minutes[name, trace_id, done.number]
-                for name, done in words.passes.items()
-                if (name, trace_id, done.number) in minutes
-            },
-            unordered=len(words.unordered(taxonomy, orders(trace_id))),
+    entries = []
+    for trace_id, trace_sides in words_by_trace(workspace, taxonomy, annotators=annotators).items():
+        keys = {name: (name, trace_id, side.number) for name, side in trace_sides.passes.items()}
+        entries.append(
+            GoldWithSides(
+                trace=records.get(trace_id, TraceRecord(trace_id)),
+                gold=trace_sides.gold(taxonomy, orders(trace_id), majority=majority),
+                sides=[
+                    replace(side, notes=notes[keys[side.annotator]]) for side in trace_sides.sides
+                ],
+                passes=trace_sides.passes,
+                order=orders(trace_id),
+                minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
+                unordered=len(trace_sides.unordered(taxonomy, orders(trace_id))),
+            )
         )
-        for trace_id, words in words_by_trace(workspace, taxonomy, annotators=annotators).items()
-    ]
     if not settled_only:
         return entries
     settled = [replace(entry, gold=only_settled(entry.gold)) for entry in entries]
     return [
         entry
         for entry in settled
-        if entry.gold.conflicts or any(one.value is not None for one in entry.gold.verdicts)
+        if entry.gold.conflicts or any(verdict.value is not None for verdict in entry.gold.verdicts)
     ]
 
 
-def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWork:
-    """Gold as if somebody called ``gold`` had said it; finished where nothing is left to decide."""
-    ids = [f"{label.mode}@{number}" for number, label in enumerate(gold.labels)]
-    labels = [
-        Label(
+def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> TraceWork:
+    """Return the gold as the work of an annotator ``gold``, finished if no conflict is left."""
+    work = TraceWork(GOLD, trace_id, taxonomy.ref, finished_at=None if gold.conflicts else "")
+    for number, label in enumerate(gold.labels):
+        label_id = f"{label.mode}@{number}"
+        work.labels[label_id] = Label(
             id=label_id,
             annotator=GOLD,
             trace_id=trace_id,
@@ -216,16 +241,9 @@ def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> LongWor
             saw_suggestions=label.judge_seen,
             created_at=label.decided_at or "",
         )
-        for label_id, label in zip(ids, gold.labels, strict=True)
-    ]
-    merged = (label_id for label_id, label in zip(ids, gold.labels, strict=True) if label.merged)
-    settled = {v.mode: v.value for v in gold.verdicts if v.value is not None}
-    return LongWork(
-        annotator=GOLD,
-        trace_id=trace_id,
-        taxonomy=taxonomy,
-        labels=labels,
-        verdicts=settled,
-        finished_at=None if gold.conflicts else "",
-        merged=frozenset(merged),
-    )
+        if label.merged:
+            work.merged |= {label_id}
+    for verdict in gold.verdicts:
+        if verdict.value is not None:
+            work.verdicts[verdict.mode] = verdict.value
+    return work

@@ -55,7 +55,7 @@ _MESSAGE: Final = re.compile(
 
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
-    """The traces in one file, their indices complete; none where it holds no trace."""
+    """Return the traces in one file, their indices complete; none where it holds no trace."""
     traces = read_file(path, named=True).traces
     for trace in traces:
         read_fully(trace)
@@ -63,7 +63,7 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
 
 
 def read_json(path: Path) -> object:
-    """The file as one JSON document, or as the list of the documents on its lines.
+    """Return the file as one JSON document, or as the list of the documents on its lines.
 
     Raises ``ValueError`` where it is neither, and ``OSError``.
     """
@@ -99,15 +99,20 @@ def read_each(
     """
     for file in files_under(paths, suffixes):
         try:
-            found = read(file)
+            content = read(file)
         except (ValueError, OSError) as error:
             problems.append(RowProblem(file, "file", str(error)))
             continue
-        yield file, found
+        yield file, content
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """The files themselves, and for a folder every file in it (at any depth) with such a suffix."""
+    """Yield the files, and for a folder every file in it at any depth with such a suffix.
+
+    Args:
+        paths: The files and folders.
+        suffixes: The suffixes of the files that count.
+    """
     for path in paths:
         if path.is_dir():
             yield from sorted(p for p in path.rglob("*") if p.suffix.lower() in suffixes)
@@ -116,7 +121,12 @@ def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Pa
 
 
 def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
-    """First and last key of the spans made of message ``number`` (from 0) of a message list."""
+    """Return the first and last key of the spans made of a message of a message list.
+
+    Args:
+        trace: The trace.
+        number: The number, counted from 0.
+    """
     keys = [
         span.key
         for span in (trace.span(index) for index in range(len(trace)))
@@ -125,13 +135,13 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
     return (keys[0], keys[-1]) if keys else None
 
 
-def _message_number(trace: Trace, place: str) -> int | None:
-    """The number of the message that a span was made of, from its place in the source."""
-    pointer = re.sub(r"\Aline [0-9]+ ", "", place)
-    if pointer == place and trace.record is not None:
-        pointer = place.removeprefix(f"/{trace.record}")
-    found = _MESSAGE.match(pointer)
-    return int(found[1]) if found else None
+def _message_number(trace: Trace, location: str) -> int | None:
+    """Return the number of the message that a span was made of, from its place in the source."""
+    pointer = re.sub(r"\Aline [0-9]+ ", "", location)
+    if pointer == location and trace.record is not None:
+        pointer = location.removeprefix(f"/{trace.record}")
+    match = _MESSAGE.match(pointer)
+    return int(match[1]) if match else None
 
 
 def step_numbers(trace: Trace) -> dict[str, int]:
@@ -148,6 +158,6 @@ def step_numbers(trace: Trace) -> dict[str, int]:
 
 
 def step_of_key(key: str) -> int | None:
-    """The number of the step that the key of a span in a message list stands for, from 0."""
-    found = _MESSAGE.match(key)
-    return int(found[1]) if found else None
+    """Return the number of the step that the key of a span in a message list stands for, from 0."""
+    match = _MESSAGE.match(key)
+    return int(match[1]) if match else None

@@ -68,7 +68,7 @@ _Work = tuple[str, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What came of taking an import back: ``events`` undone, or what was ``built_on`` it.
+    """The result of taking an import back: the number of undone events, or the reasons against it.
 
     Where something was, nothing has changed.
     """
@@ -79,41 +79,49 @@ class Undone:
 
 
 def goes_on(workspace: Workspace, asked: str) -> bool:
-    """Whether an import that is asked for so goes on with one that was broken off."""
+    """Return whether this import completes one that was broken off.
+
+    Args:
+        workspace: The workspace.
+        asked: The request of the import.
+    """
     return any(
-        one.asked == asked and one.state is ImportState.UNFINISHED for one in workspace.imports()
+        record.asked == asked and record.state is ImportState.UNFINISHED
+        for record in workspace.imports()
     )
 
 
-def find_import(workspace: Workspace, wanted: str, *, only: str | None = None) -> ImportRecord:
-    """The import that is meant.
+def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
+    """Return an import that was not taken back.
 
     Args:
-        workspace: where it was made.
-        wanted: its id, an end of its id that no other has, or empty for the last one that stands.
-        only: the format that it has, None for any.
+        workspace: The workspace into which it was made.
+        import_id: Its id, an end of its id that no other has, or empty for the last import.
+        only: Its format, None for any.
 
     Raises:
-        ExchangeError: there is none such, or it was taken back already.
+        ExchangeError: There is no such import, or it was taken back already.
     """
-    every = [one for one in workspace.imports() if only in (None, one.format)]
-    if not wanted:
-        standing = [one for one in every if one.state is not ImportState.UNDONE]
+    every = [record for record in workspace.imports() if only in (None, record.format)]
+    if not import_id:
+        standing = [record for record in every if record.state is not ImportState.UNDONE]
         if not standing:
             raise ExchangeError("there is no import here that could be taken back")
         return standing[-1]
-    found = [one for one in every if one.id == wanted] or [
-        one for one in every if one.id.endswith(wanted)
+    matches = [record for record in every if record.id == import_id] or [
+        record for record in every if record.id.endswith(import_id)
     ]
-    if len(found) != 1:
-        told = "several imports end so" if found else "there is no such import here"
-        raise ExchangeError(f"{wanted}: {told}; 'mast-tui import --list' names them")
-    if found[0].state is ImportState.UNDONE:
-        raise ExchangeError(f"import {found[0].id} was taken back on {found[0].undone_at} already")
-    return found[0]
+    if len(matches) != 1:
+        reason = "several imports end so" if matches else "there is no such import here"
+        raise ExchangeError(f"{import_id}: {reason}; 'mast-tui import --list' names them")
+    if matches[0].state is ImportState.UNDONE:
+        raise ExchangeError(
+            f"import {matches[0].id} was taken back on {matches[0].undone_at} already"
+        )
+    return matches[0]
 
 
-def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> Undone:
+def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
     """Take back what an import brought, unless something was built on it.
 
     Everything is looked at before the first event is written. They are written in batches, each
@@ -122,7 +130,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> 
     Args:
         workspace: where it was made.
         record: the import.
-        who: who takes it back, None where nobody is known.
+        undone_by: who takes it back, None where nobody is known.
 
     Returns:
         What was taken back, or what stands in the way.
@@ -132,7 +140,8 @@ def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> 
     """
     works = workspace.import_works(record)
     batches = [
-        [work for work, _ in batch] for batch in batched(works, lambda one: one[1], EVENTS_AT_ONCE)
+        [work for work, _ in batch]
+        for batch in batched(works, lambda work_with_size: work_with_size[1], EVENTS_AT_ONCE)
     ]
     undoing = _Undoing(workspace, record)
     built_on: list[str] = []
@@ -154,7 +163,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, who: str | None) -> 
                     )
             events += undoing.take_back(batch)
         let_others_write()
-    workspace.finish_undo(record, who)
+    workspace.finish_undo(record, undone_by)
     return Undone(record, events)
 
 
@@ -188,9 +197,9 @@ class _Undoing:
             else:
                 traces[annotator, taxonomy].append(trace_id)
         for (annotator, taxonomy), trace_ids in traces.items():
-            found = self._workspace.events_on_traces(annotator, taxonomy, trace_ids)
+            by_trace = self._workspace.events_on_traces(annotator, taxonomy, trace_ids)
             self._works |= {
-                (annotator, trace_id, taxonomy): events for trace_id, events in found.items()
+                (annotator, trace_id, taxonomy): events for trace_id, events in by_trace.items()
             }
 
     def _read_answers(self) -> None:
@@ -202,12 +211,12 @@ class _Undoing:
         for taxonomy in self._workspace.used_taxonomies():
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
                 self._decided[trace_id, taxonomy] += [
-                    (one.decided_by, tuple(said.annotator for said in one.said))
-                    for one in decisions
+                    (decision.decided_by, tuple(answer.annotator for answer in decision.said))
+                    for decision in decisions
                 ]
 
     def built_on(self, work: _Work) -> Iterator[str]:
-        """What has been said since that rests on what the import brought to a work, in words."""
+        """Return later work that rests on what the import brought to a work, in words."""
         events = self._events(work)
         ours = [event for event in events if self._is_ours(event)]
         where = work[0] if work[1] is None else f"{work[0]} on {work[1]}"
@@ -216,10 +225,10 @@ class _Undoing:
         imports = sorted({e.action for e in later if e.action.startswith(IMPORT_PREFIX)})
         for action in imports:
             yield f"{where}: import {action.rsplit(':', 1)[-1]} has added to it"
-        counts = Counter(_words(e.fact) for e in later if e.action not in imports)
+        counts = Counter(_fact_text(e.fact) for e in later if e.action not in imports)
         if counts:
-            told = ", ".join(counts)
-            yield f"{where}: {told} since"
+            sentence = ", ".join(counts)
+            yield f"{where}: {sentence} since"
         labels = {event.fact.label.id for event in ours if isinstance(event.fact, LabelAdded)}
         answered = Counter(name for label in labels for name in self._reviews.get(label, ()))
         for name, count in sorted(answered.items()):
@@ -227,7 +236,11 @@ class _Undoing:
                 yield f"{where}: {name} has reviewed suggestions of it ({count})"
         if work[1] is None or work[2] is None:
             return
-        deciders = {by for by, sides in self._decided[work[1], work[2]] if work[0] in sides}
+        deciders = {
+            adjudicator
+            for adjudicator, sides in self._decided[work[1], work[2]]
+            if work[0] in sides
+        }
         for name in sorted(deciders):
             if not self._came_along(name, work, Decided):
                 yield f"{where}: {name} has decided conflicts about it"
@@ -245,7 +258,7 @@ class _Undoing:
         """Yield what undoes each event of a work, with the action that is undone."""
         events = self._events(work)
         for event in reversed(events):
-            if self._is_ours(event) and (fact := _taken_back(event, events)) is not None:
+            if self._is_ours(event) and (fact := _inverse_of(event, events)) is not None:
                 new = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
                 yield event.action, new
 
@@ -255,8 +268,10 @@ class _Undoing:
 
     def _read_one(self, work: _Work) -> Sequence[Event]:
         annotator, trace_id, taxonomy = work
-        found = self._workspace.events(annotator=annotator, trace_id=trace_id, taxonomy=taxonomy)
-        return [event for event in found if (event.trace_id, event.taxonomy) == work[1:]]
+        own_events = self._workspace.events(
+            annotator=annotator, trace_id=trace_id, taxonomy=taxonomy
+        )
+        return [event for event in own_events if (event.trace_id, event.taxonomy) == work[1:]]
 
     def _is_ours(self, event: Event) -> bool:
         if self._record.keeps_actions:
@@ -264,14 +279,14 @@ class _Undoing:
         return event.action == self._record.action
 
     def _came_along(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Whether all that somebody said of this kind of a trace came with the same import."""
-        said = [e for e in self._events((name, *work[1:])) if isinstance(e.fact, kind)]
+        """Return whether all events of a kind on a trace came with the same import."""
+        own_events = [e for e in self._events((name, *work[1:])) if isinstance(e.fact, kind)]
         # What was taken back of it a moment ago is nothing that somebody said since.
-        return all(self._is_ours(e) or e.action == self._undoing for e in said)
+        return all(self._is_ours(e) or e.action == self._undoing for e in own_events)
 
 
 def _effective(events: Sequence[Event]) -> Iterator[Event]:
-    """The events that say something and were not taken back since."""
+    """Yield the events that say something and were not taken back since."""
     undone = set[str]()
     for event in events:
         if event.undoes is not None:
@@ -284,23 +299,28 @@ def _effective(events: Sequence[Event]) -> Iterator[Event]:
             yield event
 
 
-def _words(fact: Fact) -> str:
-    return next((words for kind, words in _IN_WORDS if isinstance(fact, kind)), "changed")
+def _fact_text(fact: Fact) -> str:
+    return next((text for kind, text in _IN_WORDS if isinstance(fact, kind)), "changed")
 
 
-def _taken_back(event: Event, events: Sequence[Event]) -> Fact | None:
-    """The fact that takes back an event of an import, None for one that only noted something."""
-    before = events[: events.index(event)]
+def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
+    """Return the fact that takes back an event of an import; None if it only noted something."""
+    earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
             begun = any(
-                isinstance(one.fact, PassStarted) and one.pass_number == event.pass_number
-                for one in _effective(before)
+                isinstance(effective.fact, PassStarted)
+                and effective.pass_number == event.pass_number
+                for effective in _effective(earlier)
             )
             return None if begun else PassWithdrawn(kind, copy_of)
         case Judged():
-            earlier = [one.fact for one in _effective(before) if isinstance(one.fact, Judged)]
-            return earlier[-1] if earlier else PassWithdrawn(PassKind.BLIND)
+            judged = [
+                effective.fact
+                for effective in _effective(earlier)
+                if isinstance(effective.fact, Judged)
+            ]
+            return judged[-1] if judged else PassWithdrawn(PassKind.BLIND)
         case PassKindSet(before=first, after=then):
             return PassKindSet(then, first)
         case SightSet(was, blind):

@@ -9,7 +9,6 @@ from mast_tui.gold.model import (
     GoldVerdict,
     Guideline,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
@@ -27,7 +26,6 @@ __all__ = [
     "Guideline",
     "Order",
     "Said",
-    "Side",
     "Source",
     "gold_of_trace",
     "no_order",

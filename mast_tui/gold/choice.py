@@ -11,7 +11,7 @@ from mast_tui.labels import Target, VerdictValue
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is decided: the value, the places that go with it, and whose word was taken."""
+    """An adjudicator's answer: the value, its places, and the sides whose answer was taken."""
 
     value: VerdictValue
     targets: tuple[Target, ...] = ()
@@ -23,35 +23,51 @@ UNSURE = Choice(VerdictValue.UNSURE)
 
 
 def take_side(conflict: Conflict, annotator: str) -> Choice:
-    """That annotator's word: the verdict with its places, or the place as marked there.
+    """Return an annotator's answer: the verdict with its places, or the place as they marked it.
 
     Who did not mark a place says that it is none. Raises ``KeyError`` for somebody who is no side
     of the conflict.
+
+    Args:
+        conflict: The conflict.
+        annotator: The annotator's name.
     """
-    said = {one.annotator: one for one in conflict.said}[annotator]
-    if conflict.kind is ConflictKind.PLACE and not said.targets:
+    side_answer = {answer.annotator: answer for answer in conflict.said}[annotator]
+    if conflict.kind is ConflictKind.PLACE and not side_answer.targets:
         return Choice(VerdictValue.ABSENT, (), (annotator,))
-    return Choice(said.value or VerdictValue.UNSURE, said.targets, (annotator,))
+    return Choice(side_answer.value or VerdictValue.UNSURE, side_answer.targets, (annotator,))
 
 
 def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
-    """Everything that was marked, overlapping places as the one that covers them.
+    """Return everything that was marked, with one covering place for those that overlap.
 
     None where no side says present, so that there is nothing to put together.
+
+    Args:
+        conflict: The conflict.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     finders = tuple(s.annotator for s in conflict.said if s.value is VerdictValue.PRESENT)
     if not finders:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
-    behind = tuple(s.annotator for s in conflict.said if s.targets)
-    return Choice(VerdictValue.PRESENT, targets, behind or finders)
+    markers = tuple(s.annotator for s in conflict.said if s.targets)
+    return Choice(VerdictValue.PRESENT, targets, markers or finders)
 
 
 def elsewhere(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
-    """The mode shows, at a place of the adjudicator's own; sides whose marks it touches agree."""
+    """Return that the mode shows at a place of the adjudicator's own.
+
+    The sides whose marks it touches agree with it.
+
+    Args:
+        conflict: The conflict.
+        target: The place of the adjudicator's own.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     agreeing = tuple(
-        said.annotator
-        for said in conflict.said
-        if any(overlap(marked, target, order) for marked in said.targets)
+        answer.annotator
+        for answer in conflict.said
+        if any(overlap(marked, target, order) for marked in answer.targets)
     )
     return Choice(VerdictValue.PRESENT, (target,), agreeing)

@@ -1,4 +1,4 @@
-"""The words of gold: sides, decisions, conflicts, and the gold of one trace."""
+"""The records of gold: answers, decisions, conflicts, and the gold of one trace."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.labels import AnnotatorKind, Label, Severity, Target, VerdictValue
+from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
 class Source(StrEnum):
-    """How a verdict or a place of the gold was settled."""
+    """The way in which a verdict or a place of the gold was resolved."""
 
     UNANIMOUS = "unanimous"
     MAJORITY = "majority"
@@ -20,44 +20,15 @@ class Source(StrEnum):
 
 
 class ConflictKind(StrEnum):
-    """Whether it is open if a mode shows, or where."""
+    """The subject of a conflict: if a mode shows, or where."""
 
     VERDICT = "verdict"
     PLACE = "place"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One annotator's finished word on one trace.
-
-    ``verdicts`` are by mode slug; a mode with a label is present, whatever they say of it.
-    ``judge_seen`` is whether a judge's suggestions were on screen in that pass.
-    """
-
-    annotator: str
-    verdicts: Mapping[str, VerdictValue]
-    labels: tuple[Label, ...] = ()
-    judge_seen: bool = False
-    kind: AnnotatorKind = AnnotatorKind.HUMAN
-
-    def value(self, mode: str) -> VerdictValue | None:
-        """This side's verdict on a mode; None where it is open."""
-        if any(label.mode == mode for label in self.labels):
-            return VerdictValue.PRESENT
-        return self.verdicts.get(mode)
-
-    def saw_judge(self, mode: str) -> bool:
-        """Whether a judge may have moved this side's word on a mode."""
-        return (
-            self.judge_seen
-            or self.kind is AnnotatorKind.JUDGE
-            or any(label.saw_suggestions for label in self.labels if label.mode == mode)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
-    """What one side said about a mode or an item: a verdict, and the places it marked for it."""
+    """One side's answer on a mode or an item: a verdict, and the places that it marked."""
 
     annotator: str
     value: VerdictValue | None
@@ -66,7 +37,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an adjudicator decided about a mode's verdict or about one item.
+    """An adjudicator's decision about a mode's verdict or about one item.
 
     ``item`` is the mode's slug for its verdict, else the id of the item (``item_id``).
     ``targets`` are the places chosen, all of them where the value is present: with a verdict those
@@ -88,13 +59,13 @@ class Decision:
 
     @property
     def is_verdict(self) -> bool:
-        """Whether the mode's verdict was decided, not a single item."""
+        """True if the mode's verdict was decided, and not a single item."""
         return self.item == self.mode
 
 
 @dataclass(frozen=True, slots=True)
 class Guideline:
-    """What was agreed about a mode in general, as an adjudicator wrote it down.
+    """An agreement about a mode in general, as an adjudicator wrote it.
 
     ``trace_id`` and ``item`` name the decision that gave occasion to it, both None for none.
     ``written_at`` is ISO 8601 in UTC.
@@ -111,7 +82,7 @@ class Guideline:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What is left to decide. ``id`` is what a decision on it names as its ``item``.
+    """An open question. ``id`` is the ``item`` of a decision on it.
 
     ``said`` holds every side with a verdict, or for a place every side that named places; one
     that did not mark this place has no targets. ``where`` is the place to look at first.
@@ -180,7 +151,7 @@ class GoldTrace:
     conflicts: tuple[Conflict, ...]
 
     def verdict(self, mode: str) -> GoldVerdict:
-        """The verdict on a mode; raises ``KeyError`` for one that was not asked about."""
+        """Return the verdict on a mode; raises ``KeyError`` for one that was not asked about."""
         for verdict in self.verdicts:
             if verdict.mode == mode:
                 return verdict

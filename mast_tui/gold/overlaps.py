@@ -1,4 +1,4 @@
-"""Where labels point: which targets overlap, what covers them, and which are one item.
+"""Overlaps of the targets of labels, the targets that cover them, and items.
 
 Targets hold span keys, which say nothing about reading order. An ``Order`` does: it gives a span's
 index by its key, and None where it does not know, as for traces that are not on this machine.
@@ -11,26 +11,26 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mast_tui.gold.model import Decision, Side
-from mast_tui.labels import Label, Target
+from mast_tui.gold.model import Decision
+from mast_tui.labels import Label, Target, TraceWork
 
 Order = Callable[[str], int | None]
 
-_Thing = TypeVar("_Thing")
+_Pointed = TypeVar("_Pointed")
 
 
 def no_order(_key: str) -> int | None:
-    """The order of a trace that is not at hand: no place is known."""
+    """Return the order of a trace that is not at hand: no place is known."""
     return None
 
 
 def no_orders(_trace_id: str) -> Order:
-    """The orders of traces of which none is at hand."""
+    """Return the orders of traces of which none is at hand."""
     return no_order
 
 
 def place_name(target: Target) -> str:
-    """A short name of a target for ids, the same for equal targets."""
+    """Return a short name of a target for ids, the same for equal targets."""
     if target.first is None:
         return "*"
     if target.quote is not None:
@@ -41,12 +41,17 @@ def place_name(target: Target) -> str:
 
 
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
-    """Whether two targets share something.
+    """Return whether two targets have a part in common.
 
     The whole trace names no place, so it overlaps only itself. Quotes in one span overlap where
     their characters do; one whose place in the span is not known overlaps all that is there.
     Where the order of the spans is not known, only targets in the same span can overlap, and
     equal ones do.
+
+    Args:
+        a: A target.
+        b: Another target.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     if a == b:
         return True
@@ -64,10 +69,14 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
 
 
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
-    """The smallest target that holds all of these, which must hang together by ``overlap``.
+    """Return the smallest target that holds all of these, which must hang together by ``overlap``.
 
     Quotes in one span give the quote from the first start to the last end; a quote and anything
     wider give spans. Raises ``ValueError`` for none, or for targets that nothing is known to cover.
+
+    Args:
+        targets: The targets.
+        order: Returns the index of a span by its key, None if it is not known.
     """
     first = targets[0] if targets else None
     if first is None:
@@ -91,12 +100,18 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 
 
 def in_reading_order(
-    things: Iterable[_Thing], target_of: Callable[[_Thing], Target], order: Order = no_order
-) -> list[_Thing]:
-    """Sorted by where they point: the whole trace, then places, then what has no known place."""
+    items: Iterable[_Pointed], target_of: Callable[[_Pointed], Target], order: Order = no_order
+) -> list[_Pointed]:
+    """Return objects sorted by target: the whole trace, known places, then unknown places.
 
-    def rank(thing: _Thing) -> tuple[int, int, int, int]:
-        target = target_of(thing)
+    Args:
+        items: The objects to sort.
+        target_of: Returns the target of an object.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
+
+    def rank(item: _Pointed) -> tuple[int, int, int, int]:
+        target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
         ends = _ends(target, order)
@@ -104,7 +119,7 @@ def in_reading_order(
             return (2, 0, 0, 0)
         return (1, ends[0], target.char_start or 0, ends[1])
 
-    return sorted(things, key=rank)
+    return sorted(items, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +140,7 @@ class Item:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Who marked it."""
+        """The annotators who marked it."""
         return tuple(dict.fromkeys(label.annotator for label in self.labels))
 
     @property
@@ -150,12 +165,22 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
 
 
 def item_id(mode: str, target: Target) -> str:
-    """The name of the item of a mode that this target covers."""
+    """Return the name of the item of a mode that this target covers.
+
+    Args:
+        mode: The mode's slug.
+        target: The target.
+    """
     return f"{mode}@{place_name(target)}"
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """The labels of one mode grouped by overlap, in reading order; whole-trace labels first."""
+    """Return the labels of one mode in groups that overlap, in reading order.
+
+    Args:
+        labels: The labels of one mode.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     groups: list[list[Label]] = []
     for label in labels:
         touching = [g for g in groups if any(overlap(label.target, o.target, order) for o in g)]
@@ -169,7 +194,7 @@ def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Ite
 
 
 def _span(target: Target) -> str | None:
-    """The key of the one span in which a target lies, None for a range and the whole trace."""
+    """Return the key of a target's only span; None for a range and the whole trace."""
     return target.first if target.first == target.last else None
 
 
@@ -180,23 +205,24 @@ def _characters(target: Target) -> tuple[int, int] | None:
 
 
 def _ends(target: Target, order: Order) -> tuple[int, int] | None:
-    """The indices of a target's first and last span, None where either is not known."""
+    """Return the indices of a target's first and last span, None where either is not known."""
     if target.first is None or target.last is None:
         return None
-    first, last = order(target.first), order(target.last)
+    first = order(target.first)
+    last = order(target.last)
     if first is None or last is None:
         return None
     return min(first, last), max(first, last)
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """The quote that joins these quotes of one span, or None where they do not fit together."""
+    """Return the quote that joins quotes of one span; None if they do not fit together."""
     quotes = []
     for target in targets:
-        place = _characters(target)
-        if place is None or target.quote is None or len(target.quote) != place[1] - place[0]:
+        bounds = _characters(target)
+        if bounds is None or target.quote is None or len(target.quote) != bounds[1] - bounds[0]:
             return None
-        quotes.append((place, target.quote))
+        quotes.append((bounds, target.quote))
     quotes.sort()
     (start, end), text = quotes[0]
     for (next_start, next_end), quote in quotes[1:]:
@@ -210,7 +236,7 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
 
 
 def unordered_labels(
-    sides: Sequence[Side], decisions: Sequence[Decision], modes: Collection[str], order: Order
+    sides: Sequence[TraceWork], decisions: Sequence[Decision], modes: Collection[str], order: Order
 ) -> tuple[Label, ...]:
     """Return the labels on spans whose order matters for the gold and is not known.
 
@@ -225,7 +251,7 @@ def unordered_labels(
     """
     labels: dict[str, list[Label]] = defaultdict(list)
     for side in sides:
-        for label in side.labels:
+        for label in side.labels.values():
             if not label.target.is_whole:
                 labels[label.mode].append(label)
     decided: dict[str, set[Target]] = defaultdict(set)
@@ -238,15 +264,19 @@ def unordered_labels(
         if any(
             _needs_order(label.target, other) and not _is_known(order, label.target, other)
             for other in (
-                *(one.target for one in labels[mode] if one.annotator != label.annotator),
+                *(
+                    label_of_mode.target
+                    for label_of_mode in labels[mode]
+                    if label_of_mode.annotator != label.annotator
+                ),
                 *decided[mode],
             )
         )
     )
 
 
-def _needs_order(one: Target, other: Target) -> bool:
-    return one != other and (one.first != one.last or other.first != other.last)
+def _needs_order(target: Target, other: Target) -> bool:
+    return target != other and (target.first != target.last or other.first != other.last)
 
 
 def _is_known(order: Order, *targets: Target) -> bool:

@@ -40,7 +40,6 @@ from mast_tui.gold.model import (
     GoldTrace,
     GoldVerdict,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import (
@@ -52,11 +51,11 @@ from mast_tui.gold.overlaps import (
     no_order,
     overlap,
 )
-from mast_tui.labels import Label, Target, VerdictValue
+from mast_tui.labels import Label, Target, TraceWork, VerdictValue
 
 
 def gold_of_trace(
-    sides: Sequence[Side],
+    sides: Sequence[TraceWork],
     decisions: Sequence[Decision],
     modes: Sequence[str],
     order: Order = no_order,
@@ -64,19 +63,27 @@ def gold_of_trace(
     majority: bool = False,
     boundaries: bool = False,
 ) -> GoldTrace:
-    """The gold of one trace under one taxonomy.
+    """Return the gold of one trace under one taxonomy.
 
     ``sides`` are the annotators who finished it, each once; ``decisions`` those in force, oldest
     first, of which the last on an item holds; ``modes`` the slugs of the taxonomy, in its order:
     what the sides say of others is left out. ``order`` gives a span's index by its key, None where
     it is not known: then only equal targets, or targets in the same span, are one item. Raises
     ``ValueError`` where an annotator is there twice.
+
+    Args:
+        sides: The work of the annotators who finished the trace.
+        decisions: The decisions in force.
+        modes: The slugs of the taxonomy.
+        order: Returns the index of a span by its key, None if it is not known.
+        majority: Whether a majority resolves a verdict.
+        boundaries: Whether overlapping places with different ends are a conflict.
     """
     names = [side.annotator for side in sides]
     if len(set(names)) < len(names):
         raise ValueError(f"an annotator stands twice among the sides: {', '.join(names)}")
     rules = _Rules(order, majority, boundaries)
-    settled = [_settle(mode, sides, _in_force(mode, decisions), rules) for mode in modes]
+    settled = [_resolve(mode, sides, _in_force(mode, decisions), rules) for mode in modes]
     conflicts = [conflict for gold in settled for conflict in gold.conflicts]
     return GoldTrace(
         verdicts=tuple(verdict for gold in settled for verdict in gold.verdicts),
@@ -85,19 +92,31 @@ def gold_of_trace(
     )
 
 
-def words_on(mode: str, sides: Sequence[Side]) -> tuple[Said, ...]:
-    """What every side with a verdict on a mode says of it."""
+def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
+    """Return the answer of every side with a verdict on a mode.
+
+    Args:
+        mode: The mode's slug.
+        sides: The work of the annotators who finished the trace.
+    """
     return tuple(
         Said(side.annotator, value, _targets(_labels(mode, [side])))
         for side in sides
-        if (value := side.value(mode)) is not None
+        if (value := side.verdict(mode)) is not None
     )
 
 
 def words_at(
-    mode: str, target: Target, sides: Sequence[Side], order: Order = no_order
+    mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
-    """What the sides marked in the items of a mode that a target touches."""
+    """Return the marks of the sides in those items of a mode that a target touches.
+
+    Args:
+        mode: The mode's slug.
+        target: The target.
+        sides: The work of the annotators who finished the trace.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
     touched = [
         label
         for item in items_of_mode(_labels(mode, sides), order)
@@ -113,7 +132,7 @@ def words_at(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """How the sides' words are put together."""
+    """The rules for resolving the answers of sides."""
 
     order: Order
     majority: bool
@@ -121,7 +140,7 @@ class _Rules:
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """The decisions on a mode that hold, oldest first: of several on one item the last."""
+    """Return the decisions on a mode that hold, oldest first: of several on one item the last."""
     last: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
@@ -130,8 +149,8 @@ def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
     return tuple(last.values())
 
 
-def _settle(
-    mode: str, sides: Sequence[Side], decisions: tuple[Decision, ...], rules: _Rules
+def _resolve(
+    mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> GoldTrace:
     """Gold of one mode: one verdict, its labels, what is left to decide."""
     decided = next((d for d in decisions if d.is_verdict), None)
@@ -139,15 +158,15 @@ def _settle(
     if verdict.value is VerdictValue.PRESENT:
         labels, open_places = _places(mode, sides, decisions, rules)
         return GoldTrace((verdict,), labels, open_places)
-    said = words_on(mode, sides)
-    if verdict.source is not Source.UNRESOLVED or not said:
+    answers = words_on(mode, sides)
+    if verdict.source is not Source.UNRESOLVED or not answers:
         return GoldTrace((verdict,), (), ())
     items = items_of_mode(_labels(mode, sides), rules.order)
     conflict = Conflict(
         id=mode,
         kind=ConflictKind.VERDICT,
         mode=mode,
-        said=said,
+        said=answers,
         labels=tuple(label for item in items for label in item.labels),
         where=items[0].target if items else None,
     )
@@ -155,11 +174,11 @@ def _settle(
 
 
 def _verdict(
-    mode: str, sides: Sequence[Side], decided: Decision | None, rules: _Rules
+    mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    said = words_on(mode, sides)
-    values = [s.value for s in said if s.value is not None]
-    every = {side.annotator: side.value(mode) for side in sides}
+    answers = words_on(mode, sides)
+    values = [s.value for s in answers if s.value is not None]
+    every = {side.annotator: side.verdict(mode) for side in sides}
     seen = any(side.saw_judge(mode) for side in sides if every[side.annotator] is not None)
     if decided is not None:
         return GoldVerdict(
@@ -171,7 +190,7 @@ def _verdict(
             decided_by=decided.decided_by,
             decided_at=decided.decided_at,
             reason=decided.reason,
-            changed=verdicts_said(decided.said) != verdicts_said(said),
+            changed=comparable_verdicts(decided.said) != comparable_verdicts(answers),
         )
     value, source = _common_value(values, rules.majority)
     return GoldVerdict(mode, value, source, every, judge_seen=seen)
@@ -191,7 +210,7 @@ def _common_value(
 
 
 def _places(
-    mode: str, sides: Sequence[Side], decisions: tuple[Decision, ...], rules: _Rules
+    mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
     """Labels and open conflicts of a mode whose verdict is present."""
     marks = _labels(mode, sides)
@@ -201,7 +220,7 @@ def _places(
         items = items_of_mode(marks, rules.order)
     else:
         items = tuple(_item_at(mode, target, marks, rules.order) for target in decided.targets)
-        on_items = _beside(decided, decisions, rules.order)
+        on_items = _decisions_with(decided, decisions, rules.order)
     claims, left = _claims(items, on_items, rules.order)
     labels: list[GoldLabel] = []
     open_places: list[Conflict] = []
@@ -210,38 +229,40 @@ def _places(
     placing = {label.annotator for label in marks if not label.target.is_whole}
     for item in left:
         if decided is not None:
-            behind = [label for label in item.labels if label.annotator in decided.sides]
-            labels.append(_gold_label(mode, item.target, behind, sides, decided))
+            agreeing = [label for label in item.labels if label.annotator in decided.sides]
+            labels.append(_gold_label(mode, item.target, agreeing, sides, decided))
             continue
         peers = set(item.annotators) if item.target.is_whole else placing
         source = _common_place(item, peers, rules)
         if source is Source.UNRESOLVED:
             open_places.append(_place_conflict(item, sides, peers))
         elif source is not None:
-            labels += _taken_over(item, source, sides)
+            labels += _accepted_labels(item, source, sides)
     in_order = in_reading_order(labels, lambda label: label.target, rules.order)
     return tuple(in_order), tuple(open_places)
 
 
-def _beside(decided: Decision, decisions: Sequence[Decision], order: Order) -> tuple[Decision, ...]:
-    """The decisions on items that hold beside one on the verdict, which brought its own places.
+def _decisions_with(
+    decided: Decision, decisions: Sequence[Decision], order: Order
+) -> tuple[Decision, ...]:
+    """Return the decisions on items that hold beside a decision on the verdict.
 
     Later ones all do; of the earlier ones those that name a place which it leaves alone.
     """
     since = decisions.index(decided)
-    kept = [
+    earlier = [
         d
         for d in decisions[:since]
         if not any(overlap(t, u, order) for t in d.targets for u in decided.targets)
         and d.value is VerdictValue.PRESENT
     ]
-    return (*kept, *decisions[since + 1 :])
+    return (*earlier, *decisions[since + 1 :])
 
 
 def _claims(
     items: Sequence[Item], decisions: Sequence[Decision], order: Order
 ) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
-    """Which items each decision is about, and the items that none is about.
+    """Return the items that each decision is about, and the items that no decision is about.
 
     An item keeps the decision that names it. Where its labels have moved since, the decision goes
     with what overlaps the places that it was about, the latest decision first.
@@ -251,7 +272,7 @@ def _claims(
     for decision in reversed(decisions):
         if claimed[decision.item]:
             continue
-        about = [*decision.targets, *(t for said in decision.said for t in said.targets)]
+        about = [*decision.targets, *(t for answer in decision.said for t in answer.targets)]
         moved = [
             item
             for item in left.values()
@@ -264,12 +285,12 @@ def _claims(
 
 
 def _by_decision(
-    decision: Decision, claimed: Sequence[Item], sides: Sequence[Side], order: Order
+    decision: Decision, claimed: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
     if decision.value is not VerdictValue.PRESENT:
         return []
     marks = [label for item in claimed for label in item.labels]
-    changed = places_said(decision.said) != {
+    changed = comparable_places(decision.said) != {
         (name, frozenset(label.target for label in marks if label.annotator == name))
         for name in {label.annotator for label in marks}
     }
@@ -289,7 +310,7 @@ def _by_decision(
 
 
 def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
-    """How an item is settled by those who could have marked it; None where it is voted down."""
+    """Return the source of an item that all who could mark it share; None if it is voted down."""
     marked = len(item.annotators)
     if len(peers) == 1:
         return Source.SINGLE
@@ -304,8 +325,8 @@ def _common_place(item: Item, peers: set[str], rules: _Rules) -> Source | None:
     return Source.UNRESOLVED
 
 
-def _taken_over(item: Item, source: Source, sides: Sequence[Side]) -> list[GoldLabel]:
-    """An item's labels as gold: one target for several sides, a side's own as they stand."""
+def _accepted_labels(item: Item, source: Source, sides: Sequence[TraceWork]) -> list[GoldLabel]:
+    """Return an item's labels as gold: one target for several sides, a side's own as they stand."""
     if len(item.annotators) == 1:
         return [
             _gold_label(item.mode, t, [x for x in item.labels if x.target == t], sides, source)
@@ -315,8 +336,8 @@ def _taken_over(item: Item, source: Source, sides: Sequence[Side]) -> list[GoldL
     return [replace(label, merged=len(item.targets) > 1)]
 
 
-def _place_conflict(item: Item, sides: Sequence[Side], peers: set[str]) -> Conflict:
-    said = tuple(
+def _place_conflict(item: Item, sides: Sequence[TraceWork], peers: set[str]) -> Conflict:
+    answers = tuple(
         Said(
             side.annotator,
             VerdictValue.PRESENT,
@@ -325,29 +346,29 @@ def _place_conflict(item: Item, sides: Sequence[Side], peers: set[str]) -> Confl
         for side in sides
         if side.annotator in peers
     )
-    return Conflict(item.id, ConflictKind.PLACE, item.mode, said, item.labels, item.target)
+    return Conflict(item.id, ConflictKind.PLACE, item.mode, answers, item.labels, item.target)
 
 
 def _gold_label(
     mode: str,
     target: Target,
-    behind: Sequence[Label],
-    sides: Sequence[Side],
-    by: Source | Decision,
+    labels: Sequence[Label],
+    sides: Sequence[TraceWork],
+    origin: Source | Decision,
     changed: bool = False,
 ) -> GoldLabel:
-    decision = by if isinstance(by, Decision) else None
-    names = tuple(dict.fromkeys(label.annotator for label in behind))
-    graded = {label.annotator: label.severity for label in behind if label.severity is not None}
+    decision = origin if isinstance(origin, Decision) else None
+    names = tuple(dict.fromkeys(label.annotator for label in labels))
+    graded = {label.annotator: label.severity for label in labels if label.severity is not None}
     severity = next(iter(graded.values())) if len(set(graded.values())) == 1 else None
     seen = any(side.saw_judge(mode) for side in sides if side.annotator in names)
     return GoldLabel(
         mode,
         target,
-        Source.ADJUDICATED if isinstance(by, Decision) else by,
-        labels=tuple(label.id for label in behind),
+        Source.ADJUDICATED if isinstance(origin, Decision) else origin,
+        labels=tuple(label.id for label in labels),
         annotators=names,
-        notes=tuple((label.annotator, label.note) for label in behind if label.note),
+        notes=tuple((label.annotator, label.note) for label in labels if label.note),
         severity=severity,
         severity_source=None if severity is None else _severity_source(len(graded), len(names)),
         judge_seen=seen or (decision is not None and decision.judge_seen),
@@ -366,23 +387,25 @@ def _severity_source(graded: int, annotators: int) -> Source:
 
 
 def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:
-    """A decided place as an item, with the labels that it touches."""
+    """Return a decided place as an item, with the labels that it touches."""
     return Item(mode, tuple(m for m in marks if overlap(m.target, target, order)), target)
 
 
-def _labels(mode: str, sides: Sequence[Side]) -> list[Label]:
-    return [label for side in sides for label in side.labels if label.mode == mode]
+def _labels(mode: str, sides: Sequence[TraceWork]) -> list[Label]:
+    return [label for side in sides for label in side.labels_of(mode)]
 
 
 def _targets(labels: Iterable[Label]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(label.target for label in labels))
 
 
-def verdicts_said(said: Iterable[Said]) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
-    """What was said of a mode, to be compared."""
-    return {(s.annotator, s.value, frozenset(s.targets)) for s in said}
+def comparable_verdicts(
+    answers: Iterable[Said],
+) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
+    """Return comparable values of the answers on a mode."""
+    return {(s.annotator, s.value, frozenset(s.targets)) for s in answers}
 
 
-def places_said(said: Iterable[Said]) -> set[tuple[str, frozenset[Target]]]:
-    """What was said of a place, to be compared."""
-    return {(s.annotator, frozenset(s.targets)) for s in said if s.targets}
+def comparable_places(answers: Iterable[Said]) -> set[tuple[str, frozenset[Target]]]:
+    """Return comparable values of the answers on a place."""
+    return {(s.annotator, frozenset(s.targets)) for s in answers if s.targets}

@@ -1,4 +1,4 @@
-"""What gold is made of: how many of its verdicts two people agree on, and how many are one's own.
+"""The sources of gold: the numbers of verdicts that two people share or that one person gave.
 
 A verdict is ``settled`` where two or more said the same of it, a majority did, or an adjudicator
 decided it; a ``single`` one is one person's word.
@@ -22,7 +22,7 @@ SOURCES: Final = (*SETTLED, Source.SINGLE, Source.UNRESOLVED)
 
 
 class GoldMixJson(TypedDict):
-    """How the verdicts of a gold came about.
+    """The sources of the verdicts of a gold.
 
     ``sources`` counts verdicts (trace × mode), ``traces`` those with at least one such verdict, so
     that a trace may count under several. ``unresolved`` verdicts, on which annotators differ, are
@@ -57,14 +57,14 @@ def gold_mix(
         not_in_study: Finished traces of people without a part in the study, left out before.
         merged: How many places cover different ones of several people.
     """
-    said: Counter[Source] = Counter()
+    verdict_counts: Counter[Source] = Counter()
     traces: Counter[Source] = Counter()
-    for own in verdicts.values():
-        found = Counter(own)
-        said.update(found)
-        traces.update(found.keys())
+    for trace_sources in verdicts.values():
+        counts = Counter(trace_sources)
+        verdict_counts.update(counts)
+        traces.update(counts.keys())
     return {
-        "sources": {source.value: said[source] for source in SOURCES},
+        "sources": {source.value: verdict_counts[source] for source in SOURCES},
         "traces": {source.value: traces[source] for source in SOURCES},
         "annotators": sorted(annotators),
         "settled_only": settled_only,
@@ -100,17 +100,17 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
             for label in gold.labels
             if label.mode not in single and label.source is not Source.SINGLE
         ),
-        tuple(one for one in gold.conflicts if one.mode not in single),
+        tuple(conflict for conflict in gold.conflicts if conflict.mode not in single),
     )
 
 
 def is_gold(mix: GoldMixJson) -> bool:
-    """Whether any verdict is more than one person's word."""
+    """Return whether any verdict is more than one person's."""
     return any(mix["sources"][source.value] for source in SETTLED)
 
 
 def gold_name(mix: GoldMixJson) -> str:
-    """What to call the labels in few words: gold, or whose they are where no two agree on any."""
+    """Return a short name for the labels: gold, or their author if no two agree on any verdict."""
     if is_gold(mix) or not mix["sources"][Source.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
@@ -118,7 +118,7 @@ def gold_name(mix: GoldMixJson) -> str:
 
 
 def gold_words(mix: GoldMixJson) -> str:
-    """What to call the labels, and what they are made of; plain names, unescaped."""
+    """Return a name for the labels and the sources of their verdicts; plain names, unescaped."""
     counts = {name: n for name, n in mix["sources"].items() if n}
     parts = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
     if mix["merged"]:

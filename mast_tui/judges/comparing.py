@@ -1,8 +1,8 @@
-"""What one judge found beside another judge, or beside the gold: counts per mode, and the cases.
+"""A judge compared with another judge or with the gold: counts per mode, and the cases.
 
-The unit is trace × mode where both have said present or absent; where either is unsure, or has
-said nothing, nothing is compared and it is counted apart. Whether the places meet is told beside
-it: two places meet where they overlap. A word about the whole trace names no place.
+The unit is trace × mode where both sides have the verdict present or absent. Units where a side is
+unsure or has no verdict are counted as undecided. The span ranges that both sides mark are compared
+too: they meet if they overlap. A label of the whole trace has no span range.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mast_tui.labels import Label, Target, VerdictValue
 
 
 class Outcome(StrEnum):
-    """Who says that a mode shows in a trace."""
+    """The side or sides with the verdict present on a mode in a trace."""
 
     FIRST = "first"
     SECOND = "second"
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One place that a side names, and the label it stands in (None for gold)."""
+    """A span range that a side marks, with the id of its label (None for gold)."""
 
     target: Target
     label: str | None = None
@@ -33,26 +33,31 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side says: verdicts and marks by trace id and mode (slug).
+    """The verdicts and marks of one side, by trace id and mode (slug).
 
-    A mode with marks is present, whatever its verdict says.
+    A mode with marks is present, also against its verdict.
     """
 
     verdicts: Mapping[tuple[str, str], VerdictValue] = field(default_factory=dict)
     marks: Mapping[tuple[str, str], tuple[Mark, ...]] = field(default_factory=dict)
 
     def value(self, trace_id: str, mode: str) -> VerdictValue | None:
-        """The verdict on a mode in a trace; None where nothing was said."""
+        """Return the verdict on a mode in a trace, or None if there is none.
+
+        Args:
+            trace_id: The id of the trace.
+            mode: The slug of the mode.
+        """
         key = (trace_id, mode)
         return VerdictValue.PRESENT if self.marks.get(key) else self.verdicts.get(key)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A trace in which at least one side says that a mode shows, and where.
+    """A trace in which at least one side has the verdict present on a mode.
 
-    ``meet`` is whether a place of one overlaps one of the other, None where only one side says it
-    or either names no place.
+    ``meet`` tells whether a span range of one side overlaps one of the other. It is None if only
+    one side says present, or if a side marks no span range.
     """
 
     trace_id: str
@@ -64,16 +69,17 @@ class Case:
 
     @property
     def differs(self) -> bool:
-        """Whether the sides differ about the mode or about its place."""
+        """True if the sides differ about the mode or about its span range."""
         return self.outcome is not Outcome.BOTH or self.meet is False
 
 
 @dataclass(frozen=True, slots=True)
 class ModeCounts:
-    """How many traces have each outcome on a mode.
+    """The number of traces with each outcome on a mode.
 
-    Of ``both`` the places meet in ``meet`` and differ in ``apart``; in the rest none is named.
-    ``undecided`` are the traces in which a side is unsure or has said nothing.
+    ``meet`` and ``apart`` count the traces of ``both`` whose span ranges do and do not overlap; in
+    the remaining ones a side marks no span range. ``undecided`` counts the traces in which a side
+    is unsure or has no verdict.
     """
 
     mode: str
@@ -87,42 +93,47 @@ class ModeCounts:
 
     @property
     def compared(self) -> int:
-        """The traces on which both have said present or absent."""
+        """The number of traces on which both sides say present or absent."""
         return self.both + self.first + self.second + self.neither
 
     @property
     def precision(self) -> float | None:
-        """Which share of what the first says the second says too; None where it says nothing."""
-        said = self.both + self.first
-        return self.both / said if said else None
+        """The share of the first side's present verdicts that the second has too, or None."""
+        present = self.both + self.first
+        return self.both / present if present else None
 
     @property
     def recall(self) -> float | None:
-        """Which share of what the second says the first says too; None where it says nothing."""
-        said = self.both + self.second
-        return self.both / said if said else None
+        """The share of the second side's present verdicts that the first has too, or None."""
+        present = self.both + self.second
+        return self.both / present if present else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Counts per mode in the taxonomy's order, and the cases behind them by mode."""
+    """Counts per mode in the taxonomy's order, and the cases that they count, by mode."""
 
     counts: tuple[ModeCounts, ...]
     cases: Mapping[str, tuple[Case, ...]]
 
     @property
     def total(self) -> ModeCounts:
-        """All modes together; its ``mode`` is empty."""
+        """The sums over all modes; the field ``mode`` is empty."""
         names = ("both", "first", "second", "neither", "undecided", "meet", "apart")
         return ModeCounts("", *(sum(getattr(c, name) for c in self.counts) for name in names))
 
 
 def side_of(labels: Iterable[Label], verdicts: Mapping[tuple[str, str], VerdictValue]) -> Side:
-    """A side from an annotator's labels, and their verdicts by trace id and mode."""
+    """Make a side from the work of one annotator.
+
+    Args:
+        labels: The labels of the annotator.
+        verdicts: The verdicts, by trace id and mode.
+    """
     marks: dict[tuple[str, str], list[Mark]] = {}
     for label in labels:
         marks.setdefault((label.trace_id, label.mode), []).append(Mark(label.target, label.id))
-    return Side(verdicts, {key: tuple(found) for key, found in marks.items()})
+    return Side(verdicts, {key: tuple(key_marks) for key, key_marks in marks.items()})
 
 
 def compare(
@@ -134,14 +145,22 @@ def compare(
     *,
     left_out: Collection[tuple[str, str]] = frozenset(),
 ) -> Comparison:
-    """Both sides over these traces and modes (slugs).
+    """Compare two sides.
 
-    ``order_of`` gives the order of a trace's spans by its id; it is asked only where both name
-    places. ``left_out`` are pairs of trace id and mode that do not count.
+    Args:
+        first: One side.
+        second: The other side.
+        traces: The ids of the traces to compare.
+        modes: The slugs of the modes to compare.
+        order_of: Returns the order of the spans of a trace; called only if both sides mark spans.
+        left_out: Pairs of trace id and mode that are not counted.
     """
-    counts, cases = [], {}
+    counts = []
+    cases = {}
     for mode in modes:
-        found, undecided, neither = list[Case](), 0, 0
+        mode_cases: list[Case] = []
+        undecided = 0
+        neither = 0
         for trace_id in sorted(traces):
             if (trace_id, mode) in left_out:
                 continue
@@ -149,47 +168,49 @@ def compare(
             if None in values or VerdictValue.UNSURE in values:
                 undecided += 1
             elif VerdictValue.PRESENT in values:
-                found.append(_case(first, second, trace_id, mode, order_of))
+                mode_cases.append(_case(first, second, trace_id, mode, order_of))
             else:
                 neither += 1
-        of = [case.outcome for case in found]
+        outcomes = [case.outcome for case in mode_cases]
         counts.append(
             ModeCounts(
                 mode,
-                both=of.count(Outcome.BOTH),
-                first=of.count(Outcome.FIRST),
-                second=of.count(Outcome.SECOND),
+                both=outcomes.count(Outcome.BOTH),
+                first=outcomes.count(Outcome.FIRST),
+                second=outcomes.count(Outcome.SECOND),
                 neither=neither,
                 undecided=undecided,
-                meet=sum(case.meet is True for case in found),
-                apart=sum(case.meet is False for case in found),
+                meet=sum(case.meet is True for case in mode_cases),
+                apart=sum(case.meet is False for case in mode_cases),
             )
         )
-        cases[mode] = tuple(sorted(found, key=_rank))
+        cases[mode] = tuple(sorted(mode_cases, key=_rank))
     return Comparison(tuple(counts), cases)
 
 
 def _case(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
 ) -> Case:
-    key = (trace_id, mode)
-    ours, theirs = first.marks.get(key, ()), second.marks.get(key, ())
-    says = [side.value(trace_id, mode) is VerdictValue.PRESENT for side in (first, second)]
-    if not all(says):
-        outcome = Outcome.FIRST if says[0] else Outcome.SECOND
-        return Case(trace_id, mode, outcome, ours, theirs)
-    return Case(trace_id, mode, Outcome.BOTH, ours, theirs, _meet(ours, theirs, order_of(trace_id)))
+    marks = first.marks.get((trace_id, mode), ())
+    other_marks = second.marks.get((trace_id, mode), ())
+    if first.value(trace_id, mode) is not VerdictValue.PRESENT:
+        return Case(trace_id, mode, Outcome.SECOND, marks, other_marks)
+    if second.value(trace_id, mode) is not VerdictValue.PRESENT:
+        return Case(trace_id, mode, Outcome.FIRST, marks, other_marks)
+    meet = _meet(marks, other_marks, order_of(trace_id))
+    return Case(trace_id, mode, Outcome.BOTH, marks, other_marks, meet)
 
 
-def _meet(ours: Sequence[Mark], theirs: Sequence[Mark], order: Order) -> bool | None:
-    places = [[m.target for m in marks if not m.target.is_whole] for marks in (ours, theirs)]
-    if not all(places):
+def _meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
+    ranges = [mark.target for mark in marks if not mark.target.is_whole]
+    other_ranges = [mark.target for mark in other_marks if not mark.target.is_whole]
+    if not ranges or not other_ranges:
         return None
-    return any(overlap(a, b, order) for a in places[0] for b in places[1])
+    return any(overlap(one, other, order) for one in ranges for other in other_ranges)
 
 
 def _rank(case: Case) -> tuple[int, str]:
-    """Where they differ comes first: about the mode, then about the place."""
+    """Sort differences first: about the mode, then about the span range."""
     order = [Outcome.FIRST, Outcome.SECOND, Outcome.BOTH]
     agreed = {False: 0, None: 1, True: 2}[case.meet]
     return (order.index(case.outcome) * 3 + agreed, case.trace_id)

@@ -1,8 +1,8 @@
-"""From a quote to its place in a text: exact, then the same words, then nearly the same text.
+"""Search for a quote in a text: exactly, then by the same words, then by a similar text.
 
-Models do not quote as a machine copies: they wrap, escape, shorten, and copy along what stood
-around. ``readings`` says what a quote may mean, ``parts`` what it joins, ``find_part`` looks for
-one part in one text. All offsets are code points into the text as read.
+Models change what they quote: they wrap, escape and shorten it, and copy text around it.
+``readings`` lists the possible meanings of a quote, ``parts`` splits it at its ellipses, and
+``find_part`` searches for one part in one text. All offsets are code points in the text as read.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from mast_tui.judges.word_comparison import (
 from mast_tui.labels import Match
 
 CUTOFF: Final = 80.0
-"""Similarity, of 100, from which on a text is compared with a quote word by word."""
+"""The similarity, of 100, from which a text is compared with a quote word by word."""
 
 LONGEST_COMPARED: Final = 200_000
-"""Of a text with more characters its beginning and its end are compared, as more is never sent."""
+"""The characters of a text that are compared: of a longer one its two ends, all that is sent."""
 
 WORDS_OF_A_PART: Final = 4
-"""A part of a quote with fewer words stands anywhere by chance."""
+"""The fewest words of a part that does not occur by chance."""
 
-_BETWEEN: Final = "\0" * 150
-"""Between texts that are compared in one go: so much that nothing similar reaches across."""
+_SEPARATOR: Final = "\0" * 150
+"""The separator of joined texts, so long that no similar text extends across it."""
 
 _SHORTEST_FUZZY: Final = 12
-"""Quotes with fewer characters are found word for word or not at all: short ones fit anywhere."""
+"""The fewest characters of a quote for which a similar text counts: short ones fit anywhere."""
 
 _LONGEST_FUZZY: Final = 300
-"""Of longer quotes only the two ends are aligned with all of a text, which bounds the cost; what
-lies between them is then compared as a whole."""
+"""The most characters of a quote that are aligned with a whole text; of a longer one the two ends
+are, which bounds the cost, and what is between them is compared afterwards."""
 
 _SURE_WITHOUT_BLANKS: Final = 24
-"""From so many letters on, words that are joined or split differently are the same words."""
+"""The fewest letters for which words that are joined or split differently count as the same."""
 
 _MOST_HITS: Final = 20
-"""Of so many places with the same letters it is tried whether the words are the same too."""
+"""The number of occurrences of the same letters whose words are compared."""
 
 _WORD_EDGE: Final = 24
 
 _SLACK: Final = 40
-"""So many characters on each side of a place are looked at too, as words that a quote lacks shift
-the place of its ends."""
+"""The characters on each side of a range that are compared too, since words that a quote lacks
+shift its ends."""
 
 _CHUNK: Final = 4_096
 
@@ -92,7 +92,7 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a quote stands in a text, end exclusive, and how closely."""
+    """The range of a quote in a text, end exclusive, with the kind of the match."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ class Place:
 
 
 def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) -> tuple[str, ...]:
-    """Return what a quote may mean, the likeliest first, each with less around it.
+    """Return the possible meanings of a quote, the likeliest first, each with less around it.
 
     White space, quotation marks and backticks around the quote are removed, then a number, a
     span's header or a speaker before it, then HTML entities and the escapes of JSON.
@@ -128,7 +128,7 @@ def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) 
 
 
 def parts(quote: str) -> tuple[str, ...]:
-    """The pieces between the places at which something was left out, those without a word not."""
+    """Split a quote at its ellipses, and return the pieces that have a letter or digit."""
     if "…" not in quote and "..." not in quote and " #" not in quote:
         return (quote,)
     return tuple(
@@ -137,7 +137,7 @@ def parts(quote: str) -> tuple[str, ...]:
 
 
 def letters(text: str) -> str:
-    """Return the letters and digits of a text in lower case, without those of escapes."""
+    """Return the letters and digits of a text in lower case, without those of its escapes."""
     if "\\" in text:
         for escape in ("\\n", "\\r", "\\t"):
             text = text.replace(escape, "")
@@ -153,7 +153,7 @@ def letters(text: str) -> str:
 
 
 def layers(text: str) -> tuple[str, ...]:
-    """The letters of a text, and where there is markup those without it too."""
+    """Return the letters of a text, and its letters without markup if it has markup."""
     bare = without_markup(text)
     return (letters(text),) if bare is text else (letters(text), letters(bare))
 
@@ -161,18 +161,22 @@ def layers(text: str) -> tuple[str, ...]:
 def find_part(
     text: str, part: str, how: Match, *, start: int = 0, known: Sequence[str] | None = None
 ) -> Place | None:
-    """The place of a piece without gaps from ``start`` on, found in this way and in no other.
+    """Find a piece of a quote by one kind of match.
 
     Args:
-        text: where it is looked for.
-        part: the piece.
-        how: ``EXACT``, ``SPACING`` for the same words, ``REWORDED`` for a similar text, whose place
-            then says in ``match`` what its words are to those of the piece.
-        start: where to begin.
-        known: ``layers(text)`` where the caller has them.
+        text: The text to search.
+        part: The piece, without ellipses.
+        how: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text, whose
+            ``match`` then results from the comparison of the words.
+        start: The offset from which to search.
+        known: ``layers(text)``, if the caller has them.
+
+    Returns:
+        The first range that matches, or None.
     """
     if start:
-        text, known = text[start:], None
+        text = text[start:]
+        known = None
     if how is Match.EXACT:
         offset = text.find(part)
         place = None if offset < 0 else Place(offset, offset + len(part), Match.EXACT)
@@ -184,7 +188,17 @@ def find_part(
 
 
 def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None:
-    """The place of a piece without gaps, found in this way or in a closer one."""
+    """Find a piece of a quote by this kind of match or a closer one.
+
+    Args:
+        text: The text to search.
+        part: The piece, without ellipses.
+        how: The loosest kind of match.
+        start: The offset from which to search.
+
+    Returns:
+        The first range with the closest match, or None.
+    """
     for each in (Match.EXACT, Match.SPACING, Match.REWORDED):
         place = find_part(text, part, each, start=start)
         if place is not None or each is how:
@@ -193,13 +207,16 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> Place | None
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> Place | None:
-    """Return the place of the same words near a place, None where they do not stand there.
+    """Find the same words near an offset.
 
     Args:
-        text: The text in which they are looked for.
+        text: The text to search.
         part: The words.
-        start: The place from which they are looked for.
-        reach: The number of characters after ``start`` in which they must begin.
+        start: The offset from which to search.
+        reach: The number of characters after ``start`` within which the words must begin.
+
+    Returns:
+        The range of the words, or None.
     """
     end = start + reach + len(part)
     place = closest(text[start:end], part, Match.SPACING)
@@ -209,51 +226,50 @@ def find_within(text: str, part: str, start: int, reach: int) -> Place | None:
     return place if same_words(part, text[place.start : place.end]) else None
 
 
-class Joined:
-    """Texts in reading order as one, to be compared in one go; much faster than one by one.
-
-    Each text comes with the index of its span.
-    """
+class JoinedTexts:
+    """Texts in reading order joined to one, which is searched much faster than each by itself."""
 
     def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
         self._starts: list[int] = []
         self._pieces: list[tuple[int, int, int]] = []
         joined: list[str] = []
-        at = 0
+        start = 0
         for index, text in sorted(texts):
             for offset, piece in _ends(text):
-                self._starts.append(at)
+                self._starts.append(start)
                 self._pieces.append((index, offset, len(piece)))
-                joined += (piece, _BETWEEN)
-                at += len(piece) + len(_BETWEEN)
+                joined += (piece, _SEPARATOR)
+                start += len(piece) + len(_SEPARATOR)
         self.text = "".join(joined)
 
-    def found(self, place: Place) -> tuple[int, int, Place] | None:
-        """Of a place in the joined text the span, the span that it reaches to, and where it is.
+    def locate(self, place: Place) -> tuple[int, int, Place] | None:
+        """Convert a range of the joined text.
 
-        A place that reaches on into the next span ends with its first one.
+        Returns:
+            The index of the span in which it begins, that of the span in which it ends (the same
+            or the next one), and the range in the first of them. None for a range of separators.
         """
-        at = bisect_right(self._starts, place.start) - 1
-        if place.start >= self._starts[at] + self._pieces[at][2]:
-            at += 1
-        end_at = bisect_left(self._starts, place.end) - 1
-        if at > end_at:
+        number = bisect_right(self._starts, place.start) - 1
+        if place.start >= self._starts[number] + self._pieces[number][2]:
+            number += 1
+        last_number = bisect_left(self._starts, place.end) - 1
+        if number > last_number:
             return None
-        index, offset, length = self._pieces[at]
-        start = max(place.start - self._starts[at], 0)
-        end = min(place.end - self._starts[at], length)
-        last = self._pieces[end_at][0]
+        index, offset, length = self._pieces[number]
+        start = max(place.start - self._starts[number], 0)
+        end = min(place.end - self._starts[number], length)
+        last = self._pieces[last_number][0]
         inside = Place(offset + start, offset + end, place.match)
         return index, last if last == index + 1 else index, inside
 
 
 def clipped(text: str) -> str:
-    """The beginning of a text that is too long to be compared with a quote in one go."""
+    """Return a text, or the beginning of one that is too long to be compared at once."""
     return text if len(text) <= LONGEST_COMPARED else text[: LONGEST_COMPARED // 2]
 
 
 def _ends(text: str) -> tuple[tuple[int, str], ...]:
-    """A text, of a long one the beginning and the end, each with its offset."""
+    """Return a text, or the two ends of a long one, with their offsets."""
     if len(text) <= LONGEST_COMPARED:
         return ((0, text),) if text else ()
     tail = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
@@ -261,7 +277,7 @@ def _ends(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _unwrapped(quote: str) -> str:
-    """Without code fences, backticks and quotation marks around it."""
+    """Remove code fences, backticks and quotation marks around a quote."""
     for _ in range(3):
         fence = quote.startswith("```") and quote.endswith("```") and len(quote) > 6
         if fence:
@@ -274,7 +290,7 @@ def _unwrapped(quote: str) -> str:
 
 
 def _without_number(quote: str) -> str:
-    """Without a header line, or a span's number, before it."""
+    """Remove a header line or the number of a span before a quote."""
     if quote[:1] not in "[#sS":
         return quote
     prefix = _HEADER_BEFORE.match(quote) or _NUMBER_BEFORE.match(quote)
@@ -287,7 +303,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> Place | None:
-    """The place where the same words stand, whatever stands between them."""
+    """Find the same words, with any punctuation and blanks between them."""
     needle = letters(quote)
     if not needle:
         return _of_signs(text, quote)
@@ -315,52 +331,51 @@ def _of_letters(text: str, quote: str, text_layers: Sequence[str] | None) -> Pla
 
 
 def _of_signs(text: str, quote: str) -> Place | None:
-    """The place of a quote without letters, up to white space."""
+    """Find a quote without letters or digits, with any white space in it."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     match = re.search(pattern, text) if pattern else None
     return match and Place(match.start(), match.end(), Match.SPACING)
 
 
 def _spread(loose: str, first: int, end: int) -> tuple[int, int]:
-    """Where the letters from ``first`` to ``end`` stand in the text that they were taken of."""
-    return _letter(loose, first), _letter(loose, end - 1) + 1
+    """Return the range in a text of its letters from number ``first`` to before ``end``."""
+    return _offset_of_letter(loose, first), _offset_of_letter(loose, end - 1) + 1
 
 
-def _letter(loose: str, number: int) -> int:
-    """Where the letter with this number stands."""
-    at = 0
+def _offset_of_letter(loose: str, number: int) -> int:
+    offset = 0
     step = _CHUNK
     while step:
-        here = len(letters(loose[at : at + step]))
-        if at + step <= len(loose) and here <= number:
-            number -= here
-            at += step
+        count = len(letters(loose[offset : offset + step]))
+        if offset + step <= len(loose) and count <= number:
+            number -= count
+            offset += step
         else:
             step //= 2
-    return at
+    return offset
 
 
 def _with_edges(loose: str, place: tuple[int, int], quote: str) -> tuple[int, int]:
-    """A place with the punctuation around it that the quote has too."""
+    """Extend a range by the punctuation around it that the quote has too."""
     start, end = place
     first = next(i for i, char in enumerate(quote) if letters(char))
     last = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
     for sign in reversed("".join(quote[:first].split())):
         base = max(0, start - _WORD_EDGE)
-        before = loose[base:start].rstrip()
-        if not before.endswith(sign):
+        preceding = loose[base:start].rstrip()
+        if not preceding.endswith(sign):
             break
-        start = base + len(before) - 1
+        start = base + len(preceding) - 1
     for sign in "".join(quote[last:].split()):
-        after = loose[end : end + _WORD_EDGE]
-        if not after.lstrip().startswith(sign):
+        following = loose[end : end + _WORD_EDGE]
+        if not following.lstrip().startswith(sign):
             break
-        end += len(after) - len(after.lstrip()) + 1
+        end += len(following) - len(following.lstrip()) + 1
     return start, end
 
 
 def _similar(text: str, quote: str) -> Place | None:
-    """The place of a similar text, with what its words are to those of the quote."""
+    """Find a similar text, and compare its words with those of the quote."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
     if len(quote) > _LONGEST_FUZZY:
@@ -384,25 +399,27 @@ def _aligned(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _by_its_ends(text: str, quote: str) -> Place | None:
-    """The place of a long quote whose beginning and end stand about as far apart as in it."""
+    """Find a long quote by its beginning and end, about as far apart as in the quote."""
     from rapidfuzz import fuzz
 
     half = _LONGEST_FUZZY // 2
-    head = _placed(text, quote[:half].strip())
+    head = _find_end(text, quote[:half].strip())
     if head is None:
         return None
-    rest = text[head[1] : head[0] + 2 * len(quote)]
-    tail = _placed(rest, quote[-half:].strip())
-    if tail is None or 2 * (tail[1] + head[1] - head[0]) < len(quote):
+    start = head[0]
+    tail = _find_end(text[head[1] : start + 2 * len(quote)], quote[-half:].strip())
+    if tail is None:
         return None
-    start, end = head[0], head[1] + tail[1]
+    end = head[1] + tail[1]
+    if 2 * (end - start) < len(quote):
+        return None
     if not fuzz.ratio(_folded(quote), _folded(text[start:end]), score_cutoff=CUTOFF):
         return None
     return _compared(text, quote, start, end)
 
 
-def _placed(text: str, quote: str) -> tuple[int, int] | None:
-    """Where one end of a long quote stands, whatever its words are to those there."""
+def _find_end(text: str, quote: str) -> tuple[int, int] | None:
+    """Find the first or last part of a long quote, also by a similar text."""
     for how in (Match.EXACT, Match.SPACING):
         place = find_part(text, quote, how)
         if place is not None:
@@ -411,18 +428,19 @@ def _placed(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _compared(text: str, quote: str, start: int, end: int) -> Place:
-    """A place with what its words are to those of the quote, and just as long as it must be."""
+    """Compare the words of a range with those of the quote, and trim the range to them."""
     comparison = compare(quote, text[start:end])
     if comparison.loose and comparison.likeness is Likeness.ALTERED:
         wide = _whole_words(text, max(0, start - _SLACK), min(len(text), end + _SLACK))
-        # Another text of those compared in one go is no neighbour.
+        # Joined texts are separated by NUL: what is beyond it belongs to another text.
         wider = text[wide[0] : wide[1]]
         cut = wider.rfind("\0", 0, start - wide[0]) + 1
         wide_end = wider.find("\0", end - wide[0])
         wider = wider[cut : wide_end if wide_end >= 0 else None]
         other = compare(quote, wider)
         if other.altered_words < comparison.altered_words:
-            comparison, start = other, wide[0] + cut
+            comparison = other
+            start = wide[0] + cut
     match = _MATCHES[comparison.likeness]
     return Place(*_trimmed(text, start + comparison.start, start + comparison.end), match)
 
@@ -435,7 +453,7 @@ _MATCHES: Final = {
 
 
 def _folded(text: str) -> str:
-    """The loosened text in lower case, where that changes no offset."""
+    """Return the loosened text in lower case, unless that changes its length."""
     loose = loosened(text)
     lower = loose.lower()
     return lower if len(lower) == len(loose) else loose
@@ -450,7 +468,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range without white space at its edges and without cut words."""
+    """Trim white space from a range, and extend it to whole words."""
     start, end = _trimmed(text, start, end)
     for _ in range(_WORD_EDGE):
         if start > 0 and text[start - 1].isalnum() and text[start].isalnum():

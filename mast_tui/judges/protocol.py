@@ -1,4 +1,4 @@
-"""What a judge is: something that reads a trace and suggests failure modes with evidence."""
+"""The interface of judges: each reads traces and suggests failure modes with evidence."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mast_tui.traces.model import Trace
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that a judge found in one trace, in reading order.
+    """The findings and verdicts of a judge on one trace, in reading order.
 
-    ``judged`` are the modes on which it came to a verdict, None for all that it looks at. Such a
-    mode that has no finding here and is not in ``unsure`` is absent in its eyes; about every
-    other mode it has said nothing.
+    ``judged`` holds the modes with a verdict, None for all modes that the judge looks at. Such a
+    mode is absent if it has no finding and is not in ``unsure``. There is no verdict on any other
+    mode.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -24,11 +24,10 @@ class Judgement:
 
 
 class Judge(Protocol):
-    """Reads traces and suggests failure modes.
+    """A reader of traces that suggests failure modes.
 
-    ``name`` is the annotator under which its labels are kept, such as ``judge:rules@1``; another
-    version of the judge has another name. ``looks_at`` are the slugs on which it gives a
-    verdict; about every other mode it says nothing.
+    ``name`` is the annotator of its labels, such as ``judge:rules@1``; each version of a judge has
+    its own name. ``looks_at`` holds the slugs of the modes on which it gives verdicts.
     """
 
     @property

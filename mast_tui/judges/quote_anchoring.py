@@ -1,9 +1,9 @@
-"""Anchoring a finding: its quote is looked for where it was named, then elsewhere.
+"""Anchoring of findings: the quote of a finding is searched in the named spans, then in others.
 
-A judge names spans by number and miscounts, so a quote is believed before a number: where the
-words stand outside the named spans the place is mended, and what was named is kept beside it.
-Words that are found nowhere stay as the judge gave them, without offsets; beside those that are
-altered, or not to the letter what stands there, stands what the judge wrote.
+Judges name spans by number and miscount, so a quote counts more than a number. If the quote is in
+other spans than the named ones, the range is corrected and the named range is kept in the evidence.
+A quote that is found nowhere keeps the judge's words, without offsets. Evidence that differs from
+the judge's words keeps those as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from mast_tui.judges.fuzzy_match import (
     LONGEST_COMPARED,
     WORDS_OF_A_PART,
-    Joined,
+    JoinedTexts,
     Place,
     clipped,
     closest,
@@ -32,40 +32,40 @@ from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.traces.model import Trace
 
 CHECKING: Final = "3"
-"""Raise it where quotes are found, placed or told apart otherwise than before: then the answers
-that are kept are read and checked anew."""
+"""The version of the search. A higher number has stored answers read and checked again, so raise it
+with every change of which quotes are found, where, and with which match."""
 
 NEAR: Final = 20
-"""So many spans before and after those named are looked through before all others."""
+"""The number of spans before and after the named ones that are searched before all others."""
 
 MOST_SEARCHED: Final = 2_000_000
-"""In an area at most so many characters are searched for a quote, those nearest first."""
+"""The most characters of an area that are searched for a quote, the nearest first."""
 
 MOST_COMPARED: Final = 500_000
-"""At most so many characters are compared with a quote that stands nowhere word for word."""
+"""The most characters that are searched for a similar text."""
 
 LONGEST_GAP: Final = 2_000
-"""Parts of a quote that stand further apart, in characters, are not shown as one piece."""
+"""The most characters between parts of a quote that are shown as one range."""
 
 SHORT_GAP: Final = 300
-"""A part of few words counts only so near to the part before it, in characters, and only in the
-same words: elsewhere it stands by chance."""
+"""The most characters between a short part and the part before it; further away, the same words
+occur by chance."""
 
 _FIRST_PARTS_TRIED: Final = 20
-"""The number of places of a short first part from which the other parts are looked for."""
+"""The number of occurrences of a short first part from which the other parts are searched."""
 
 _SPAN_COST: Final = 200
-"""What fetching a text counts, in characters, so that a million short spans end as well."""
+"""The cost of fetching a text, in characters, so that a search of a million short spans ends."""
 
 _LONG_BYTES: Final = 24
-"""One of fewer bytes is like something in most texts: other words count where it was named only."""
+"""The fewest bytes of a quote for which a similar text outside the named spans counts."""
 
 _SHORT_BYTES: Final = 8
-"""A quote of fewer bytes stands anywhere by chance, so only where it was named does it count."""
+"""The fewest bytes of a quote that counts outside the named spans at all."""
 
 
 class SentTexts(Protocol):
-    """The texts of a trace as a judge was shown them, and the way back to its own."""
+    """The texts of a trace as they were sent to a judge, with a conversion of their offsets."""
 
     def __len__(self) -> int: ...
     def text(self, index: int, /) -> str: ...
@@ -86,10 +86,10 @@ class SentTexts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where a quote stands: the span ``index``, and the place in its text as sent.
+class QuoteLocation:
+    """The location of a quote: the index of its span, and the range in the text as sent.
 
-    ``last`` is the span in which its last part stands, ``index`` itself for most.
+    ``last`` is the index of the span with the last part of the quote, mostly ``index`` itself.
     """
 
     index: int
@@ -98,22 +98,21 @@ class Found:
 
     @property
     def altered(self) -> bool:
-        """Whether its words say something else than the quote."""
+        """True if the words there have another meaning than the quote."""
         return self.place.match is Match.ALTERED
 
 
 class Locator:
-    """Looks for quotes in the texts of one trace.
+    """A search for quotes in the texts of one trace, for use by one thread.
 
-    ``limited`` counts the quotes that were found nowhere while not everything was searched.
-    Not for several threads at once.
+    ``limited`` counts the quotes that were not found although not all texts were searched.
     """
 
     def __init__(self, texts: SentTexts) -> None:
         self._sent = texts
         self._count = len(texts)
-        self._known_layers: dict[int, tuple[str, ...]] = {}
-        self._kept = 0
+        self._cached_layers: dict[int, tuple[str, ...]] = {}
+        self._cached_chars = 0
         self._cut = False
         self._agents: frozenset[str] | None = None
         self.limited = 0
@@ -123,18 +122,20 @@ class Locator:
         quote: str,
         named: tuple[int, int] | None = None,
         around: tuple[int, int] | None = None,
-    ) -> Found | None:
-        """Find the place of a quote, or return None.
+    ) -> QuoteLocation | None:
+        """Find the nearest location of a quote.
 
-        To the letter, or in the same words, in the named spans; then to the letter in those near
-        and anywhere, then in the same words; last of all a similar text, in the named spans and
-        those near, of which an altered one only counts where there is no other. The nearest place
-        counts.
+        The search goes from the named spans outward: for the exact quote, then for the same words.
+        If there are none, it goes on for a similar text in the named spans and those near them. A
+        text with another meaning counts only if there is no other.
 
         Args:
-            quote: What a judge wrote.
-            named: The first and last index that the judge named.
-            around: Those that it was shown.
+            quote: The quote as the judge wrote it.
+            named: The first and last index of the spans that the judge named.
+            around: The first and last index of the spans that the judge was sent.
+
+        Returns:
+            The location, or None.
         """
         parsed_quote = _Quote.of(quote, self._is_agent)
         if not parsed_quote.whole:
@@ -161,7 +162,7 @@ class Locator:
 
     def _first(
         self, meanings: tuple[_Reading, ...], how: Match, area: Iterable[int]
-    ) -> Found | None:
+    ) -> QuoteLocation | None:
         exact = how is Match.EXACT
         for index, text in self._walk(area, MOST_SEARCHED):
             searched_layers = (text,) if exact else self._layers(index, text)
@@ -173,38 +174,43 @@ class Locator:
                     location = self._in_order(index, text, pieces, how)
                 else:
                     place = find_part(text, pieces[0], how, known=searched_layers)
-                    location = Found(index, place, index) if place else None
+                    location = QuoteLocation(index, place, index) if place else None
                 if location is not None:
                     return location
         return None
 
-    def _most_alike(self, parsed_quote: _Quote, area: Iterable[int]) -> Found | None:
-        texts = Joined(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
-        best: Found | None = None
+    def _most_alike(self, parsed_quote: _Quote, area: Iterable[int]) -> QuoteLocation | None:
+        texts = JoinedTexts(self._walk(area, MOST_COMPARED, LONGEST_COMPARED))
+        best: QuoteLocation | None = None
         for pieces in parsed_quote.compared:
             best = _better(best, self._alike(texts, pieces))
             if best is not None and not best.altered:
                 return best
         if best is None and parsed_quote.long_parts:
-            # The other parts are too short to be told from chance, so nobody vouches for them.
+            # The other parts are too short: they occur by chance, so they prove nothing.
             best = self._alike(texts, parsed_quote.long_parts)
             if best is not None:
                 place = Place(best.place.start, best.place.end, Match.ALTERED)
-                best = Found(best.index, place, best.last)
+                best = QuoteLocation(best.index, place, best.last)
         return best
 
-    def _alike(self, texts: Joined, pieces: tuple[str, ...]) -> Found | None:
+    def _alike(self, texts: JoinedTexts, pieces: tuple[str, ...]) -> QuoteLocation | None:
         find = closest if len(pieces) > 1 else find_part
         place = find(texts.text, pieces[0], Match.REWORDED)
-        at = None if place is None else texts.found(place)
-        first = None if at is None else Found(at[0], at[2], at[1])
-        if first is None or len(pieces) == 1:
+        located = None if place is None else texts.locate(place)
+        if located is None:
+            return None
+        index, last, span_place = located
+        first = QuoteLocation(index, span_place, last)
+        if len(pieces) == 1:
             return first
         text = self._sent.text(first.index)
         return self._in_order(first.index, clipped(text), pieces, Match.REWORDED)
 
-    def _in_order(self, index: int, text: str, pieces: tuple[str, ...], how: Match) -> Found | None:
-        """Return the place of pieces that follow each other in a span, or in it and the next."""
+    def _in_order(
+        self, index: int, text: str, pieces: tuple[str, ...], how: Match
+    ) -> QuoteLocation | None:
+        """Find pieces that follow each other in a span, or in it and the next."""
         if all(map(_is_long, pieces)):
             return self._in_order_from(0, index, text, pieces, how)
         if how is Match.REWORDED and not _is_long(pieces[0]):
@@ -222,7 +228,7 @@ class Locator:
 
     def _in_order_from(
         self, start: int, index: int, text: str, pieces: tuple[str, ...], how: Match
-    ) -> Found | None:
+    ) -> QuoteLocation | None:
         places: list[Place] = []
         match = Match.IN_PARTS
         offset = start
@@ -237,7 +243,8 @@ class Locator:
                 continue
             place = closest(text, piece, how, start=offset)
             if place is None and places and span == index and index + 1 < self._count:
-                span, text = index + 1, self._sent.text(index + 1)
+                span = index + 1
+                text = self._sent.text(span)
                 text = clipped(text) if how is Match.REWORDED else text
                 place = closest(text, piece, how)
             if place is None:
@@ -249,34 +256,40 @@ class Locator:
                 places.append(place)
         near = all(b.start - a.end <= LONGEST_GAP for a, b in pairwise(places))
         whole = Place(places[0].start, places[-1 if near else 0].end, match)
-        return Found(index, whole, span)
+        return QuoteLocation(index, whole, span)
 
     def _walk(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
-        """Spans and their texts; in all about ``most`` characters, ``longest`` of one text."""
-        left = most
+        """Yield spans and their texts up to a number of characters.
+
+        Args:
+            area: The indices of the spans.
+            most: The most characters in all.
+            longest: The most characters of one text that count.
+        """
+        remaining = most
         for index in area:
-            if left <= 0:
+            if remaining <= 0:
                 self._cut = True
                 return
             text = self._sent.text(index)
-            left -= min(len(text), longest or len(text)) + _SPAN_COST
+            remaining -= min(len(text), longest or len(text)) + _SPAN_COST
             yield index, text
 
     def _layers(self, index: int, text: str) -> tuple[str, ...]:
-        cached = self._known_layers.get(index)
+        cached = self._cached_layers.get(index)
         if cached is None:
-            cached = self._known_layers[index] = layers(text)
-            self._kept += sum(map(len, cached))
-            while self._kept > MOST_SEARCHED and len(self._known_layers) > 1:
-                oldest = self._known_layers.pop(next(iter(self._known_layers)))
-                self._kept -= sum(map(len, oldest))
+            cached = self._cached_layers[index] = layers(text)
+            self._cached_chars += sum(map(len, cached))
+            while self._cached_chars > MOST_SEARCHED and len(self._cached_layers) > 1:
+                oldest = self._cached_layers.pop(next(iter(self._cached_layers)))
+                self._cached_chars -= sum(map(len, oldest))
         return cached
 
 
-def _better(first: Found | None, second: Found | None) -> Found | None:
-    """The first of two that is not altered, else the first."""
+def _better(first: QuoteLocation | None, second: QuoteLocation | None) -> QuoteLocation | None:
+    """Return the first of two locations that is not altered, or else the first."""
     if first is None or (first.altered and second is not None and not second.altered):
         return second
     return first
@@ -288,12 +301,12 @@ _Reading = tuple[tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """What a quote may mean, and how far it may be looked for.
+    """The possible meanings of a quote, and how far the search for it goes.
 
-    ``whole`` are its readings, ``pieced`` those with something left out. ``compared`` are the
-    pieces for which a similar text may stand, ``long_parts`` those that are long enough where
-    others are not. A ``short`` quote is not looked for where nobody named it, one that is not
-    ``long`` in the same words only.
+    ``whole`` holds its readings without ellipses, ``pieced`` those with. ``compared`` holds the
+    pieces for which a similar text may count, ``long_parts`` those of them that are long enough if
+    others are not. A ``short`` quote is searched in the named spans only. For one that is not
+    ``long``, a similar text counts in the named spans only.
     """
 
     whole: tuple[_Reading, ...]
@@ -344,7 +357,7 @@ def _bytes(text: str) -> bytes:
 
 
 class _Areas:
-    """The spans in which a quote may stand, from the likeliest outward."""
+    """The areas in which a quote is searched, from the likeliest outward."""
 
     def __init__(
         self, count: int, named: tuple[int, int] | None, around: tuple[int, int] | None
@@ -354,15 +367,18 @@ class _Areas:
         self._shown = named or around
 
     def named(self) -> Iterable[int]:
-        """Those that the judge named, in order."""
+        """Return the indices of the spans that the judge named, in order."""
         return range(self._named[0], self._named[1] + 1) if self._named else ()
 
     def near(self) -> Iterable[int]:
-        """Those just before and after, the nearest first; else all that were shown."""
+        """Return the indices of the spans around the named ones, the nearest first.
+
+        Without named spans, all spans that were sent come first.
+        """
         return self._unnamed(NEAR)
 
     def others(self) -> Iterable[int]:
-        """All that were not named, the nearest first."""
+        """Return the indices of all spans that the judge did not name, the nearest first."""
         return self._unnamed(self._count)
 
     def _unnamed(self, reach: int) -> Iterator[int]:
@@ -382,24 +398,28 @@ def anchored(
     finding: Finding,
     trace: Trace,
     texts: SentTexts,
-    locate: Callable[[str, tuple[int, int] | None], Found | None],
+    locate: Callable[[str, tuple[int, int] | None], QuoteLocation | None],
 ) -> Finding:
-    """Give a finding's quote its place in the trace.
+    """Add the location of its quote to a finding.
 
-    One that is found becomes the trace's own words, and where they lie outside the range that was
-    named the range is the span they stand in. One that is not stays as the judge gave it.
+    A quote that is found is replaced by the words of the trace. If they are outside the named
+    range, the range becomes the span or spans with the quote. A quote that is not found stays.
 
     Args:
-        finding: As it was read from an answer: its range, and a quote without a place.
+        finding: A finding as read from an answer: a range, and a quote without offsets.
         trace: The trace, its index complete.
-        texts: The trace's texts as the judge was shown them.
-        locate: Where a quote stands, given the first and last index of the range that was named.
+        texts: The texts of the trace as they were sent to the judge.
+        locate: Finds a quote, given the first and last index of the named range.
+
+    Returns:
+        The finding with its range and evidence.
 
     Raises:
         OSError: The trace's source could not be read.
     """
     named = _range_of(finding, trace)
-    first, last = _keys(trace, named) or (None, None)
+    named_keys = None if named is None else _keys(trace, named)
+    first, last = named_keys or (None, None)
     quote = "" if finding.evidence is None else finding.evidence.quote
     if not quote.strip():
         return replace(finding, first=first, last=last, evidence=None)
@@ -417,26 +437,26 @@ def anchored(
         start,
         end,
         match,
-        named=None if spans == named else _keys(trace, named),
+        named=None if spans == named else named_keys,
         wording=None if match is Match.EXACT else quote.strip(),
     )
-    first, last = trace.span(spans[0]).key, trace.span(spans[1]).key
+    first, last = _keys(trace, spans)
     return replace(finding, first=first, last=last, evidence=evidence)
 
 
-def _keys(trace: Trace, spans: tuple[int, int] | None) -> tuple[str, str] | None:
-    return None if spans is None else (trace.span(spans[0]).key, trace.span(spans[1]).key)
+def _keys(trace: Trace, spans: tuple[int, int]) -> tuple[str, str]:
+    return trace.span(spans[0]).key, trace.span(spans[1]).key
 
 
 def _range_of(finding: Finding, trace: Trace) -> tuple[int, int] | None:
-    """The finding's range as far as it exists, in order."""
+    """Return the indices of the spans of a finding that exist, in order."""
     keys = [key for key in (finding.first, finding.last) if key is not None]
     ends = [index for index in map(trace.index_of, keys) if index is not None]
     return (min(ends), max(ends)) if ends else None
 
 
-def _mended(named: tuple[int, int] | None, location: Found) -> tuple[int, int]:
-    """The range that holds the quote: the named one where it does."""
+def _mended(named: tuple[int, int] | None, location: QuoteLocation) -> tuple[int, int]:
+    """Return the named range if the quote begins in it, or else the range of the quote."""
     if named is None or not named[0] <= location.index <= named[1]:
         return location.index, location.last
     return named[0], max(named[1], location.last)

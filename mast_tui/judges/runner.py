@@ -1,4 +1,4 @@
-"""Running a judge over many traces: resumable, one trace after the other, each kept at once."""
+"""Resumable runs of a judge over many traces; the result of each trace is stored at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mast_tui.labels import Finding
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
-from mast_tui.workspace.records import Judgement as Judged
+from mast_tui.workspace.records import Judgement as StoredJudgement
 from mast_tui.workspace.records import SpanIndex, indices_in
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 CANCELLED: Final = "cancelled"
-"""Why a run was broken off that somebody cancelled."""
+"""The reason of a run that the user stopped."""
 
 
-class Step(StrEnum):
-    """What became of one trace."""
+class TraceStatus(StrEnum):
+    """The result of a run for one trace; ``KNOWN`` for one that the judge had judged before."""
 
     JUDGED = "judged"
     KNOWN = "known"
@@ -36,55 +36,55 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One trace is through: the ``done``-th so far, with so many suggestions.
+    """A report on one trace: the ``done``-th of the run, with its number of suggestions.
 
-    ``problem`` says why it failed.
+    ``problem`` is the reason if it could not be judged.
     """
 
     done: int
     trace_id: str
     path: Path
-    step: Step
+    status: TraceStatus
     suggestions: int = 0
     problem: str | None = None
 
 
 @dataclass(slots=True)
 class RunSummary:
-    """What came of a run, as far as it is; ``run_id`` is None where there was nothing to judge.
+    """The counts of a run so far; ``run_id`` is None if there was no new trace to judge.
 
-    ``by_mode`` counts this run's suggestions by slug; ``stopped`` says why somebody broke it off.
+    ``by_mode`` counts the suggestions of this run by slug; ``stopped`` is the reason if the run was
+    stopped early.
     """
 
     judge: str
     taxonomy: str
     run_id: str | None = None
     by_mode: Counter[str] = field(default_factory=Counter)
-    steps: Counter[Step] = field(default_factory=Counter)
+    traces: Counter[TraceStatus] = field(default_factory=Counter)
     failed: list[Progress] = field(default_factory=list)
     stopped: str | None = None
 
     @property
     def suggestions(self) -> int:
-        """How many suggestions were made now."""
+        """The number of suggestions of this run."""
         return self.by_mode.total()
 
     def add(self, progress: Progress) -> Progress:
-        """Count a trace that is through, and give it its number."""
-        self.steps[progress.step] += 1
-        progress = replace(progress, done=self.steps.total())
-        if progress.step is Step.FAILED:
+        """Count a trace, and return its report with its number in the run."""
+        self.traces[progress.status] += 1
+        progress = replace(progress, done=self.traces.total())
+        if progress.status is TraceStatus.FAILED:
             self.failed.append(progress)
         return progress
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a judge found when it looked at a trace, wherever that was.
+class JudgedTrace:
+    """The result of a judge on a trace, from any process.
 
-    ``judgement`` is None where it was not judged, as it was known; ``problem`` says why it could
-    not be read. ``indices`` are those of the spans of its findings, by key, where the trace was
-    there.
+    ``judgement`` is None for a trace that was known already; ``problem`` is the reason if the
+    trace could not be read. ``indices`` are those of the spans of the findings, by key.
     """
 
     path: Path
@@ -95,61 +95,69 @@ class Look:
 
 
 def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, SpanIndex]:
-    """Return where the spans of findings stand in their trace, by key."""
-    keys = (key for one in findings for key in (one.first, one.last) if key is not None)
+    """Return the indices of the spans of findings, by key.
+
+    Args:
+        trace: The trace, its index complete.
+        findings: The findings of a judge in it.
+    """
+    keys = (key for finding in findings for key in (finding.first, finding.last) if key is not None)
     return indices_in(trace, dict.fromkeys(keys, False))
 
 
-Known = tuple[str, str | None, int | None]
-"""By which other processes know a trace that was judged: id, hash of the content, spans."""
+TraceKey = tuple[str, str | None, int | None]
+"""The id of a trace, the hash of its content and its number of spans: equal for a judged trace."""
 
 
-def _known(record: TraceRecord) -> Known:
+def _trace_key(record: TraceRecord) -> TraceKey:
     content = None if record.identity is None else record.identity.content_hash
     return record.trace_id, content, record.spans
 
 
-def judged_before(
+def judged_traces(
     judge: Judge, taxonomy: Taxonomy, workspace: Workspace, covered_by: Collection[str] = ()
-) -> frozenset[Known]:
-    """The traces that ``run_judge`` would pass over, for those who look elsewhere.
+) -> frozenset[TraceKey]:
+    """Return the traces that ``run_judge`` would skip, for workers without the workspace.
 
     Args:
-        judge: Who looks.
-        taxonomy: Only its modes count.
-        workspace: Where it was kept.
-        covered_by: Judges that say all that this one would.
+        judge: The judge.
+        taxonomy: The taxonomy whose modes count.
+        workspace: The workspace with the earlier judgements.
+        covered_by: The names of judges whose verdicts include those of this one.
     """
     names = (judge.name, *covered_by)
     run = _Run(judge, taxonomy, workspace, names)
-    kept: dict[str, list[Judged]] = {}
+    judgements: dict[str, list[StoredJudgement]] = {}
     for name in names:
-        for one in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
-            kept.setdefault(one.trace_id, []).append(one)
-    told = (one for one in workspace.traces() if run.has_said_all(kept.get(one.trace_id, ())))
-    return frozenset(map(_known, told))
+        for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
+            judgements.setdefault(judgement.trace_id, []).append(judgement)
+    return frozenset(
+        _trace_key(record)
+        for record in workspace.traces()
+        if run.is_covered(judgements.get(record.trace_id, ()))
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
-    """Has a judge look at traces without a workspace, in any process.
+class TraceJudging:
+    """A function that judges a trace in any process, without a workspace.
 
-    ``known`` are traces that it need not look at again, as ``judged_before`` finds them.
+    ``known`` holds the traces to skip, as ``judged_traces`` returns them.
     """
 
     judge: Judge
-    known: frozenset[Known] = frozenset()
+    known: frozenset[TraceKey] = frozenset()
 
-    def __call__(self, trace: Trace) -> Look:
+    def __call__(self, trace: Trace) -> JudgedTrace:
         """Read a trace to its end, and judge it."""
-        return self.unless(trace, lambda record: _known(record) in self.known)
+        return self.judge_unless(trace, lambda record: _trace_key(record) in self.known)
 
-    def unless(self, trace: Trace, known: Callable[[TraceRecord], bool]) -> Look:
+    def judge_unless(self, trace: Trace, known: Callable[[TraceRecord], bool]) -> JudgedTrace:
         """Read a trace to its end, and judge it unless it is known.
 
         Args:
-            trace: Of which the first spans are read.
-            known: Whether nothing more need be said of it.
+            trace: The trace, of which at least the first spans are read.
+            known: Tells whether the trace need not be judged.
         """
         try:
             read_fully(trace)
@@ -157,36 +165,38 @@ class Looking:
             judgement = None if known(record) else self.judge.judge(trace)
         except OSError as error:
             problem = error.strerror or str(error)
-            return Look(trace.path, TraceRecord.of(trace), None, problem)
+            return JudgedTrace(trace.path, TraceRecord.of(trace), None, problem)
         indices = {} if judgement is None else finding_indices(trace, judgement.findings)
-        return Look(trace.path, record, judgement, indices=indices)
+        return JudgedTrace(trace.path, record, judgement, indices=indices)
 
 
 def run_judge(
     judge: Judge,
     taxonomy: Taxonomy,
-    traces: Iterable[Trace | Look],
+    traces: Iterable[Trace | JudgedTrace],
     workspace: Workspace,
     *,
     covered_by: Collection[str] | None = (),
     on_progress: Callable[[Progress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
-    """Let a judge look at traces and keep what it suggests, each trace in one transaction.
+    """Judge traces and store the suggestions, each trace in one transaction.
 
-    A trace that this version of the judge has seen with as many spans is passed over, so a run
-    that was broken off goes on where it ended. A trace that cannot be read is noted and the run
-    goes on.
+    A trace that this version of the judge has judged with the same number of spans is skipped, so
+    that a stopped run continues. A trace that cannot be read is recorded, and the run continues.
 
     Args:
-        judge: Who looks.
-        taxonomy: Only its modes count.
-        traces: What is looked at, one after the other, or what the judge has said of it before.
-        workspace: Where it is kept.
-        covered_by: Judges that say all that this one would; a trace that one of them has seen is
-            passed over too. None judges every trace again, also one that this judge has seen.
-        on_progress: Told of each trace that is through.
-        stop: Asked before each trace whether to break off.
+        judge: The judge.
+        taxonomy: The taxonomy whose modes count.
+        traces: The traces, or the results of the judge on them.
+        workspace: The workspace in which the suggestions are stored.
+        covered_by: The names of judges whose verdicts include those of this one; traces that they
+            have judged are skipped too. None judges all traces again.
+        on_progress: Called after each trace.
+        stop: Called before each trace; a true value ends the run.
+
+    Returns:
+        The counts of the run.
 
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
@@ -197,12 +207,12 @@ def run_judge(
         if stop():
             run.summary.stopped = CANCELLED
             break
-        on_progress(run.one(trace))
+        on_progress(run.add(trace))
     return run.end()
 
 
 class _Run:
-    """A run as far as it has come; it is noted in the workspace with its first new trace."""
+    """The state of a run; the workspace gets a record of it with its first new trace."""
 
     def __init__(
         self,
@@ -211,8 +221,8 @@ class _Run:
         workspace: Workspace,
         names: Sequence[str] | None,
     ) -> None:
-        known = {mode.slug for mode in taxonomy.modes}
-        self._looks_at = tuple(slug for slug in judge.looks_at if slug in known)
+        slugs = {mode.slug for mode in taxonomy.modes}
+        self._looks_at = tuple(slug for slug in judge.looks_at if slug in slugs)
         if not self._looks_at:
             raise WorkspaceError(
                 f"{judge.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
@@ -224,39 +234,40 @@ class _Run:
         self._names = names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
-    def one(self, trace: Trace | Look) -> Progress:
-        """Judge one trace and keep the result."""
-        if isinstance(trace, Look):
-            known = trace.problem is None and self._is_known(trace.record)
-            return self._keep(replace(trace, judgement=None) if known else trace)
-        return self._keep(Looking(self._judge).unless(trace, self._is_known))
+    def add(self, trace: Trace | JudgedTrace) -> Progress:
+        """Judge one trace and store the result."""
+        if not isinstance(trace, JudgedTrace):
+            judged = TraceJudging(self._judge).judge_unless(trace, self._is_known)
+        elif trace.problem is None and self._is_known(trace.record):
+            judged = replace(trace, judgement=None)
+        else:
+            judged = trace
+        with self._workspace.transaction():
+            return self._store_result(judged)
 
     def _is_known(self, record: TraceRecord) -> bool:
         if self._names is None:
             return False
-        before = self._workspace.find_trace(record)
-        return before is not None and self._has_judged(before, record)
+        stored = self._workspace.find_trace(record)
+        return stored is not None and self._has_judged(stored, record)
 
-    def _keep(self, look: Look) -> Progress:
-        """Keep what came of one trace, in one transaction."""
-        with self._workspace.transaction():
-            return self._keep_look(look)
-
-    def _keep_look(self, look: Look) -> Progress:
-        trace_id = self._workspace.register_trace(look.record)
+    def _store_result(self, judged: JudgedTrace) -> Progress:
+        trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
-        if look.problem is not None:
-            step = Step.FAILED
-            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, look.problem))
-        elif look.judgement is None:
-            step = Step.KNOWN
+        if judged.problem is not None:
+            status = TraceStatus.FAILED
+            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, judged.problem))
+        elif judged.judgement is None:
+            status = TraceStatus.KNOWN
         else:
-            step = Step.JUDGED
-            suggestions = self._store(trace_id, look.judgement, look.indices)
-        return self.summary.add(Progress(0, trace_id, look.path, step, suggestions, look.problem))
+            status = TraceStatus.JUDGED
+            suggestions = self._store(trace_id, judged.judgement, judged.indices)
+        return self.summary.add(
+            Progress(0, trace_id, judged.path, status, suggestions, judged.problem)
+        )
 
     def end(self) -> RunSummary:
-        """Note the end of the run, unless it was broken off, and sum it up."""
+        """Record the end of the run, unless it was stopped, and return its counts."""
         if self.summary.run_id is not None and self.summary.stopped is None:
             self._workspace.finish_run(self.summary.run_id)
         return self.summary
@@ -266,24 +277,24 @@ class _Run:
             self.summary.run_id = self._workspace.start_run(self._judge.name, self._taxonomy)
         return self.summary.run_id
 
-    def _has_judged(self, before: TraceRecord, now: TraceRecord) -> bool:
-        kept = [
+    def _has_judged(self, stored: TraceRecord, current: TraceRecord) -> bool:
+        judgements = [
             judgement
             for name in self._names or ()
             for judgement in self._workspace.judgements(
-                trace_id=before.trace_id, annotator=name, taxonomy=self._taxonomy
+                trace_id=stored.trace_id, annotator=name, taxonomy=self._taxonomy
             )
         ]
-        grown = before.spans is not None and before.spans != now.spans
-        return not grown and self.has_said_all(kept)
+        has_grown = stored.spans is not None and stored.spans != current.spans
+        return not has_grown and self.is_covered(judgements)
 
-    def has_said_all(self, kept: Iterable[Judged]) -> bool:
-        """Whether what was said of a trace covers all that this run would say."""
+    def is_covered(self, judgements: Iterable[StoredJudgement]) -> bool:
+        """Check whether judgements of a trace include all verdicts of this run."""
         return any(
-            one.looks_at == self._looks_at
-            if one.judge == self._judge.name
-            else set(self._looks_at) <= set(one.looks_at)
-            for one in kept
+            judgement.looks_at == self._looks_at
+            if judgement.judge == self._judge.name
+            else set(self._looks_at) <= set(judgement.looks_at)
+            for judgement in judgements
         )
 
     def _store(self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]) -> int:

@@ -1,9 +1,9 @@
-"""A quote beside the words that it was found in: the same, reworded, or altered.
+"""Comparison of a quote with the text where it was found: the same words, reworded, or altered.
 
-Similar characters do not make a quote true: another number, a ``not`` more or another name changes
-few of them. So the words of both are aligned one by one. Case, punctuation, markup and escapes do
-not count; a word that differs does, unless it is another form of its counterpart or a small word
-that says little by itself.
+A similarity of characters does not show whether a quote is true: another number, another name or an
+added ``not`` changes few characters. The words are therefore aligned one by one. Case, punctuation,
+markup and escapes do not count. Any other difference counts, unless the words are forms of one word
+or fillers.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from rapidfuzz.distance import Opcode
 
 ALIKE: Final = 0.9
-"""From this similarity on (optimal string alignment, of 1) a word is a counterpart mistyped."""
+"""The similarity (optimal string alignment, of 1) from which a word is a misspelling of another."""
 
 _SHORTEST_FORM: Final = 4
-"""Words with fewer letters have no other forms: *do* and *to* are close, and not alike."""
+"""The fewest letters of a word with other forms: *do* and *to* are close, but different words."""
 
-_SURELY_TURNED: Final = 6
-"""In words with so many letters two neighbours that are turned are a slip, not another word."""
+_SHORTEST_TRANSPOSED: Final = 6
+"""The fewest letters of words in which two exchanged neighbours count as a misspelling."""
 
 _FILLER: Final = re.compile(
     "an?|the|th(?:is|at|ese|ose)|i[st]|are|was|were|be(?:en|ing)?|am|ha[sd]|have|d(?:o|oes|id)"
     "|of|to|in|on|at|for|and|but|(?:al)?though|however|yet|so|then|also|just|its|as|s"
 )
-"""Words that may be there or not, and stand for each other, without changing what is said."""
+"""Words that may be added, left out or exchanged without a change of meaning."""
 
 _PRONOUN: Final = re.compile(
     "i|me|my|we|us|our|you|your|he|him|his|she|her|its?|the(?:y|m|ir)|th(?:is|at|ese|ose)|s|m|[rv]e"
 )
-"""What a note in square brackets may stand for, as in ``[the agent] restarted it``."""
+"""Words that a note in square brackets may replace, as in ``[the agent] restarted it``."""
 
 _NEGATION: Final = re.compile(
     "no(?:t|ne|r|thing|body|where)?|never|neither|without|cannot|hardly|!=?"
@@ -87,7 +87,7 @@ _OF_NAMES: Final = frozenset("/\\@$=_")
 
 
 class Likeness(IntEnum):
-    """How the words of a quote are to those that it was found in."""
+    """The relation of the words of a quote to the words of the text where it was found."""
 
     ALTERED = 0
     REWORDED = 1
@@ -96,22 +96,22 @@ class Likeness(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Words that differ: their places in the quote and in the text, either of which may be empty.
+    """Words that differ, as ranges of characters in the quote and in the text; one may be empty.
 
-    ``altering`` is whether they say something else.
+    ``altering`` tells whether they change the meaning.
     """
 
-    quoted: tuple[int, int]
-    standing: tuple[int, int]
+    quote_range: tuple[int, int]
+    text_range: tuple[int, int]
     altering: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WordComparison:
-    """A quote beside a text.
+    """The result of comparing a quote with a text.
 
-    ``start`` and ``end`` bound the words of the text that it is about. ``loose``: the first or last
-    word of the quote has no equal in it, as if the text had been cut too short.
+    ``start`` and ``end`` bound the words of the text that correspond to the quote. ``loose`` is
+    true if the first or last word of the quote has no equal, as if the text was cut too short.
     """
 
     likeness: Likeness
@@ -122,96 +122,102 @@ class WordComparison:
 
     @property
     def altered_words(self) -> int:
-        """How far apart they are: the characters of the words that say something else."""
-        ends = (end for d in self.differences if d.altering for end in (d.quoted, d.standing))
-        return sum(end - start for start, end in ends)
+        """The number of characters, in quote and text, of the words that change the meaning."""
+        altering = [difference for difference in self.differences if difference.altering]
+        ranges = [each.quote_range for each in altering] + [each.text_range for each in altering]
+        return sum(end - start for start, end in ranges)
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word that has no equal in its place.
+    """A word without an equal at its position.
 
     Attributes:
         text: The word in the form in which words are compared.
-        exact: It is a name, a number or a sign, which has no other forms.
-        aside: It may be present or absent, as it is markup or a note in square brackets.
+        exact: True for a name, a number or a sign, which have no other forms.
+        optional: True for markup and notes in square brackets, which may be left out.
     """
 
     text: str
     exact: bool
-    aside: bool
+    optional: bool
 
 
 class _Words:
-    """The words of a text as they are compared, with their places in it.
+    """The words of a text in the form in which they are compared, with their ranges in it.
 
-    What only words without an equal are asked for is found out when they are. ``standing``: the
-    text is that of a trace, and not what somebody has written of it.
+    Properties that only words without an equal need are computed on demand. ``is_trace`` is true
+    for the text of a trace, false for a quote.
     """
 
-    def __init__(self, text: str, *, standing: bool = False) -> None:
+    def __init__(self, text: str, *, is_trace: bool = False) -> None:
         flat = straightened(text)
         if "&" in flat or "\\" in flat:
             flat = loosened(_CODED.sub(_decoded, flat))
         self._plain = flat
-        self._standing = standing
-        self._asides: list[tuple[int, int]] | None = None
+        self._is_trace = is_trace
+        self._optional_ranges: list[tuple[int, int]] | None = None
         self.texts: list[str] = []
-        self.places: list[tuple[int, int]] = []
+        self.ranges: list[tuple[int, int]] = []
         for match in _TOKEN.finditer(flat):
             word = match[0]
             if word.isascii() and word.isalnum():
                 self.texts.append(word.lower())
-                self.places.append(match.span())
+                self.ranges.append(match.span())
                 continue
             for each in _normal(word, number=match["number"] is not None):
                 self.texts.append(each)
-                self.places.append(match.span())
+                self.ranges.append(match.span())
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def words(self, first: int, end: int) -> list[_Word]:
-        """Those from ``first`` to before ``end``."""
+        """Return the words from ``first`` to before ``end``."""
         return [self._word(index) for index in range(first, end)]
 
     def span(self, first: int, end: int) -> tuple[int, int]:
-        """The place of some words; of none the place before the word that follows."""
+        """Return the range of some words; without words, an empty one before the next word."""
         if first < end:
-            return self.places[first][0], self.places[end - 1][1]
-        offset = self.places[first][0] if first < len(self) else self.places[-1][1] if self else 0
+            return self.ranges[first][0], self.ranges[end - 1][1]
+        if first < len(self):
+            offset = self.ranges[first][0]
+        else:
+            offset = self.ranges[-1][1] if self.ranges else 0
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Whether something was left out before one of these words, or behind them."""
-        start = self.places[first - 1][1] if first else 0
-        stop = self.places[end][0] if end < len(self) else len(self._plain)
+        """Check whether an ellipsis stands before one of these words or after the last."""
+        start = self.ranges[first - 1][1] if first else 0
+        stop = self.ranges[end][0] if end < len(self) else len(self._plain)
         return _ELLIPSIS.search(self._plain, start, stop) is not None
 
     def _word(self, index: int) -> _Word:
-        start, end = self.places[index]
-        if self._asides is None:
-            pattern = _MARKUP if self._standing else _BRACKETED
-            self._asides = [match.span() for match in pattern.finditer(self._plain)]
+        start, end = self.ranges[index]
+        if self._optional_ranges is None:
+            pattern = _MARKUP if self._is_trace else _BRACKETED
+            self._optional_ranges = [match.span() for match in pattern.finditer(self._plain)]
         # In a trace a sign such as a tick is markup too: quotes often leave it out.
         sign = not any(map(str.isalnum, self.texts[index])) and not self._plain[start].isascii()
-        aside = (self._standing and sign) or any(a <= start < b for a, b in self._asides)
+        optional = (self._is_trace and sign) or any(
+            first <= start < stop for first, stop in self._optional_ranges
+        )
         exact = _is_name(self._plain, start, end)
-        return _Word(self.texts[index], exact, aside)
+        return _Word(self.texts[index], exact, optional)
 
 
 def straightened(text: str) -> str:
-    """The text with straight quotes and dashes; its length stays the same."""
+    """Replace typographic quotes and dashes by plain ones; the length stays the same."""
     if text.isascii():
         return text
     return _TYPOGRAPHIC.sub(lambda match: _STRAIGHT[match[0]], text)
 
 
 def loosened(text: str) -> str:
-    """Return the text with straight quotes and dashes and with blanks for escapes.
+    """Replace typographic quotes and dashes by plain ones, and escapes by blanks.
 
-    Every backslash becomes a blank, with an ``n``, ``r`` or ``t`` after it, however often a text
-    was escaped. So does every character of an HTML entity for a sign. The length stays the same.
+    Escapes are backslashes with a following ``n``, ``r`` or ``t``, however often the text was
+    escaped, and HTML entities for signs. The length stays the same.
     """
     text = straightened(text)
     if "&" in text:
@@ -227,62 +233,75 @@ def _blanks(match: re.Match[str]) -> str:
 
 
 def without_markup(text: str) -> str:
-    """The text with blanks for tags and for the addresses of links; its length stays the same."""
+    """Replace tags and the addresses of links by blanks; the length stays the same."""
     if "<" in text:
         text = _TAG.sub(_blanks, text)
     return _ADDRESS.sub(_blanks, text) if "](" in text else text
 
 
 def word_count(text: str) -> int:
-    """How many words a text has; in scripts without blanks each sign is one."""
+    """Count the words of a text; in scripts without blanks each sign is a word."""
     return len(_Words(text))
 
 
 def same_words(quote: str, text: str) -> bool:
-    """Whether both are the same words, each parted from the next as in the other."""
+    """Check whether two texts have the same words, with the same word boundaries.
+
+    Args:
+        quote: One text.
+        text: The other text.
+    """
     return _Words(quote).texts == _Words(text).texts
 
 
 def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
-    """Compare a quote with the stretch of text that it was found in, word by word.
+    """Compare a quote with the range of text where it was found, word by word.
 
     Args:
-        quote: the words that are said to stand there.
-        text: the stretch; words at its ends that the quote does not have do not count.
-        in_parts: nor do those that stand where the quote has a ``…``.
+        quote: The quote.
+        text: The range of text. Words at its ends that the quote lacks do not count.
+        in_parts: Whether words do not count either where the quote has an ellipsis.
+
+    Returns:
+        The relation of the words, their differences, and the part of the text with the quote.
     """
     from rapidfuzz.distance import Levenshtein
 
-    ours, theirs = _Words(quote), _Words(text, standing=True)
-    if not ours:
+    quoted = _Words(quote)
+    original = _Words(text, is_trace=True)
+    if not quoted:
         same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
         return WordComparison(Likeness.SAME if same else Likeness.ALTERED, (), 0, len(text))
-    if ours.texts == theirs.texts:
+    if quoted.texts == original.texts:
         return WordComparison(Likeness.SAME, (), 0, len(text))
-    blocks = list(_blocks(Levenshtein.opcodes(ours.texts, theirs.texts)))
-    first, last = 0, len(theirs)
+    blocks = list(_blocks(Levenshtein.opcodes(quoted.texts, original.texts)))
+    first = 0
+    last = len(original)
     if blocks and blocks[0][0] == blocks[0][1] == 0:
         first = blocks.pop(0)[3]
-    if blocks and blocks[-1][0] == blocks[-1][1] == len(ours):
+    if blocks and blocks[-1][0] == blocks[-1][1] == len(quoted):
         last = blocks.pop()[2]
     differences = []
     likeness = Likeness.SAME
     for a, b, c, d in blocks:
-        gap = in_parts and ours.has_gap(a, b)
-        edge = a == 0 or b == len(ours)
-        block_likeness = _judged(ours.words(a, b), theirs.words(c, d), gap, edge=edge)
+        block_likeness = _block_likeness(
+            quoted.words(a, b),
+            original.words(c, d),
+            has_gap=in_parts and quoted.has_gap(a, b),
+            at_edge=a == 0 or b == len(quoted),
+        )
         if block_likeness is not Likeness.SAME:
             altering = block_likeness is Likeness.ALTERED
-            differences.append(Difference(ours.span(a, b), theirs.span(c, d), altering))
+            differences.append(Difference(quoted.span(a, b), original.span(c, d), altering))
         likeness = min(likeness, block_likeness)
-    start = theirs.places[first][0] if 0 < first < len(theirs) else 0
-    end = theirs.places[last - 1][1] if first < last < len(theirs) else len(text)
-    loose = any(a == 0 or b == len(ours) for a, b, _, _ in blocks)
+    start = original.ranges[first][0] if 0 < first < len(original) else 0
+    end = original.ranges[last - 1][1] if first < last < len(original) else len(text)
+    loose = any(a == 0 or b == len(quoted) for a, b, _, _ in blocks)
     return WordComparison(likeness, tuple(differences), start, end, loose)
 
 
 def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
-    """The stretches that differ in both, neighbours joined."""
+    """Yield the ranges of words that differ, as start and end in quote and text, merged."""
     block: tuple[int, int, int, int] | None = None
     for code in codes:
         if code.tag == "equal":
@@ -297,83 +316,87 @@ def _blocks(codes: Iterable[Opcode]) -> Iterator[tuple[int, int, int, int]]:
         yield block
 
 
-def _judged(ours: Sequence[_Word], theirs: Sequence[_Word], gap: bool, *, edge: bool) -> Likeness:
-    """How words of a quote are to those in their place.
+def _block_likeness(
+    quoted: Sequence[_Word], original: Sequence[_Word], *, has_gap: bool, at_edge: bool
+) -> Likeness:
+    """Compare words of a quote with the words of the text in their place.
 
     Args:
-        ours: words of the quote.
-        theirs: those of the text in their place.
-        gap: some of these were left out on purpose.
-        edge: they begin or end the quote, so that a word too much may stand further out.
+        quoted: The words of the quote.
+        original: The words of the text.
+        has_gap: Whether the quote has an ellipsis for some of them.
+        at_edge: Whether they begin or end the quote; an added word may then be outside the range.
     """
-    if _together(ours) == _together(theirs):
+    if _join_words(quoted) == _join_words(original):
         return Likeness.SAME
     likeness = Likeness.SAME
     added: list[_Word] = []
-    left: list[_Word] = []
+    omitted: list[_Word] = []
     start = 0
-    for word in ours:
-        position = next((i for i in range(start, len(theirs)) if _alike(word, theirs[i])), None)
+    for word in quoted:
+        candidates = range(start, len(original))
+        position = next((i for i in candidates if _is_form_of(word, original[i])), None)
         if position is None:
             added.append(word)
         else:
-            left += theirs[start:position]
+            omitted += original[start:position]
             start = position + 1
             likeness = Likeness.REWORDED
-    left += theirs[start:]
-    notes = any(word.aside for word in added)
+    omitted += original[start:]
+    has_notes = any(word.optional for word in added)
     for word in added:
-        filler = not edge and _FILLER.fullmatch(word.text)
-        if not (filler or (word.aside and not _weighty(word))):
+        filler = not at_edge and _FILLER.fullmatch(word.text)
+        if not (filler or (word.optional and not _changes_meaning(word))):
             return Likeness.ALTERED
         likeness = Likeness.REWORDED
-    for word in left:
-        if word.aside or gap:
+    for word in omitted:
+        if word.optional or has_gap:
             continue
-        if not (_FILLER.fullmatch(word.text) or (notes and _PRONOUN.fullmatch(word.text))):
+        if not (_FILLER.fullmatch(word.text) or (has_notes and _PRONOUN.fullmatch(word.text))):
             return Likeness.ALTERED
         likeness = Likeness.REWORDED
     return likeness
 
 
-def _together(words: Sequence[_Word]) -> str:
-    """Words as one; the digits of two numbers stay apart, as there was a point between them."""
+def _join_words(words: Sequence[_Word]) -> str:
+    """Join words without blanks; blanks between digits stay, as they may stand for a point."""
     joined = " ".join(word.text for word in words).replace("'", "")
     return _BLANK.sub("", joined)
 
 
-def _weighty(word: _Word) -> bool:
-    """Whether a word changes what is said wherever it stands."""
+def _changes_meaning(word: _Word) -> bool:
+    """Check whether a word is a negation or a number."""
     return _NEGATION.fullmatch(word.text) is not None or any(map(str.isdigit, word.text))
 
 
-def _alike(one: _Word, other: _Word) -> bool:
-    """Whether a word is another form of its counterpart, or mistyped."""
-    a, b = one.text, other.text
+def _is_form_of(word: _Word, other: _Word) -> bool:
+    """Check whether two words are the same, forms of one word, or one a misspelling."""
+    a = word.text
+    b = other.text
     if a == b:
         return True
-    if one.exact or other.exact or min(len(a), len(b)) < _SHORTEST_FORM or a[0] != b[0]:
+    if word.exact or other.exact or min(len(a), len(b)) < _SHORTEST_FORM or a[0] != b[0]:
         return False
     if _stem(a) == _stem(b):
         return True
     from rapidfuzz.distance import OSA
 
-    if len(a) >= _SURELY_TURNED and sorted(a) == sorted(b) and OSA.distance(a, b) == 1:
+    if len(a) >= _SHORTEST_TRANSPOSED and sorted(a) == sorted(b) and OSA.distance(a, b) == 1:
         return True
     return OSA.normalized_similarity(a, b) >= ALIKE
 
 
 def _stem(word: str) -> str:
-    """An English word without the ending that its other forms lack."""
-    for suffix, instead in _SUFFIXES.items():
+    """Remove the inflectional ending of an English word."""
+    for suffix, replacement in _SUFFIXES.items():
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            word = word.removesuffix(suffix) + instead
+            word = word.removesuffix(suffix) + replacement
             break
     return word[:-1] if word[-1] == word[-2] else word
 
 
 def _normal(word: str, *, number: bool) -> tuple[str, ...]:
-    """A word as it is compared; a contraction with ``not`` is two."""
+    """Return the form in which a word is compared; a contraction with ``not`` becomes two words."""
     word = word.replace("\0", "").rstrip("_")
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)
@@ -389,7 +412,7 @@ def _normal(word: str, *, number: bool) -> tuple[str, ...]:
 
 
 def _decoded(match: re.Match[str]) -> str:
-    """The character that an escape stands for, as long as the escape is."""
+    """Return the character of an escape, padded with NUL to the length of the escape."""
     char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
         return match[0]
@@ -397,7 +420,7 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Whether a word can be a name, so that another one like it is another thing."""
+    """Check whether a word may be a name, for which a similar word is no replacement."""
     word = text[start:end].replace("\0", "")
     if not word.isalpha() and not word.replace("'", "").isalpha():
         return True
@@ -413,5 +436,5 @@ def _is_name(text: str, start: int, end: int) -> bool:
         return False
     if not word[1:].islower():
         return True
-    ahead = text[:start].rstrip(" \t")[-1:]
-    return bool(ahead) and ahead not in _SENTENCE_END
+    preceding = text[:start].rstrip(" \t")[-1:]
+    return bool(preceding) and preceding not in _SENTENCE_END

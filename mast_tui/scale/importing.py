@@ -18,14 +18,14 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Look, run_judge
+from mast_tui.judges.runner import JudgedTrace, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.scale.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.scale.tables import PRESENT, Judged, pyarrow, read_shard, verdict_column
 from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:
-    from mast_tui.cli.import_labels import ImportRequest
+    from mast_tui.cli.import_labels import ImportCommandRequest
     from mast_tui.traces.model import Trace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
@@ -55,7 +55,7 @@ class _Told:
         raise AssertionError("what it says stands in the shards")
 
 
-def import_shards(request: ImportRequest, pool: WorkerPool) -> int:
+def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     """Import traces of shards with the judge's suggestions, and return the exit code.
 
     The sample follows from the seed and the traces, whatever their order.
@@ -86,7 +86,7 @@ def import_shards(request: ImportRequest, pool: WorkerPool) -> int:
         _looks(_each(read, wanted, place, pool), len(wanted), pool),
         target,
     )
-    traces = {step.value: count for step, count in summary.steps.items()}
+    traces = {step.value: count for step, count in summary.traces.items()}
     document = {
         "shards": place,
         "judge": manifest.judge,
@@ -204,12 +204,12 @@ def _lot(seed: int, key: int) -> int:
     return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
 
 
-def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[Look]:
+def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Iterator[JudgedTrace]:
     for number, found in enumerate(read, start=1):
         for one in found:
             path = one.record.path
             assert path is not None, "a judge reads traces from files"
             said = Judgement(one.findings, one.unsure, one.judged)
             pool.on_trace()
-            yield Look(path, one.record, said, one.problem)
+            yield JudgedTrace(path, one.record, said, one.problem)
         pool.tell(number, shards)

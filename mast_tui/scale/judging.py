@@ -16,7 +16,7 @@ from mast_tui import __version__
 from mast_tui.errors import WorkspaceError
 from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.protocol import Judge, Judgement
-from mast_tui.judges.runner import Looking
+from mast_tui.judges.runner import TraceJudging
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.folder import Manifest, ShardFolder
@@ -168,7 +168,7 @@ class JudgeUnits:
         return UnitJudged(tuple(judged), tuple(reports))
 
     def _judged(self, trace: Trace) -> Judged:
-        look = Looking(self.judge)(trace)
+        look = TraceJudging(self.judge)(trace)
         if look.problem is not None:
             return Judged(look.record, problem=look.problem)
         return judged_as(trace, look.judgement or Judgement())

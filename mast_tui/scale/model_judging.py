@@ -13,7 +13,7 @@ import orjson
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import MOST_TOKENS, ModelClient, Reply, was_truncated
-from mast_tui.judges.llm.run.judging import Reading
+from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
@@ -127,8 +127,8 @@ class _Judging:
     async def _one(self, trace: Trace) -> UnitJudged:
         """What came of a trace alone."""
         try:
-            reading = await asyncio.to_thread(self._reading, trace)
-            result = await reading.over(self._asks, self._answers, self._room, None)
+            trace_judge = await asyncio.to_thread(self._trace_judge, trace)
+            result = await trace_judge.judge(self._asks, self._answers, self._room, None)
             return UnitJudged((await asyncio.to_thread(judged_as, trace, result.judgement),))
         except RunStops as error:
             return UnitJudged(stopped=str(error))
@@ -140,10 +140,10 @@ class _Judging:
         finally:
             self._turns.release()
 
-    def _reading(self, trace: Trace) -> Reading:
+    def _trace_judge(self, trace: Trace) -> TraceJudge:
         setup = self._setup
         read_fully(trace)
-        return Reading(trace, setup.prompt, setup.parameters, setup.redaction)
+        return TraceJudge(trace, setup.prompt, setup.parameters, setup.redaction)
 
 
 class ShardAnswers:

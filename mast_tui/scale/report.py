@@ -10,6 +10,7 @@ import click
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.scale.figures import shard_report
@@ -60,11 +61,11 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
     for name, group in report["groups"].items():
         click.echo()
         click.echo(one_line(f"{name}: {_sides(group)}"))
-        rows = list(_rows(group))
-        if len(rows) == 1:
+        codes = [code for code, mode in group["modes"].items() if mode["count"]]
+        if codes:
+            print_table(_columns(group), codes)
+        else:
             click.echo("no mode shows")
-            continue
-        print_table(rows, numbers_from=2)
     for words in report["cannot_say"]:
         say(words)
 
@@ -90,24 +91,29 @@ def _sides(group: ShardGroupJson) -> str:
     )
 
 
-def _rows(group: ShardGroupJson) -> Iterator[tuple[str, ...]]:
-    yield ("", "mode", "traces", "all", "failed", "succeeded", "points", "", "onset")
-    for code, mode in group["modes"].items():
-        if not mode["count"]:
-            continue
-        points = mode["difference_pp"]
-        onset = group["onset"].get(code)
-        yield (
-            code,
-            mode["name"],
-            f"{mode['count']:,}",
-            _share(mode["all"]),
-            _share(mode["failed"]),
-            _share(mode["succeeded"]),
-            "" if points is None else f"{points:+.1f}",
-            mode["severity"],
-            "" if onset is None else _bars(onset["bins"]),
-        )
+def _columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
+    """Return the columns of a table whose rows are the codes of modes."""
+    modes = group["modes"]
+    onsets = group["onset"]
+
+    def points(code: str) -> str:
+        difference = modes[code]["difference_pp"]
+        return "" if difference is None else f"{difference:+.1f}"
+
+    def onset(code: str) -> str:
+        return _bars(onsets[code]["bins"]) if code in onsets else ""
+
+    return (
+        TableColumn("", lambda code: code),
+        TableColumn("mode", lambda code: modes[code]["name"]),
+        TableColumn("traces", lambda code: f"{modes[code]['count']:,}", right=True),
+        TableColumn("all", lambda code: _share(modes[code]["all"]), right=True),
+        TableColumn("failed", lambda code: _share(modes[code]["failed"]), right=True),
+        TableColumn("succeeded", lambda code: _share(modes[code]["succeeded"]), right=True),
+        TableColumn("points", points, right=True),
+        TableColumn("", lambda code: modes[code]["severity"], right=True),
+        TableColumn("onset", onset, right=True),
+    )
 
 
 def _share(rate: RateJson) -> str:

@@ -298,7 +298,7 @@ def read_shard(
 def _record(row: Mapping[str, Any]) -> TraceRecord:
     identity = None
     if row["content_hash"] is not None:
-        identity = TraceIdentity(*(row[name] for name in _IDENTITY))
+        identity = TraceIdentity(**{name: row[name] for name in _IDENTITY})
     return TraceRecord(
         identity=identity,
         path=None if row["path"] is None else trace_path(row["path"]),

@@ -205,12 +205,24 @@ def open_coding(
     ]
     codes = [
         *(
-            OpenCode(one.annotator, one.trace_id, one.target, one.note, True)
+            OpenCode(
+                annotator=one.annotator,
+                trace_id=one.trace_id,
+                target=one.target,
+                text=one.note,
+                is_label=True,
+            )
             for one in labels
             if one.mode == OPEN_SLUG
         ),
         *(
-            OpenCode(one.annotator, one.trace_id, Target(one.key, one.key), one.text, False)
+            OpenCode(
+                annotator=one.annotator,
+                trace_id=one.trace_id,
+                target=Target(one.key, one.key),
+                text=one.text,
+                is_label=False,
+            )
             for one in notes
         ),
     ]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from mast_tui.labels import Label, Pass, PassKind, Target, VerdictValue
+from mast_tui.labels import Label, Pass, PassKind, Target, TraceWork
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import (
@@ -119,26 +119,25 @@ Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
-class PassState:
-    """What stands in one pass. ``withdrawn``: the change that opened it was undone."""
+class PassState(TraceWork):
+    """An annotator's work in one pass, folded from its events, and the facts of the pass.
 
-    number: int
-    kind: PassKind
-    started_at: str
-    finished_at: str | None = None
+    ``reviews`` are the answers to suggestions, by the suggestion's id. ``withdrawn`` is True if the
+    change that opened the pass was undone.
+    """
+
+    number: int = field(kw_only=True)
+    kind: PassKind = field(kw_only=True)
+    started_at: str = field(kw_only=True)
     spans_read: int | None = None
     spans: int | None = None
-    judge_seen: bool = False
     revealed_at: str | None = None
     withheld: bool = False
     withdrawn: bool = False
-    labels: dict[str, Label] = field(default_factory=dict)
-    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
     reviews: dict[str, ReviewGiven] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> PassState:
-        """The same, to go on by itself."""
+        """Return an independent copy."""
         return replace(
             self,
             labels=dict(self.labels),
@@ -148,14 +147,17 @@ class PassState:
         )
 
     def apply(self, fact: Fact, at: str) -> None:
-        """Take in the next fact of this pass.
+        """Apply the next fact of this pass.
 
         Args:
-            fact: What happened.
-            at: When it was recorded, ISO 8601 in UTC.
+            fact: The fact.
+            at: The time when it was recorded, ISO 8601 in UTC.
         """
-        if isinstance(fact, PassStarted) and self.withdrawn:  # else the first start stands
-            self.kind, self.started_at, self.withdrawn = fact.kind, at, False
+        # The first start of a pass counts, until the pass is withdrawn.
+        if isinstance(fact, PassStarted) and self.withdrawn:
+            self.kind = fact.kind
+            self.started_at = at
+            self.withdrawn = False
             self.withheld = fact.withheld
         for part, name, value in changes_in_pass(fact, at):
             if part == "pass":
@@ -164,13 +166,25 @@ class PassState:
                 _put(getattr(self, part), name, value)
 
     def find(self, mode: str, target: Target) -> Label | None:
-        """The label with exactly this mode and target."""
-        labels = self.labels.values()
-        return next((x for x in labels if x.mode == mode and x.target == target), None)
+        """Return the label with exactly this mode and target."""
+        return next((label for label in self.labels_of(mode) if label.target == target), None)
 
-    def of_mode(self, mode: str) -> tuple[Label, ...]:
-        """All labels of a mode."""
-        return tuple(label for label in self.labels.values() if label.mode == mode)
+    def as_pass(self) -> Pass:
+        """Return the facts of the pass."""
+        return Pass(
+            annotator=self.annotator,
+            trace_id=self.trace_id,
+            taxonomy=self.taxonomy,
+            number=self.number,
+            kind=self.kind,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            judge_seen=self.judge_seen,
+            read=self.spans_read,
+            spans=self.spans,
+            revealed_at=self.revealed_at,
+            withheld=self.withheld,
+        )
 
 
 def _put(values: dict[str, Value], key: str, value: Value | None) -> None:
@@ -253,7 +267,15 @@ class Passes:
         elif state is not None:
             state.apply(fact, event.at)
         elif isinstance(fact, PassStarted):
-            self._by_number[number] = PassState(number, fact.kind, event.at, withheld=fact.withheld)
+            self._by_number[number] = PassState(
+                self.annotator,
+                self.trace_id,
+                self.taxonomy,
+                number=number,
+                kind=fact.kind,
+                started_at=event.at,
+                withheld=fact.withheld,
+            )
         # Else only a foreign file can bring it; the labels stand in no pass that was begun.
 
     def _take_action(self, event: Event) -> None:
@@ -379,23 +401,6 @@ class Passes:
         else:
             fits = not self.frozen and action.pass_number == current.number
         return action if fits else None
-
-    def as_pass(self, state: PassState) -> Pass:
-        """A pass as others see it."""
-        return Pass(
-            annotator=self.annotator,
-            trace_id=self.trace_id,
-            taxonomy=self.taxonomy,
-            number=state.number,
-            kind=state.kind,
-            started_at=state.started_at,
-            finished_at=state.finished_at,
-            judge_seen=state.judge_seen,
-            read=state.spans_read,
-            spans=state.spans,
-            revealed_at=state.revealed_at,
-            withheld=state.withheld,
-        )
 
 
 def _can_be_undone(event: Event) -> bool:

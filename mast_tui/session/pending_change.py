@@ -78,7 +78,15 @@ class PendingChange:
     def _open(self, base: PassState | None, *, blind: bool, withheld: bool) -> None:
         kind = self._first_kind(blind=blind) if base is None else PassKind.SECOND_LOOK
         number = self._passes.next_number
-        self.state = PassState(number, kind, self._at, withheld=withheld)
+        self.state = PassState(
+            self._passes.annotator,
+            self._passes.trace_id,
+            self._passes.taxonomy,
+            number=number,
+            kind=kind,
+            started_at=self._at,
+            withheld=withheld,
+        )
         self.facts.append(PassStarted(kind, None if base is None else base.number, withheld))
         if base is None:
             return

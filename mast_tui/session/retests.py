@@ -82,11 +82,11 @@ def retests_of(study: Study | None, annotator: str, own: Mapping[str, Sequence[P
             study, annotator, [trace_id for _, trace_id in order], retested=begun | done | lost
         )
     return Retests(
-        due,
-        begun,
-        frozenset(done),
-        planned - begun - done - lost - frozenset(due),
-        frozenset(lost),
+        due=due,
+        begun=begun,
+        done=frozenset(done),
+        to_come=planned - begun - done - lost - frozenset(due),
+        lost=frozenset(lost),
     )
 
 

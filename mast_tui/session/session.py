@@ -135,7 +135,7 @@ class Session:
     def current(self) -> Pass | None:
         """The pass that is being worked on, or the finished one; None before there is any."""
         current = self._passes.current
-        return None if current is None else self._passes.as_pass(current)
+        return None if current is None else current.as_pass()
 
     @property
     def finished(self) -> bool:
@@ -339,7 +339,7 @@ class Session:
         if all(one.slug != mode for one in self.taxonomy.modes):
             raise SessionError(f"{self._words.mode(mode)} can only be labelled where it shows")
         change = self._begin()
-        labels = change.state.of_mode(mode)
+        labels = change.state.labels_of(mode)
         if labels and not remove_labels:
             count = counted(len(labels), "label")
             raise SessionError(

@@ -42,7 +42,17 @@ def set_study(workspace: Workspace, who: str, study: Study) -> bool:
         check_changes(workspace, study)
         for name in study.participants:
             workspace.add_annotator(name, AnnotatorKind.HUMAN)
-        workspace.append([NewEvent(who, None, study.taxonomy, None, StudySet(before, study))])
+        workspace.append(
+            [
+                NewEvent(
+                    annotator=who,
+                    trace_id=None,
+                    taxonomy=study.taxonomy,
+                    pass_number=None,
+                    fact=StudySet(before, study),
+                )
+            ]
+        )
     return True
 
 
@@ -155,7 +165,9 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     _check_enough(n, len(sizes))
     lot = len(study.batches)
     chances = weighted_sample(sizes, n, study.seed, lot=lot)
-    draw = Draw(lot, len(sizes), (), study.seed, tuple(chances.values()), judge)
+    draw = Draw(
+        lot=lot, of=len(sizes), by=(), seed=study.seed, chances=tuple(chances.values()), judge=judge
+    )
     return replace(study, batches=(*study.batches, tuple(chances)), draws=(*study.draws, draw))
 
 

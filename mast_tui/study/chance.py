@@ -13,30 +13,43 @@ from typing import Final
 _TWIN: Final = re.compile(r"(?:~\d+)+\Z")
 
 
-def drawn(seed: int, *words: str) -> int:
-    """A number from 0 to 2^64 − 1 that these words draw; others draw another one."""
-    text = "\0".join((str(seed), *words)).encode("utf-8", "surrogatepass")
+def drawn(seed: int, *texts: str) -> int:
+    """Return a number from 0 to 2^64 − 1 that these words draw; others draw another one."""
+    text = "\0".join((str(seed), *texts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 
 def stem(trace_id: str) -> str:
-    """The id under which a trace draws: without ``~2``, which a merge may add."""
+    """Return the id under which a trace draws: without ``~2``, which a merge may add."""
     return _TWIN.sub("", trace_id)
 
 
 def rounded(share: float, count: int) -> int:
-    """A share of so many, to the nearest whole number, a half upwards, as it is written."""
+    """Return a share of so many, to the nearest whole number, a half upwards, as it is written.
+
+    Args:
+        share: The share, between 0 and 1.
+        count: The whole.
+    """
     exact = Decimal(str(share)) * count
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
-    """``n`` of the ids (or all where there are fewer), each once, in the order of their drawing.
+    """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
     A greater sample of the same ids begins with the smaller one.
+
+    Args:
+        ids: The ids.
+        seed: The seed of the draw.
+        n: The number of ids.
     """
     return tuple(
-        sorted(dict.fromkeys(ids), key=lambda one: (drawn(seed, "sample", stem(one)), one))[:n]
+        sorted(
+            dict.fromkeys(ids),
+            key=lambda trace_id: (drawn(seed, "sample", stem(trace_id)), trace_id),
+        )[:n]
     )
 
 
@@ -60,9 +73,9 @@ def stratified_sample(
         The ids, sorted.
     """
     frame = [
-        one
+        trace_id
         for name in sorted(strata)
-        for one in sorted(strata[name], key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
+        for trace_id in sorted(strata[name], key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
@@ -91,25 +104,28 @@ def weighted_sample(
     chances = _chances(sizes, min(n, len(sizes)))
     frame = sorted(sizes, key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
     start = drawn(seed, f"start {lot}") / 2**64
-    ends = [0.0, *accumulate(chances[one] for one in frame)]
+    ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
     # The chances add up to n but for rounding, which must not cost a trace.
     ends[-1] = float(round(ends[-1]))
-    taken = [
-        one
-        for one, (low, high) in zip(frame, pairwise(ends), strict=True)
+    sample = [
+        trace_id
+        for trace_id, (low, high) in zip(frame, pairwise(ends), strict=True)
         if floor(high - start) > floor(low - start)
     ]
-    return {one: chances[one] for one in sorted(taken)}
+    return {trace_id: chances[trace_id] for trace_id in sorted(sample)}
 
 
 def _chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
     """Chances in proportion to sizes that add up to ``n``, none of them over 1."""
     certain: set[str] = set()
     while True:
-        total = sum(size for one, size in sizes.items() if one not in certain)
+        total = sum(size for trace_id, size in sizes.items() if trace_id not in certain)
         left = n - len(certain)
         more = {x for x, size in sizes.items() if x not in certain and size * left >= total}
         if not more:
             break
         certain |= more
-    return {one: 1.0 if one in certain else size * left / total for one, size in sizes.items()}
+    return {
+        trace_id: 1.0 if trace_id in certain else size * left / total
+        for trace_id, size in sizes.items()
+    }

@@ -1,4 +1,4 @@
-"""What a study fixes once, so that its figures can be published."""
+"""The plan of a study, which is fixed once so that its figures can be published."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class InvalidStudy(MastError, ValueError):
 
 
 class OpenModes(StrEnum):
-    """What finishing does with modes without a verdict where spans were not read."""
+    """The verdict that finishing gives to open modes where spans were not read."""
 
     ASK = "ask"
     LEAVE = "leave"
@@ -35,7 +35,7 @@ class Membership(NamedTuple):
     weight: float = 1.0
 
     def holds(self, lot: int) -> bool:
-        """Whether it is for a lot, counted from 0."""
+        """Return whether it is valid for a batch, counted from 0."""
         return self.first <= lot and (self.end is None or lot < self.end)
 
 
@@ -47,7 +47,7 @@ class Release(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """Who labels a trace, where that was fixed by name and not dealt."""
+    """The annotators of a trace that are fixed by name and not dealt."""
 
     trace_id: str
     annotators: tuple[str, ...]
@@ -126,13 +126,13 @@ class Study:
                 f"{counted(self.per_trace, 'annotator')} a trace need as many in the study, which "
                 f"has {len(self.annotators)}"
             )
-        told = [one.annotator for one in self.memberships]
-        told += [one.annotator for one in self.releases]
-        told += [name for one in self.assignments for name in one.annotators]
-        for name in told:
+        used_names = [item.annotator for item in self.memberships]
+        used_names += [item.annotator for item in self.releases]
+        used_names += [name for item in self.assignments for name in item.annotators]
+        for name in used_names:
             if name not in self.annotators:
                 raise InvalidStudy(f"{name!r} is no annotator of the study")
-        if any(not 0 < one.weight < inf for one in self.memberships):
+        if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight is a number over 0")
         self._check_assignments()
         self._check_draws()
@@ -155,25 +155,32 @@ class Study:
                 raise InvalidStudy(f"each trace of lot {draw.lot + 1} has a chance over 0, up to 1")
 
     def _check_assignments(self) -> None:
-        there = frozenset(self.traces)
+        known_ids = frozenset(self.traces)
         seen: set[str] = set()
         for trace_id, names in self.assignments:
-            if trace_id not in there:
+            if trace_id not in known_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
             if trace_id in seen or not names or len(set(names)) < len(names):
                 raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
             seen.add(trace_id)
 
     def members(self, lot: int) -> tuple[str, ...]:
-        """Those who are dealt traces of a lot, counted from 0."""
-        told = {one.annotator for one in self.memberships}
-        there = {one.annotator for one in self.memberships if one.holds(lot)}
-        return tuple(name for name in self.annotators if name in there or name not in told)
+        """Return the annotators who are dealt traces of a batch, counted from 0."""
+        with_membership = {membership.annotator for membership in self.memberships}
+        active = {membership.annotator for membership in self.memberships if membership.holds(lot)}
+        return tuple(
+            name for name in self.annotators if name in active or name not in with_membership
+        )
 
     def weight(self, annotator: str, lot: int) -> float:
-        """How much of a lot, counted from 0, an annotator is dealt beside the others."""
-        own = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
-        return own[-1].weight if own else 1.0
+        """Return an annotator's weight in the dealing of a batch, counted from 0.
+
+        Args:
+            annotator: The annotator's name.
+            lot: The batch, counted from 0.
+        """
+        memberships = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
+        return memberships[-1].weight if memberships else 1.0
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -182,12 +189,12 @@ class Study:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """Those who are there now, and are dealt the traces to come."""
+        """The annotators who are dealt the traces of the next batch."""
         return self.members(len(self.batches))
 
     @property
     def chances_alike(self) -> bool:
-        """Whether each trace came into the study with the same chance.
+        """True if each trace came into the study with the same chance.
 
         That is so where all lots were taken in whole, and where they are samples of the same
         traces, a later one of those that the earlier had left.
@@ -195,8 +202,8 @@ class Study:
         if not self.draws:
             return True
         lots = [len(batch) for batch in self.batches]
-        of = {draw.lot: draw.of for draw in self.draws if not draw.chances}
-        return all(of.get(lot) == of.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
+        sizes = {draw.lot: draw.of for draw in self.draws if not draw.chances}
+        return all(sizes.get(lot) == sizes.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
         """Tell how many traces of the whole each labelled trace stands for.
@@ -216,24 +223,34 @@ class Study:
         draws = {draw.lot: draw for draw in self.draws}
         if 0 not in draws:
             return None
-        whole, before = draws[0].of, 0
-        found: dict[str, float] = {}
-        own: dict[str, float] = {}
+        whole = draws[0].of
+        earlier = 0
+        weights: dict[str, float] = {}
+        batch_weights: dict[str, float] = {}
         for lot, batch in enumerate(self.batches):
             draw = draws.get(lot)
-            if draw is None or draw.of != whole - before:
+            if draw is None or draw.of != whole - earlier:
                 return None
-            before += len(batch)
+            earlier += len(batch)
             chances = draw.chances or (len(batch) / draw.of,) * len(batch)
-            done = {one: c for one, c in zip(batch, chances, strict=True) if one in labelled}
+            done = {
+                trace_id: c
+                for trace_id, c in zip(batch, chances, strict=True)
+                if trace_id in labelled
+            }
             if not done:
                 continue
-            had, n, each = len(found), len(found) + len(done), len(batch) / len(done)
+            had = len(weights)
+            n = had + len(done)
+            each = len(batch) / len(done)
             part = had * (whole - n) / (n * (whole - had)) if had else 0.0
-            found = {one: part * weight + (1 - part) * own[one] for one, weight in found.items()}
-            found |= {one: (1 - part) * each / chance for one, chance in done.items()}
-            own |= dict.fromkeys(done, each)
-        return found
+            weights = {
+                trace_id: part * weight + (1 - part) * batch_weights[trace_id]
+                for trace_id, weight in weights.items()
+            }
+            weights |= {trace_id: (1 - part) * each / chance for trace_id, chance in done.items()}
+            batch_weights |= dict.fromkeys(done, each)
+        return weights
 
     @property
     def traces(self) -> tuple[str, ...]:
@@ -241,24 +258,28 @@ class Study:
         return tuple(trace_id for batch in self.batches for trace_id in batch)
 
 
-def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
-    """What of a protocol is changed that figures rest on, in words; nothing where all may change.
+def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
+    """Return the changed parts of a protocol on which figures rest, in words.
 
     Taking in traces as a further lot, who is there from the next lot on, what is given back,
     adjudicators, retests and how adjudication goes may change. The order in which annotators are
     named says nothing.
+
+    Args:
+        old: The study before.
+        after: The study afterwards.
     """
-    found = []
-    lots = range(len(before.batches)) or range(1)
-    if any(set(before.members(lot)) != set(after.members(lot)) for lot in lots):
-        found.append("the annotators")
+    changes = []
+    lots = range(len(old.batches)) or range(1)
+    if any(set(old.members(lot)) != set(after.members(lot)) for lot in lots):
+        changes.append("the annotators")
     elif any(
-        before.weight(name, lot) != after.weight(name, lot)
+        old.weight(name, lot) != after.weight(name, lot)
         for lot in lots
-        for name in before.members(lot)
+        for name in old.members(lot)
     ):
-        found.append("the annotators' weights")
-    for field, words in (
+        changes.append("the annotators' weights")
+    for field, title in (
         ("per_trace", "how many label a trace"),
         ("overlap", "the overlap"),
         ("seed", "the seed"),
@@ -266,15 +287,16 @@ def changes_to_figures(before: Study, after: Study) -> tuple[str, ...]:
         ("withheld", "the share without suggestions"),
         ("open_modes", "what becomes of open modes"),
     ):
-        if getattr(before, field) != getattr(after, field):
-            found.append(words)
-    if after.batches[: len(before.batches)] != before.batches:
-        found.append("the traces taken in")
-    fixed, there = len(before.assignments), frozenset(before.traces)
-    if after.assignments[:fixed] != before.assignments or any(
-        one.trace_id in there for one in after.assignments[fixed:]
+        if getattr(old, field) != getattr(after, field):
+            changes.append(title)
+    if after.batches[: len(old.batches)] != old.batches:
+        changes.append("the traces taken in")
+    fixed = len(old.assignments)
+    known_ids = frozenset(old.traces)
+    if after.assignments[:fixed] != old.assignments or any(
+        assignment.trace_id in known_ids for assignment in after.assignments[fixed:]
     ):
-        found.append("who labels which trace")
-    if after.releases[: len(before.releases)] != before.releases:
-        found.append("the traces given back")
-    return tuple(found)
+        changes.append("who labels which trace")
+    if after.releases[: len(old.releases)] != old.releases:
+        changes.append("the traces given back")
+    return tuple(changes)

@@ -1,4 +1,4 @@
-"""Who labels what, and in which order: all of it follows from the study alone.
+"""The annotators of each trace and their order, which follow from the study alone.
 
 Traces are dealt out lot by lot. What a lot is given rests on earlier lots and never on later ones,
 so taking in more traces changes nothing for those that are there. Shares are counted over all lots
@@ -22,20 +22,29 @@ RETEST_GAP: Final = 10
 
 
 def assigned(study: Study, annotator: str) -> tuple[str, ...]:
-    """The ids of an annotator's traces in the order in which they come; nobody else's order.
+    """Return the ids of an annotator's traces in the order in which they come; nobody else's order.
 
     Traces of earlier lots come first. Empty for whoever is no annotator of the study.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
     """
     return _plan(study).assigned.get(annotator, ())
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
-    """Who labels a trace, by name; nobody where it is not in the study."""
+    """Return the annotators of a trace, by name; none if it is not in the study.
+
+    Args:
+        study: The study.
+        trace_id: The trace's id.
+    """
     return _plan(study).annotators.get(trace_id, ())
 
 
 def overlap_traces(study: Study) -> tuple[str, ...]:
-    """The ids of the traces that several label, in the order of the study."""
+    """Return the ids of the traces that several label, in the order of the study."""
     return _plan(study).overlap
 
 
@@ -56,9 +65,13 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 
 
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
-    """The ids of an annotator's traces that come back once finished, in the annotator's order.
+    """Return the ids of an annotator's traces for retests, in the annotator's order.
 
     Of each lot they are taken from what comes early, so that enough is left to come between.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
     """
     return _plan(study).retests.get(annotator, ())
 
@@ -70,18 +83,24 @@ def retests_due(
     *,
     retested: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The ids of the traces that come back now, those finished longest ago first.
+    """Return the ids of the traces that come back now, those finished longest ago first.
 
     ``finished_in_order`` are the annotator's finished traces, each once, the earliest first;
     ``retested`` those that have come back already. A trace is due when ``RETEST_GAP`` others were
     finished after it. Once no trace of the annotator is left unfinished, one other is enough.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
+        finished_in_order: The annotator's finished traces, each once, the earliest first.
+        retested: The traces that were labelled again already.
     """
     finished = list(dict.fromkeys(finished_in_order))
     nothing_left = set(assigned(study, annotator)) <= set(finished)
     gap = 1 if nothing_left else RETEST_GAP
-    wanted = set(retest_traces(study, annotator)).difference(retested)
+    planned = set(retest_traces(study, annotator)).difference(retested)
     early = finished[: max(len(finished) - gap, 0)]
-    return tuple(trace_id for trace_id in early if trace_id in wanted)
+    return tuple(trace_id for trace_id in early if trace_id in planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,30 +121,41 @@ def _plan(study: Study) -> _Plan:
     queues: dict[str, list[str]] = {name: [] for name in study.annotators}
     held: dict[str, set[str]] = defaultdict(set)
     back: dict[str, list[str]] = defaultdict(list)
-    before = 0
+    earlier = 0
 
     def take(name: str, ids: Sequence[str]) -> None:
-        """Put what came to an annotator at once behind what they had."""
-        own, queue = _in_order(study, name, ids), queues[name]
-        held[name] |= set(_spread(study, "withheld", name, own, len(queue), study.withheld))
+        """Append the traces that an annotator was dealt at once to their queue.
+
+        Args:
+            name: The annotator's name.
+            ids: The ids.
+        """
+        in_order = _in_order(study, name, ids)
+        queue = queues[name]
+        held[name] |= set(_spread(study, "withheld", name, in_order, len(queue), study.withheld))
         room = RETEST_GAP
-        back[name] += _spread(study, "retest", name, own, len(queue), study.retests, room=room)
-        queue += own
+        back[name] += _spread(study, "retest", name, in_order, len(queue), study.retests, room=room)
+        queue += in_order
 
     for lot, batch in enumerate(study.batches):
-        several = _several(study, batch, before)
-        before += len(batch)
+        several = _several(study, batch, earlier)
+        earlier += len(batch)
         dealing.deal(batch, several, lot)
-        overlap += [one for one in batch if dealing.shared(one, several)]
+        overlap += [trace_id for trace_id in batch if dealing.shared(trace_id, several)]
         for name in queues:
-            take(name, [one for one in batch if name in dealing.annotators[one]])
+            take(name, [trace_id for trace_id in batch if name in dealing.annotators[trace_id]])
     passed_on = dealing.pass_on()
     for name in queues:
         take(name, passed_on[name])
 
     def still(name: str, ids: Iterable[str]) -> tuple[str, ...]:
-        """Of what was dealt to an annotator that which was not given back."""
-        return tuple(one for one in ids if name in dealing.annotators[one])
+        """Return the ids that an annotator was dealt and has not given back.
+
+        Args:
+            name: The name.
+            ids: The ids.
+        """
+        return tuple(trace_id for trace_id in ids if name in dealing.annotators[trace_id])
 
     return _Plan(
         dealing.annotators,
@@ -136,15 +166,15 @@ def _plan(study: Study) -> _Plan:
     )
 
 
-def _several(study: Study, batch: Sequence[str], before: int) -> frozenset[str]:
-    """Which traces of a lot several label, after so many traces in earlier lots."""
+def _several(study: Study, batch: Sequence[str], earlier: int) -> frozenset[str]:
+    """Return the traces of a batch that several annotators label."""
     if study.per_trace == 1:
         return frozenset()
-    count = rounded(study.overlap, before + len(batch)) - rounded(study.overlap, before)
+    count = rounded(study.overlap, earlier + len(batch)) - rounded(study.overlap, earlier)
     places = sorted(
         range(len(batch)), key=lambda i: (drawn(study.seed, "overlap", stem(batch[i])), i)
     )
-    return frozenset(batch[place] for place in places[:count])
+    return frozenset(batch[index] for index in places[:count])
 
 
 class _Dealing:
@@ -158,24 +188,37 @@ class _Dealing:
         self._study = study
         self._met: Counter[tuple[str, str]] = Counter()
         self._all: Counter[str] = Counter()
-        self._fixed = {one.trace_id: tuple(sorted(one.annotators)) for one in study.assignments}
+        self._fixed = {
+            assignment.trace_id: tuple(sorted(assignment.annotators))
+            for assignment in study.assignments
+        }
 
     def deal(self, batch: Sequence[str], several: Collection[str], lot: int) -> None:
         """Deal out a lot, of which ``several`` go to more than one.
 
         What is fixed comes first, so that the others get more of what is dealt.
+
+        Args:
+            batch: The ids of the traces of a batch.
+            several: The ids of the traces that several annotators label.
+            lot: The batch, counted from 0.
         """
         weights = {name: self._study.weight(name, lot) for name in self._study.members(lot)}
         for shared, how_many in ((True, self._study.per_trace), (False, 1)):
             had: Counter[str] = Counter()
-            ids = [one for one in batch if self.shared(one, several) is shared]
-            for trace_id in (one for one in ids if one in self._fixed):
+            ids = [trace_id for trace_id in batch if self.shared(trace_id, several) is shared]
+            for trace_id in (trace_id for trace_id in ids if trace_id in self._fixed):
                 self._give(trace_id, self._fixed[trace_id], had)
-            for trace_id in (one for one in ids if one not in self._fixed):
+            for trace_id in (trace_id for trace_id in ids if trace_id not in self._fixed):
                 self._give(trace_id, self._choose(trace_id, how_many, had, weights), had)
 
     def shared(self, trace_id: str, several: Collection[str]) -> bool:
-        """Whether more than one labels a trace."""
+        """Return whether several annotators label a trace.
+
+        Args:
+            trace_id: The trace's id.
+            several: The ids of the traces that several annotators label.
+        """
         fixed = self._fixed.get(trace_id)
         return trace_id in several if fixed is None else len(fixed) > 1
 
@@ -184,36 +227,36 @@ class _Dealing:
 
         Where nobody else is left a trace has one annotator less.
         """
-        given: dict[str, list[str]] = defaultdict(list)
+        received: dict[str, list[str]] = defaultdict(list)
         had_it: dict[str, set[str]] = defaultdict(set)
         for release in self._study.releases:
             for trace_id in release.traces:
                 if release.annotator not in self.annotators.get(trace_id, ()):
                     continue
                 had_it[trace_id].update(self.annotators[trace_id])
-                others = [one for one in self._study.present if one not in had_it[trace_id]]
+                candidates = [name for name in self._study.present if name not in had_it[trace_id]]
                 stay = {*self.annotators[trace_id]} - {release.annotator}
                 self._all[release.annotator] -= 1
-                if others:
-                    draws = self._draws(trace_id, others)
+                if candidates:
+                    draws = self._draws(trace_id, candidates)
                     lot = len(self._study.batches)
                     chosen = min(
-                        others,
+                        candidates,
                         key=lambda x: (
                             (self._all[x] + 1) / self._study.weight(x, lot),
                             draws[x],
                             x,
                         ),
                     )
-                    given[chosen].append(trace_id)
+                    received[chosen].append(trace_id)
                     self._all[chosen] += 1
                     stay.add(chosen)
                 self.annotators[trace_id] = tuple(sorted(stay))
-        return given
+        return received
 
     def _draws(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
-        seed, root = self._study.seed, stem(trace_id)
-        return {name: drawn(seed, "deal", root, name) for name in people}
+        root = stem(trace_id)
+        return {name: drawn(self._study.seed, "deal", root, name) for name in people}
 
     def _choose(
         self, trace_id: str, how_many: int, had: Counter[str], weights: Mapping[str, float]
@@ -222,10 +265,11 @@ class _Dealing:
         chosen: list[str] = []
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
-            met = sum(self._met[min(name, one), max(name, one)] for one in chosen)
+            met = sum(self._met[min(name, other), max(name, other)] for other in chosen)
             # With the one that is dealt, so that the first goes to whoever is to get most.
-            own, every = (had[name] + 1) / weights[name], (self._all[name] + 1) / weights[name]
-            return own, met, every, draws[name], name
+            load = (had[name] + 1) / weights[name]
+            total_load = (self._all[name] + 1) / weights[name]
+            return load, met, total_load, draws[name], name
 
         for _ in range(min(how_many, len(weights))):
             chosen.append(min((name for name in draws if name not in chosen), key=rank))
@@ -239,29 +283,35 @@ class _Dealing:
 
 
 def _in_order(study: Study, name: str, ids: Sequence[str]) -> list[str]:
-    draws = [(drawn(study.seed, "order", name, stem(one)), place) for place, one in enumerate(ids)]
-    return [ids[place] for _, place in sorted(draws)]
+    draws = [
+        (drawn(study.seed, "order", name, stem(trace_id)), index)
+        for index, trace_id in enumerate(ids)
+    ]
+    return [ids[index] for _, index in sorted(draws)]
 
 
 def _spread(
     study: Study,
-    what: str,
+    purpose: str,
     name: str,
-    own: Sequence[str],
-    before: int,
+    ids: Sequence[str],
+    earlier: int,
     share: float,
     *,
     room: int = 0,
 ) -> list[str]:
-    """A share of an annotator's traces of a lot, after so many in earlier lots.
+    """Return a share of an annotator's traces of a lot, after so many in earlier lots.
 
     One is drawn from each of as many equal stretches, so that they lie evenly over the time in
     which the annotator learns and tires. Where it can be, the last ``room`` are not drawn.
     """
-    count = rounded(share, before + len(own)) - rounded(share, before)
-    pool = own[: max(len(own) - room, count)]
+    count = rounded(share, earlier + len(ids)) - rounded(share, earlier)
+    pool = ids[: max(len(ids) - room, count)]
     ends = [len(pool) * part // count for part in range(count + 1)] if count else []
     return [
-        min(pool[start:end], key=lambda one: (drawn(study.seed, what, name, stem(one)), one))
+        min(
+            pool[start:end],
+            key=lambda trace_id: (drawn(study.seed, purpose, name, stem(trace_id)), trace_id),
+        )
         for start, end in pairwise(ends)
     ]

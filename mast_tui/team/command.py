@@ -13,7 +13,8 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.workspace import WHOLE
-from mast_tui.workspace.records import Role
+from mast_tui.columns import TableColumn
+from mast_tui.workspace.records import Member, Role
 
 _ASSISTED = "it is said of one annotator: team add NAME --assisted"
 
@@ -110,8 +111,12 @@ def list_command(request: TeamListRequest) -> None:
     elif not members:
         click.echo("Nobody is in the team; take somebody in with: team add NAME --role ROLE")
     else:
-        rows = [(one.name, one.role.value, "yes" if one.assisted else "") for one in members]
-        print_table([("name", "role", "assisted"), *rows], numbers_from=3)
+        columns: tuple[TableColumn[Member], ...] = (
+            TableColumn("name", lambda member: member.name),
+            TableColumn("role", lambda member: member.role.value),
+            TableColumn("assisted", lambda member: "yes" if member.assisted else ""),
+        )
+        print_table(columns, members)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,9 @@ ALIKE: Final = 60.0
 SAME_WORDS: Final = 90.0
 """From which per cent on what an agent says is the same in other words."""
 
-BEHIND: Final = 1.2
-"""What a likeness behind the fork counts beside a difference before it; between 1.2 and 2 planted
-forks are found alike often."""
+LATE_MATCH_WEIGHT: Final = 1.2
+"""The weight of a likeness after the fork; a difference before it has 1. Between 1.2 and 2 planted
+forks are found equally often."""
 
 MOST_PAIRS: Final = 40_000
 """In longer stretches without a step in common, steps are put together by kind and tool alone."""
@@ -38,13 +38,13 @@ _CHANCE: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b
 
 
 class Likeness(StrEnum):
-    """What two runs have in a place."""
+    """The kinds of likeness of two runs at one row."""
 
     SAME = "same"
     CHANGED = "changed"
-    """Steps of one kind and tool, or two answers to one call, that say something else."""
+    """Steps of one kind and tool, or two answers to one call, with another text."""
     OTHER = "other"
-    """Two steps that only stand side by side."""
+    """Two steps without anything in common, side by side."""
     ONLY_A = "only_a"
     ONLY_B = "only_b"
 
@@ -78,13 +78,21 @@ class Alignment:
     cause: int | None
 
     def alike(self, begin: int, end: int | None = None) -> tuple[int, int]:
-        """How many actions from one place to another are the same in both runs, and of how many."""
-        those = [
+        """Count the actions that are the same in both runs.
+
+        Args:
+            begin: The first row.
+            end: The row after the last; None for all up to the last.
+
+        Returns:
+            The number of same actions, and the number of all actions.
+        """
+        same = [
             pair.likeness is Likeness.SAME
             for pair, acts in zip(self.pairs[begin:end], self.actions[begin:end], strict=True)
             if acts
         ]
-        return sum(those), len(those)
+        return sum(same), len(same)
 
 
 def align(a: Trace, b: Trace) -> Alignment:
@@ -101,10 +109,12 @@ def align(a: Trace, b: Trace) -> Alignment:
     Raises:
         OSError: A text cannot be read any more.
     """
-    one, other = _steps(a), _steps(b)
-    pairs = list(_pairs(one, other))
+    steps_a = _steps(a)
+    steps_b = _steps(b)
+    pairs = list(_pairs(steps_a, steps_b))
     actions = [
-        (pair.a is not None and one[pair.a].acts) or (pair.b is not None and other[pair.b].acts)
+        (pair.a is not None and steps_a[pair.a].acts)
+        or (pair.b is not None and steps_b[pair.b].acts)
         for pair in pairs
     ]
     unlike = [
@@ -112,20 +122,20 @@ def align(a: Trace, b: Trace) -> Alignment:
         for pair, acts in zip(pairs, actions, strict=True)
     ]
     alike = [acts and not differs for acts, differs in zip(actions, unlike, strict=True)]
-    first = next((place for place, differs in enumerate(unlike) if differs), None)
+    first = next((position for position, differs in enumerate(unlike) if differs), None)
     fork = _fork(pairs, unlike, alike)
     return Alignment(pairs, actions, first, fork, _cause(pairs, actions, fork))
 
 
 def is_action(span: Span) -> bool:
-    """Whether an agent does something in a step: it calls a tool, or says something."""
+    """Return whether an agent acts in a step: it calls a tool, or says something."""
     return span.kind is SpanKind.TOOL_CALL or (
         span.kind is SpanKind.MESSAGE and span.role is Role.AGENT
     )
 
 
 class _Step(NamedTuple):
-    """What a span is compared by; of steps that are the same the ``signature`` is the same.
+    """A span as it is compared. Equal steps have the same ``signature``.
 
     ``call`` is the index of the call that a result answers, where it is known.
     """
@@ -152,21 +162,21 @@ def _step(trace: Trace, span: Span, text: str) -> _Step:
     return _Step(head, text, hash((head, text)), is_action(span), call)
 
 
-def _pairs(one: Sequence[_Step], other: Sequence[_Step]) -> Iterator[Pair]:
-    matches = _common([step.signature for step in one], [step.signature for step in other])
+def _pairs(steps_a: Sequence[_Step], steps_b: Sequence[_Step]) -> Iterator[Pair]:
+    matches = _common([step.signature for step in steps_a], [step.signature for step in steps_b])
     same = dict(matches)
-    for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(one), len(other))]):
+    for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(steps_a), len(steps_b))]):
         if a >= 0:
             yield Pair(a, b, Likeness.SAME)
-        gap = _Gap(one, other, range(a + 1, next_a), range(b + 1, next_b), same)
+        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same)
         yield from gap.pairs()
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, int]]:
-    """The places of a longest common subsequence."""
+def _common(signatures_a: Sequence[int], signatures_b: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """Return the indices of a longest common subsequence."""
     return [
         (block.src_start + step, block.dest_start + step)
-        for block in LCSseq.opcodes(one, other)
+        for block in LCSseq.opcodes(signatures_a, signatures_b)
         if block.tag == "equal"
         for step in range(block.src_end - block.src_start)
     ]
@@ -174,37 +184,43 @@ def _common(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """What stands between two steps that are the same in both; ``same`` are all that are."""
+    """The steps between two steps that are the same in both runs; ``same`` has all that are."""
 
-    one: Sequence[_Step]
-    other: Sequence[_Step]
+    steps_a: Sequence[_Step]
+    steps_b: Sequence[_Step]
     in_a: range
     in_b: range
     same: Mapping[int, int]
 
     def pairs(self) -> Iterator[Pair]:
-        """Put together what is likeliest to belong together."""
-        one, other, in_a, in_b = self.one, self.other, self.in_a, self.in_b
+        """Yield pairs of the steps that most likely belong together."""
+        steps_a = self.steps_a
+        steps_b = self.steps_b
+        in_a = self.in_a
+        in_b = self.in_b
         if len(in_a) * len(in_b) <= MOST_PAIRS:
             matches = self._likeliest()
         else:
-            heads = _common([hash(one[a].head) for a in in_a], [hash(other[b].head) for b in in_b])
+            heads = _common(
+                [hash(steps_a[a].head) for a in in_a], [hash(steps_b[b].head) for b in in_b]
+            )
             matches = [(in_a[a], in_b[b]) for a, b in heads]
         ends = [(in_a.start - 1, in_b.start - 1), *matches, (in_a.stop, in_b.stop)]
         for (a, b), (next_a, next_b) in pairwise(ends):
             if a >= in_a.start:
-                yield Pair(a, b, _likeness(one[a], other[b]))
+                yield Pair(a, b, _likeness(steps_a[a], steps_b[b]))
             for left, right in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
                 alone = Likeness.ONLY_A if right is None else Likeness.ONLY_B
                 yield Pair(left, right, alone if None in (left, right) else Likeness.OTHER)
 
     def _likeliest(self) -> Sequence[tuple[int, int]]:
-        """The pairs that together are most alike, in the order of both runs.
+        """Return the pairs that together are most alike, in the order of both runs.
 
         Needleman and Wunsch (1970), without a price for gaps: a pair counts by how far its
         likeness is above ``ALIKE``, two answers to the same call in any case.
         """
-        left, right = [self.one[a] for a in self.in_a], [self.other[b] for b in self.in_b]
+        left = [self.steps_a[a] for a in self.in_a]
+        right = [self.steps_b[b] for b in self.in_b]
         if not left or not right:
             return []
         heads = {step.head: number for number, step in enumerate((*left, *right))}
@@ -216,15 +232,18 @@ class _Gap:
         gain[np.equal.outer(asked, answered)] = 100.0
         best = np.zeros((len(left) + 1, len(right) + 1))
         for row in range(len(left) - 1, -1, -1):
-            taken = np.where(gain[row] > 0, gain[row] + best[row + 1, 1:], 0.0)
-            skipped = np.maximum(taken, best[row + 1, :-1])
+            paired = np.where(gain[row] > 0, gain[row] + best[row + 1, 1:], 0.0)
+            skipped = np.maximum(paired, best[row + 1, :-1])
             best[row, :-1] = np.maximum.accumulate(skipped[::-1])[::-1]
-        matches, row, column = [], 0, 0
+        matches = []
+        row = 0
+        column = 0
         while row < len(left) and column < len(right):
-            here = gain[row, column]
-            if here and best[row, column] == here + best[row + 1, column + 1]:
+            value = gain[row, column]
+            if value and best[row, column] == value + best[row + 1, column + 1]:
                 matches.append((self.in_a[row], self.in_b[column]))
-                row, column = row + 1, column + 1
+                row = row + 1
+                column = column + 1
             elif best[row, column] == best[row + 1, column]:
                 row += 1
             else:
@@ -233,7 +252,7 @@ class _Gap:
 
 
 def _likeness(a: _Step, b: _Step) -> Likeness:
-    """How alike two steps of one kind are: calls go by their words, what is said by its gist."""
+    """Compare two steps of one kind: calls must be equal, other texts much alike."""
     if a.text == b.text:
         return Likeness.SAME
     gist = a.head[0] is not SpanKind.TOOL_CALL and ratio(a.text, b.text) >= SAME_WORDS
@@ -241,65 +260,76 @@ def _likeness(a: _Step, b: _Step) -> Likeness:
 
 
 def _fork(pairs: Sequence[Pair], unlike: Sequence[bool], alike: Sequence[bool]) -> int | None:
-    """Where two runs part: the place that best tells actions alike from actions unlike.
+    """Return the row at which two runs part, or None where it is best not to cut at all.
 
-    Of all places to cut it is the one with the fewest differences before it and the fewest
-    likenesses behind it, which count a little more, as two that go their own ways seldom do the
-    same. Between two likenesses there are as many differences as the run with more of them has, so
-    that one thing done in two ways counts once. None where the best is not to cut at all.
+    The best cut has the fewest differences before it and the fewest likenesses after it. These
+    count a little more, as two runs that have parted seldom do the same. Between two likenesses
+    there are as many differences as the run with more of them has, so that one thing done in two
+    ways counts once.
     """
-    before = [0]
+    differences_before = [0]
     in_a = in_b = passed = 0
     for pair, differs, same in zip(pairs, unlike, alike, strict=True):
         if same:
-            passed, in_a, in_b = passed + max(in_a, in_b), 0, 0
+            passed = passed + max(in_a, in_b)
+            in_a = 0
+            in_b = 0
         in_a += differs and pair.a is not None
         in_b += differs and pair.b is not None
-        before.append(passed + max(in_a, in_b))
-    behind = list(accumulate(reversed(alike), initial=0))[::-1]
-    errors = [wrong + BEHIND * missed for wrong, missed in zip(before, behind, strict=True)]
+        differences_before.append(passed + max(in_a, in_b))
+    matches_after = list(accumulate(reversed(alike), initial=0))[::-1]
+    errors = [
+        wrong + LATE_MATCH_WEIGHT * missed
+        for wrong, missed in zip(differences_before, matches_after, strict=True)
+    ]
     cut = min(range(len(errors)), key=errors.__getitem__)
-    return next((place for place in range(cut, len(unlike)) if unlike[place]), None)
+    return next((position for position in range(cut, len(unlike)) if unlike[position]), None)
 
 
 def _cause(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> int | None:
-    """The last place before the fork, behind the action before it, that was answered otherwise."""
-    for place in range((fork or 0) - 1, -1, -1):
-        if actions[place]:
+    """Return the last row before the fork, after the action before it, with another answer."""
+    for position in range((fork or 0) - 1, -1, -1):
+        if actions[position]:
             return None
-        if pairs[place].likeness is Likeness.CHANGED:
-            return place
+        if pairs[position].likeness is Likeness.CHANGED:
+            return position
     return None
 
 
-def sentences(found: Alignment) -> Iterator[str]:
-    """Say whether two runs part, where, and how alike they are before and behind."""
-    if found.first is None:
+def sentences(alignment: Alignment) -> Iterator[str]:
+    """Yield sentences on whether two runs part, where, and how alike they are before and after."""
+    if alignment.first is None:
         yield "The agents do the same in both."
         return
-    if found.fork is None:
-        alike, actions = found.alike(0)
+    if alignment.fork is None:
+        alike, actions = alignment.alike(0)
         yield f"They stay together: {alike} of {actions} actions are the same."
-        yield f"They first differ at {_place(found.pairs[found.first])}."
+        yield f"They first differ at {_pair_name(alignment.pairs[alignment.first])}."
         return
-    before, all_before = found.alike(0, found.fork)
-    behind, all_behind = found.alike(found.fork)
-    place = _place(found.pairs[found.fork])
-    if all_before:
+    alike_before, actions_before = alignment.alike(0, alignment.fork)
+    alike_after, actions_after = alignment.alike(alignment.fork)
+    rows = _pair_name(alignment.pairs[alignment.fork])
+    if actions_before:
         yield (
-            f"They part at {place}. Before it {before} of {all_before} actions are the same, "
-            f"from there on {behind} of {all_behind}."
+            f"They part at {rows}. Before it {alike_before} of {actions_before} actions are the "
+            f"same, from there on {alike_after} of {actions_after}."
         )
     else:
-        yield f"They part at the first action, {place}: {behind} of {all_behind} are the same."
-    if found.cause is not None:
-        place = _place(found.pairs[found.cause])
-        yield f"Just before, one question was answered otherwise: {place}."
-    if found.first != found.fork:
-        place = _place(found.pairs[found.first])
-        yield f"They first differ at {place}, and come together again."
+        yield (
+            f"They part at the first action, {rows}: {alike_after} of {actions_after} are the same."
+        )
+    if alignment.cause is not None:
+        rows = _pair_name(alignment.pairs[alignment.cause])
+        yield f"Just before, one question was answered otherwise: {rows}."
+    if alignment.first != alignment.fork:
+        rows = _pair_name(alignment.pairs[alignment.first])
+        yield f"They first differ at {rows}, and come together again."
 
 
-def _place(pair: Pair) -> str:
-    sides = [f"{name} #{at + 1}" for name, at in (("A", pair.a), ("B", pair.b)) if at is not None]
+def _pair_name(pair: Pair) -> str:
+    sides = [
+        f"{name} #{index + 1}"
+        for name, index in (("A", pair.a), ("B", pair.b))
+        if index is not None
+    ]
     return " and ".join(sides)

@@ -42,7 +42,8 @@ def atif_line(trace: Trace) -> bytes:
     Args:
         trace: The trace; its index must be complete.
     """
-    identity, meta = trace.identity, trace.meta
+    identity = trace.identity
+    meta = trace.meta
     agents = Counter(
         span.agent for span in map(trace.span, range(len(trace))) if span.role is Role.AGENT
     )
@@ -94,16 +95,17 @@ class _Steps:
         elif span.kind is SpanKind.TOOL_RESULT or span.role is Role.TOOL:
             self._result(span, text)
         elif span.kind is SpanKind.LOG or span.role is Role.LOG:
-            beside = {} if span.name is None else {"name": span.name}
-            self._step(span, "system", text, kind="log", **beside)
+            name_field = {} if span.name is None else {"name": span.name}
+            self._step(span, "system", text, kind="log", **name_field)
         elif span.role in _SOURCES and span.kind is SpanKind.MESSAGE:
             self._step(span, _SOURCES[span.role], text)
         else:
             self._say(span, text)
 
     def _say(self, span: Span, text: str) -> None:
-        """Add what an agent thought or said; what is blank has a step of its own."""
-        blank, thought = not text.strip(), span.kind is SpanKind.REASONING
+        """Add the thought or message of an agent; a blank one is a step of its own."""
+        blank = not text.strip()
+        thought = span.kind is SpanKind.REASONING
         turn = self._turn
         if blank or thought or turn is None or turn.agent != span.agent or turn.spoken:
             turn = self._begin(span, "" if thought else text)
@@ -140,17 +142,17 @@ class _Steps:
 
     def _result(self, span: Span, text: str) -> None:
         """Set a result at its call; one without a call is a step of its own."""
-        known = self._calls.get(span.parent or "")
+        call = self._calls.get(span.parent or "")
         extra: Record = {"span": span.key}
-        if span.agent != (self._agent if known is None else known[1].agent):
+        if span.agent != (self._agent if call is None else call[1].agent):
             extra["agent"] = span.agent
-        if span.name is not None and (known is None or known[1].tools.get(known[0]) != span.name):
+        if span.name is not None and (call is None or call[1].tools.get(call[0]) != span.name):
             extra["name"] = span.name
         if span.status is not SpanStatus.UNKNOWN:
             extra["is_error"] = span.status is SpanStatus.ERROR
         result: Record = {"content": text, "extra": extra}
-        if known is not None:
-            known[1].answer(result, known[0])
+        if call is not None:
+            call[1].answer(result, call[0])
             self._turn = None
         elif span.parent is not None and span.parent in self._called:
             self._early.setdefault(span.parent, []).append(result)
@@ -167,8 +169,8 @@ class _Steps:
         """Add a step, which ends the turn that was open."""
         self._turn = None
         step: Record = {"step_id": len(self.steps) + 1}
-        if span.start is not None and (told := iso_time(span.start)) is not None:
-            step["timestamp"] = told
+        if span.start is not None and (timestamp := iso_time(span.start)) is not None:
+            step["timestamp"] = timestamp
         usual = self._agent if source == "agent" else source
         if span.agent != usual:
             extra["agent"] = span.agent
@@ -201,7 +203,12 @@ class _Turn:
     results: list[Record] = field(default_factory=list)
 
     def answer(self, result: Record, call_id: str | None) -> None:
-        """Add a result, of the call with this id or of none."""
+        """Add a result to the step.
+
+        Args:
+            result: The result.
+            call_id: The id of the call that it answers; None for a result without a call.
+        """
         self.results.append(result if call_id is None else {"source_call_id": call_id, **result})
         self.step["observation"] = {"results": self.results}
 

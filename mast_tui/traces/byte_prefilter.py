@@ -1,4 +1,4 @@
-"""Which lines of a file may hold a text, told by their bytes, so that most need no parsing."""
+"""A search by bytes for the lines of a file that may hold a text, so that most need no parsing."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NULL: Final = "null"
 _ESCAPE_BYTES: Final = 6
 _LAST_CASED: Final = 0x1E943
 
-_KEPT: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
-"""The Kelvin sign and the dotted I, which would become ASCII letters, and what stands in."""
+_STAND_INS: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
+"""The Kelvin sign and the dotted I, which would become ASCII letters, with their stand-ins."""
 
 
 def folded(text: str) -> str:
@@ -37,10 +37,10 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    for letter, stand_in in _KEPT:
+    for letter, stand_in in _STAND_INS:
         text = text.replace(letter, stand_in)
     text = text.lower().replace("ς", "σ")
-    for letter, stand_in in _KEPT:
+    for letter, stand_in in _STAND_INS:
         text = text.replace(stand_in, letter)
     return text
 
@@ -56,38 +56,38 @@ class Prefilter:
 
     def __init__(self, *parts: str) -> None:
         self._parts = parts
-        self._words = tuple(dict.fromkeys(map(_word_of, parts)))
-        self._numeric = any(map(_NUMBER.fullmatch, self._words))
-        self.overlap = max(_LOOKED_BACK, *map(len, self._words)) + 2
+        self._needle_words = tuple(dict.fromkeys(map(_word_of, parts)))
+        self._numeric = any(map(_NUMBER.fullmatch, self._needle_words))
+        self.overlap = max(_LOOKED_BACK, *map(len, self._needle_words)) + 2
         """How many bytes two pieces of one line must share for nothing to be lost between them."""
 
     @classmethod
     def for_any(cls, *needles: str) -> Prefilter | None:
-        """The prefilter for whatever holds one of these; None where any line might."""
+        """Return the prefilter for texts that hold one of the needles; None if any line might."""
         parts = [_part_of(needle) for needle in needles]
-        found = tuple(dict.fromkeys(part for part in parts if part is not None))
-        return cls(*found) if found and None not in parts else None
+        searched = tuple(dict.fromkeys(part for part in parts if part is not None))
+        return cls(*searched) if searched and None not in parts else None
 
     def any_in(self, block: bytes) -> bool:
-        """Whether a part of a file may become a text, or a row, that holds the needle.
+        """Return whether a part of a file may become a text, or a row, that holds the needle.
 
         It looks at whole files at the speed of a disk: for all words of a needle, not only one.
         """
-        found = any(expression.search(block) for expression in self._whole)
-        return found or (self._numeric and any(True for _ in _odd_numbers(block.lower())))
+        matched = any(expression.search(block) for expression in self._whole)
+        return matched or (self._numeric and any(True for _ in _odd_numbers(block.lower())))
 
     def hits(self, block: bytes) -> list[int]:
-        """For each line of the block that may hold the needle an offset on it, in order."""
-        found: set[int] = set()
+        """Return an offset on each line of the block that may hold the needle, in order."""
+        offsets: set[int] = set()
         for expression in self._single:
             match = expression.search(block)
             while match is not None:
-                found.add(match.start())
+                offsets.add(match.start())
                 feed = block.find(b"\n", match.start())
                 match = expression.search(block, feed) if feed >= 0 else None
         if self._numeric:
-            found.update(_odd_numbers(block.lower()))
-        return sorted(found)
+            offsets.update(_odd_numbers(block.lower()))
+        return sorted(offsets)
 
     @cached_property
     def _whole(self) -> tuple[re2._Regexp, ...]:
@@ -95,16 +95,16 @@ class Prefilter:
 
     @cached_property
     def _single(self) -> tuple[re2._Regexp, ...]:
-        return _expressions(self._words)
+        return _expressions(self._needle_words)
 
-    def may_be_in(self, shown: str) -> bool:
-        """Whether a line that is shown to people holds that part of one of the needles."""
-        line = folded(shown)
-        return any(word in line for word in self._words)
+    def may_be_in(self, text: str) -> bool:
+        """Return whether a text that users see holds the searched part of one of the needles."""
+        line = folded(text)
+        return any(word in line for word in self._needle_words)
 
 
 def _expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
-    """What finds the parts however they are written."""
+    """Return the expressions that find the parts in every spelling."""
     import re2  # start-up: few search, and it takes a while
 
     options = re2.Options()
@@ -126,7 +126,7 @@ def _expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
 
 
 def _part_of(needle: str) -> str | None:
-    """What of a needle is looked for; None where any line might hold it."""
+    """Return the part of a needle to search for; None where any line might hold it."""
     runs: list[str] = [run for run in _RUN.findall(folded(needle)) if _words_of(run)]
     if runs:
         return max(runs, key=len)
@@ -145,48 +145,50 @@ def _word_of(part: str) -> str:
 
 
 def _is_rewritten(run: str) -> bool:
-    """Whether a reader may write it for numbers of any look: ``1e400`` is null."""
+    """Return whether a reader may write it for numbers of another spelling: ``1e400`` is null."""
     number = _NUMBER.fullmatch(run)
     return run in _NULL or (number is not None and number[1] is not None)
 
 
 def _odd_numbers(lowered: bytes) -> Iterator[int]:
-    """Where numbers stand whose digits a reader may change: ``1e2`` is 100.0, and a number of too
-    many digits is rounded."""
+    """Yield the offsets of numbers whose digits a reader may change.
+
+    ``1e2`` becomes 100.0, and a number of too many digits is rounded.
+    """
     yield from _each_line(lowered, b"0.0000")
     digits = lowered.translate(_ANY_DIGIT)
     yield from _each_line(digits, b"0" * _EXACT_DIGITS)
     for mark in _EXPONENTS:
-        at = digits.find(mark)
-        while at >= 0:
+        offset = digits.find(mark)
+        while offset >= 0:
             # Most of these are no numbers but parts of ids.
-            window = lowered[max(0, at - _LOOKED_BACK) : at + len(mark) + 1]
+            window = lowered[max(0, offset - _LOOKED_BACK) : offset + len(mark) + 1]
             if _WITH_EXPONENT.search(window):
-                yield at
-            at = digits.find(mark, at + 1)
+                yield offset
+            offset = digits.find(mark, offset + 1)
 
 
 def _each_line(block: bytes, mark: bytes) -> Iterator[int]:
-    """For each line that holds the mark where it first does."""
-    at = block.find(mark)
-    while at >= 0:
-        yield at
-        feed = block.find(b"\n", at)
-        at = block.find(mark, feed) if feed >= 0 else -1
+    """Yield the first offset of the mark on each line that holds it."""
+    offset = block.find(mark)
+    while offset >= 0:
+        yield offset
+        feed = block.find(b"\n", offset)
+        offset = block.find(mark, feed) if feed >= 0 else -1
 
 
 def _is_lasting(letter: str) -> bool:
-    """Whether a letter beyond ASCII is never put in place of another."""
+    """Return whether a letter beyond ASCII is never put in place of another."""
     code = ord(letter)
     return code > 0x7F and code != 0xFFFD and not 0xD800 <= code <= 0xDFFF
 
 
 def _cases_of(letter: str) -> list[str]:
-    """Every code point that is ``letter`` once it is folded."""
+    """Return every code point that is ``letter`` once it is folded."""
     if ord(letter) > _LAST_CASED:
         return [letter]
     cased = map(chr, range(0x80, min(_LAST_CASED, sys.maxunicode) + 1))
-    return [one for one in cased if folded(one) == letter]
+    return [char for char in cased if folded(char) == letter]
 
 
 def _forms_of(letter: str) -> tuple[bytes, bytes]:

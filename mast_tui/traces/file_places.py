@@ -1,4 +1,4 @@
-"""Where a span stands, in the form that editors and other tools take."""
+"""The location of a span in a file, in the form that editors and other tools accept."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _LINE: Final = re.compile(r"(?:(?P<file>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*
 
 
 class FilePlace(NamedTuple):
-    """A place in a file: on which line, where the source has lines, and where in a value there.
+    """A location in a file: a line, where the source has lines, and a location within its value.
 
-    ``inside`` is a JSON pointer, or what else the source calls the place.
+    ``inside`` is a JSON pointer, or the source's own name for the location.
     """
 
     file: Path
@@ -30,22 +30,22 @@ class FilePlace(NamedTuple):
         return f"{self.file}:{self.line}" + (f"#{self.inside}" if self.inside else "")
 
 
-def place_in_file(path: Path, place: str) -> FilePlace:
-    """Find the file and the line of a place.
+def place_in_file(path: Path, location: str) -> FilePlace:
+    """Find the file and the line of a span.
 
-    A place that begins with the name of a sub-agent's file is one in that file; one that begins
+    A location that begins with the name of a sub-agent's file is one in that file; one that begins
     with a pointer is on a line of a text inside a document, which is no line of the file.
 
     Args:
         path: The file of the trace.
-        place: The place of a span, as it is in ``Span.place``.
+        location: The location of a span, as it is in ``Span.place``.
 
     Returns:
-        Where that is.
+        The file, the line and the rest of the location.
     """
-    match = _LINE.fullmatch(place)
+    match = _LINE.fullmatch(location)
     if match is None:
-        return FilePlace(path, None, place)
+        return FilePlace(path, None, location)
     name = match["file"]
     if name is not None and name.startswith("/"):
         return FilePlace(path, None, f"{name}:{match['line']}")

@@ -11,9 +11,14 @@ from mast_tui.traces.model import TraceIdentity
 def identity_by_content(
     path: Path, record: int | None, content: bytes, *, reader: str, key_scheme: int
 ) -> TraceIdentity:
-    """The identity ``<stem>[:<record>]-<8 hex>`` of a record with this content.
+    """Return the identity ``<stem>[:<record>]-<8 hex>`` of a record.
 
-    ``record`` is the record's number in its file, or None where the file is one trace.
+    Args:
+        path: The file of the record.
+        record: The number of the record in its file; None where the file is one trace.
+        content: The content of the record.
+        reader: The name of the reader.
+        key_scheme: The number of the way in which the reader makes span keys.
     """
     digest = content_hash(content)
     stem = path.stem if record is None else f"{path.stem}:{record}"
@@ -31,24 +36,24 @@ class UniqueKeys:
     """Hands out keys; where one repeats, the later ones get ``~2``, ``~3`` and so on."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+        self._used: dict[str, int] = {}
         self._repeats: dict[str, int] = {}
 
-    def take(self, wanted: str) -> str:
-        """``wanted`` itself where it is free, else the first free ``wanted~N``."""
-        if wanted not in self._taken:
-            self._taken[wanted] = len(self._taken)
-            return wanted
-        number = self._repeats.get(wanted, 1) + 1
-        while (key := f"{wanted}~{number}") in self._taken:
+    def take(self, preferred: str) -> str:
+        """Return ``preferred`` where it is free, else the first free ``preferred~N``."""
+        if preferred not in self._used:
+            self._used[preferred] = len(self._used)
+            return preferred
+        number = self._repeats.get(preferred, 1) + 1
+        while (key := f"{preferred}~{number}") in self._used:
             number += 1
-        self._repeats[wanted] = number
-        self._taken[key] = len(self._taken)
+        self._repeats[preferred] = number
+        self._used[key] = len(self._used)
         return key
 
     def number(self, key: str) -> int:
-        """How many were handed out before this one."""
-        return self._taken[key]
+        """Return the number of keys that were taken before this one."""
+        return self._used[key]
 
     def renumber(self, key: str, number: int) -> None:
         """Give a key another number, because what it names was moved.
@@ -57,8 +62,8 @@ class UniqueKeys:
             key: A key that was handed out.
             number: Its new number.
         """
-        self._taken[key] = number
+        self._used[key] = number
 
     def find(self, key: str) -> int | None:
         """The same of a key that may never have been handed out."""
-        return self._taken.get(key)
+        return self._used.get(key)

@@ -11,7 +11,7 @@ from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.file_reader import read_run
 from mast_tui.traces.scan.outcomes import load_outcomes
-from mast_tui.traces.scan.sub_agents import members_beside
+from mast_tui.traces.scan.sub_agents import sub_agents_of
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks at the file."""
 
-REST: Final = 5
-"""How many times as long as it takes to look, and to take in what has come, passes before the next
-look."""
+LOOK_PAUSE_FACTOR: Final = 5
+"""The pause between two looks, in multiples of the time that looking and reading take."""
 
 MOST_REST: Final = 30.0
 """Seconds that pass at most."""
@@ -31,7 +30,7 @@ MOST_REST: Final = 30.0
 
 def rest_after(seconds: float) -> float:
     """Return how many seconds to wait after a look that took so many."""
-    return min(MOST_REST, REST * seconds)
+    return min(MOST_REST, LOOK_PAUSE_FACTOR * seconds)
 
 
 def samples_folder() -> Path:
@@ -50,23 +49,30 @@ def samples_folder() -> Path:
 
 
 def read_file(path: Path, named: bool) -> FileReport:
-    """What came of one file; ``named`` says that somebody asked for just this file.
+    """Read one file, or a folder that holds one run.
 
     A line-based trace has been read up to its first slice and grows by ``advance``. Sub-agents
     whose files lie beside it belong to its trace. What ``outcomes.csv`` in the same folder says
-    of the traces is filled in. A folder is read where it holds one run. Nothing is raised: what
-    cannot be read is ``failed`` with the reason.
+    of the traces is filled in.
+
+    Args:
+        path: The file or folder.
+        named: Whether the user named just this file.
+
+    Returns:
+        The traces and problems. Nothing is raised: what cannot be read is ``failed`` with the
+        reason.
     """
     if is_folder(path):
         report = _walk().one_run(path)
     else:
-        report = read_run(path, members_beside(path), named=named)
+        report = read_run(path, sub_agents_of(path), named=named)
         if isinstance(path, RecordPath) and path.record is not None:
             report = only_records(report, (path.record,))
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)
-    return outcomes.told_in(outcomes.added_to(report))
+    return outcomes.with_problem_in(outcomes.added_to(report))
 
 
 def read_fully(trace: Trace) -> None:
@@ -78,14 +84,14 @@ def read_fully(trace: Trace) -> None:
 def read_anew(trace: Trace) -> Trace | None:
     """Read the file of a trace once more from its beginning, as far as its first slice.
 
-    None where it does not hold a trace in that place any more.
+    Returns None where the file does not hold a trace at that position any more.
     """
-    found = trace.anew()
-    if found is not trace:
-        found.advance()
-        return found
+    fresh = trace.anew()
+    if fresh is not trace:
+        fresh.advance()
+        return fresh
     traces = read_file(trace.path, named=True).traces
-    return next((one for one in traces if one.record == trace.record), None)
+    return next((candidate for candidate in traces if candidate.record == trace.record), None)
 
 
 def read_again(path: Path, members: Sequence[Path]) -> FileReport:

@@ -1,4 +1,4 @@
-"""What every trace looks like to the rest of the project, whatever wrote it."""
+"""The data model of traces: what every reader makes, and all other packages use."""
 
 from __future__ import annotations
 
@@ -31,12 +31,17 @@ _TEXTS_AT_ONCE: Final = 512
 
 
 def shortened(text: str, most: int) -> str:
-    """The beginning of a text, with … where it is cut."""
+    """Return the beginning of a text, with … where it is cut.
+
+    Args:
+        text: The text.
+        most: The most characters to return.
+    """
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class SpanKind(StrEnum):
-    """What a step of a run is."""
+    """The kind of a span."""
 
     MESSAGE = "message"
     REASONING = "reasoning"
@@ -46,7 +51,7 @@ class SpanKind(StrEnum):
 
 
 class Role(StrEnum):
-    """On whose side a step stands."""
+    """The side that a span is of."""
 
     SYSTEM = "system"
     USER = "user"
@@ -56,7 +61,7 @@ class Role(StrEnum):
 
 
 class SpanStatus(StrEnum):
-    """Whether a step went well, where the source tells."""
+    """The result of a step, as far as the source states it."""
 
     OK = "ok"
     ERROR = "error"
@@ -64,7 +69,7 @@ class SpanStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Whether the run reached its goal by the benchmark's own check."""
+    """The result of a run by the benchmark's own check."""
 
     FAILED = "failed"
     SUCCEEDED = "succeeded"
@@ -72,7 +77,7 @@ class Outcome(StrEnum):
 
 
 class Tokens(NamedTuple):
-    """What a model call took in and gave out, in tokens; None where the source does not tell."""
+    """The tokens that a model call read and wrote; None where the source does not state them."""
 
     input: int | None = None
     output: int | None = None
@@ -82,10 +87,10 @@ class Tokens(NamedTuple):
 class Span:
     """One step of a run, without its text.
 
-    ``index`` counts from 0 in reading order. ``key`` is the lasting name that labels hold on to.
+    ``index`` counts from 0 in reading order. ``key`` is the lasting name that labels refer to.
     ``name`` is the tool's name for calls and results. ``parent`` is the key of the span this one
     belongs to: for a tool result its call. ``start`` and ``end`` are Unix seconds. ``place`` is
-    where the span stands in its source: ``line 380`` or a JSON pointer. ``preview`` is one line,
+    the location of the span in its source: ``line 380`` or a JSON pointer. ``preview`` is one line,
     at most ``PREVIEW_CHARS`` code points; ``whole`` says that it is the span's entire text.
     ``tokens`` are those of the model call that the span came from; of several spans of one call
     the last has them.
@@ -108,7 +113,7 @@ class Span:
 
 
 class Problem(NamedTuple):
-    """Something in a source that could not be read, and where it stands."""
+    """Something in a source that could not be read, and its location there."""
 
     place: str
     message: str
@@ -119,15 +124,15 @@ Named = tuple[tuple[str, str], ...]
 
 
 class AnswerKey(NamedTuple):
-    """What is known of how a run should have gone and how it was scored.
+    """The expected course of a run, and its scores.
 
     An annotator working blind must not see any of it. ``expected_actions`` are tool calls, the
-    tool's name with its arguments as JSON; ``reference`` is what a right answer says. ``scores``
+    tool's name with its arguments as JSON; ``reference`` is the text of a right answer. ``scores``
     are rewards, their parts and every other verdict by number or word, ``explanations`` a
-    scorer's words on them. ``step_scores`` go by the key of the span that was scored, or by its
-    number. ``patch`` are diffs: what was handed in, and what would have been right. ``tests``
-    say what was run and how it went. ``failures`` are what others say went wrong, their labels.
-    ``other`` is what a benchmark keeps beside.
+    scorer's reasons for them. ``step_scores`` go by the key of the span that was scored, or by its
+    number. ``patch`` are diffs: the submitted one and the right one. ``tests`` are the tests that
+    were run, with their results. ``failures`` are labels of failures by others. ``other`` is all
+    else that a benchmark keeps.
     """
 
     expected_actions: Named = ()
@@ -141,30 +146,30 @@ class AnswerKey(NamedTuple):
     other: Named = ()
 
     def sections(self) -> Iterator[tuple[str, Named]]:
-        """The name of every section that holds something, and what it holds."""
-        return ((name, found) for name, found in self._asdict().items() if found)
+        """Yield the name and the entries of every section that has some."""
+        return ((name, entries) for name, entries in self._asdict().items() if entries)
 
     def entries(self) -> Named:
-        """Everything in it, one section after the other."""
+        """Return the entries of all sections."""
         return tuple(entry for _name, section in self.sections() for entry in section)
 
     def with_all_of(self, other: AnswerKey) -> AnswerKey:
-        """Add what only ``other`` holds, behind what stands in each section."""
+        """Return the key with what only ``other`` has at the end of each section."""
         more = {
-            name: getattr(self, name) + tuple(e for e in found if e not in getattr(self, name))
-            for name, found in other.sections()
+            name: getattr(self, name) + tuple(e for e in entries if e not in getattr(self, name))
+            for name, entries in other.sections()
         }
         return self._replace(**more)
 
 
 class TraceMeta(NamedTuple):
-    """What the source tells about a run as a whole.
+    """The facts of a run as a whole, as its source states them.
 
-    ``task_id`` is what a benchmark calls the task, ``trial`` which of several runs of it this one
-    is, as the benchmark counts them.
+    ``task_id`` is the benchmark's name for the task, ``trial`` the benchmark's number of this run
+    among several runs of the task.
     ``answer_key`` holds what an annotator working blind must not see. ``score`` lies in [0, 1].
-    ``version`` is that of the system that ran, ``started`` when the run began in Unix seconds; an
-    ``outcomes.csv`` tells them, and of most runs the spans tell when they began.
+    ``version`` is that of the system that ran, ``started`` the time when the run began in Unix
+    seconds; an ``outcomes.csv`` states them, and in most runs the spans show when they began.
     """
 
     task: str | None = None
@@ -181,18 +186,20 @@ class TraceMeta(NamedTuple):
 
     @property
     def hidden(self) -> Named:
-        """All that an annotator working blind must not see, by name."""
+        """All entries that an annotator working blind must not see."""
         return self.answer_key.entries()
 
     @property
     def same_task(self) -> tuple[str, str] | None:
-        """What runs of one task have in common: the benchmark, and its name for the task or else
-        the task's words; None where neither is told."""
+        """A value that is equal for runs of one task; None where the task is unknown.
+
+        It is the benchmark with its name for the task, or else with the task's words.
+        """
         task = self.task_id or " ".join((self.task or "").split())
         return (self.benchmark or "", task) if task else None
 
 
-_NOTHING_TOLD: Final = TraceMeta()
+_NO_META: Final = TraceMeta()
 
 
 class TraceIdentity(NamedTuple):
@@ -213,10 +220,10 @@ class TraceIdentity(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """How far the index of a trace has come: ``done`` of ``total`` bytes.
+    """The progress of the index of a trace: ``done`` of ``total`` bytes.
 
-    ``spans`` is how many spans an earlier look has found, and ``all_spans`` whether that was all
-    of them; both say nothing (0, False) of a trace that is read for the first time.
+    ``spans`` is the number of spans at an earlier reading, and ``all_spans`` whether those were
+    all; they are 0 and False for a trace that is read for the first time.
     """
 
     done: int
@@ -227,7 +234,7 @@ class Loaded(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """Which thread of a run a file holds, where sub-agents have files of their own.
+    """The thread of a run that a file holds, where sub-agents have files of their own.
 
     ``id`` is the thread's own, ``parent`` that of the thread which began it; None for the run
     itself. The keys of a sub-agent's spans begin with ``<id>/``. ``system`` is the agent program:
@@ -240,7 +247,7 @@ class Thread(NamedTuple):
 
 
 STATUSES: Final = (SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR)
-"""What the numbers in ``SpanColumns.statuses`` stand for."""
+"""The statuses that the numbers in ``SpanColumns.statuses`` mean."""
 
 Shape = tuple[SpanKind, Role, str, str | None]
 """Kind, role, agent and name: of these there are few combinations in a trace."""
@@ -248,16 +255,17 @@ Shape = tuple[SpanKind, Role, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class SpanColumns:
-    """What is known of a stretch of spans without looking at any text, as columns of equal length.
+    """The fields of a stretch of spans but for their texts, as columns of equal length.
 
-    ``first`` is the index of the first span. ``shapes`` holds for each a number into ``told``,
-    which is one list for all stretches of a trace and only ever grows. ``statuses`` holds 0 for
-    unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN where unknown.
+    ``first`` is the index of the first span. ``shapes`` holds for each a number into
+    ``shape_list``, which is one list for all stretches of a trace and only ever grows. ``statuses``
+    holds 0 for unknown, 1 for ok, 2 for an error; ``starts`` and ``ends`` are Unix seconds, NaN
+    where unknown.
     """
 
     first: int
     shapes: Sequence[int]
-    told: Sequence[Shape]
+    shape_list: Sequence[Shape]
     statuses: bytes
     starts: array[float]
     ends: array[float]
@@ -267,10 +275,10 @@ class SpanColumns:
 
 
 class Candidates(NamedTuple):
-    """The texts that may hold what is looked for, by span, of those up to ``end`` (exclusive).
+    """The texts that may hold a needle, by span, of those up to ``end`` (exclusive).
 
-    They come in reading order, each made when it is its turn. ``rows`` says that no other span has
-    it in its row either, which is its preview and name.
+    They come in reading order, each made on demand. ``rows`` says that no other span has the needle
+    in its row either, which is its preview and name.
     """
 
     end: int
@@ -279,17 +287,17 @@ class Candidates(NamedTuple):
 
 
 class Growth(Enum):
-    """What has become of a trace whose file may have grown."""
+    """The change of a trace whose file may have grown."""
 
     NONE = "none"
     MORE = "more"
     """There is more for ``advance`` to read."""
     ANEW = "anew"
-    """It has grown, and only reading it from its beginning tells what it holds."""
+    """It has grown, and has to be read from its beginning."""
 
 
 class Spans(ABC):
-    """Where a trace has its spans from: lines of a file, steps in memory, other traces.
+    """The source of a trace's spans: lines of a file, steps in memory, other traces.
 
     Indices that are asked for are those of spans that are known. ``advance`` is called from one
     thread at a time; the other methods may be called from another thread meanwhile.
@@ -299,32 +307,32 @@ class Spans(ABC):
 
     @property
     def loaded(self) -> Loaded | None:
-        """How far the source has been read; None for one that was read whole before."""
+        """The progress of reading the source; None for one that was read whole before."""
         return None
 
     @property
     def meta(self) -> TraceMeta:
-        """What the source has told about the run so far."""
-        return _NOTHING_TOLD
+        """The facts of the run, as far as the source has been read."""
+        return _NO_META
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of the source could not be read so far."""
+        """The problems of the source, as far as it has been read."""
         return ()
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """By thread id the key of the span before which a sub-agent's spans belong."""
+        """The key of the span before which a sub-agent's spans belong, by thread id."""
         return {}
 
     @property
     def totals(self) -> SpanTotals | None:
-        """What the first of the spans tell together, where that was kept; anew at each call."""
+        """A new copy of the totals of the first spans, where they were kept."""
         return None
 
     @property
     def waiting(self) -> str | None:
-        """How far another process has come with the file; None where none is reading it."""
+        """The progress of another process that reads the file, in words; None where none does."""
         return None
 
     @property
@@ -353,28 +361,39 @@ class Spans(ABC):
 
     @abstractmethod
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive), at least one."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last; at least one is asked for.
+        """
 
     def one_thread(self, _first: int, _end: int, /) -> bool:
-        """Whether the keys of the spans from ``first`` up to ``end`` (exclusive) all name the same
-        thread, or none; where that is not known at once it may be denied."""
+        """Return whether the keys of the spans name at most one thread; False if unsure.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return False
 
     def candidates(
         self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """The texts that may hold what is looked for; one that cannot be read holds none.
+        """Return the texts that may hold a needle; a text that cannot be read holds none.
 
         Args:
+            prefilter: The filter for the needle; None for all texts.
             begin: The first span to look at; one at least is.
-            limit: None is looked at from here on.
-            max_bytes: About how much of the source is looked at.
+            limit: The span after the last.
+            max_bytes: About how much of the source to read.
 
         Returns:
             Without a prefilter every text; here too, as they are at hand.
         """
         texts: list[tuple[int, str]] = []
-        chars, end = 0, begin
+        chars = 0
+        end = begin
         while end < min(limit, begin + _TEXTS_AT_ONCE) and chars < max_bytes:
             with suppress(OSError):
                 text = self.text(end)
@@ -388,8 +407,11 @@ class Spans(ABC):
         return None
 
     def has_grown(self) -> bool:
-        """Whether another file than that of the trace has grown; ``OSError`` where it was
-        replaced."""
+        """Return whether another file than that of the trace has grown.
+
+        Raises:
+            OSError: It was replaced.
+        """
         return False
 
     def resume(self, _size: int, /) -> bool:
@@ -398,12 +420,16 @@ class Spans(ABC):
         return False
 
     def load_totals(self) -> None:  # noqa: B027 - of most nothing is kept
-        """Take in of what an earlier reading has kept what all spans tell together, which takes
-        less time than ``load_cached``; called by the thread that advances."""
+        """Load the totals of all spans that an earlier reading has kept.
+
+        It takes less time than ``load_cached``. Called by the thread that advances.
+        """
 
     def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
-        """Take in what an earlier reading has kept, which takes no time; called by the thread that
-        advances."""
+        """Load what an earlier reading has kept, which takes no time.
+
+        Called by the thread that advances.
+        """
 
     def read_in_background(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it.
@@ -413,18 +439,19 @@ class Spans(ABC):
         """
 
     def stop_background_read(self) -> None:  # noqa: B027 - most wait for nobody
-        """End what another process does for it; called by the thread that advances."""
+        """Stop another process that reads the file; called by the thread that advances."""
 
 
-_AS_TOLD: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
-"""The facts on a run that its summary holds as they are."""
+_COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
+"""The facts of a run that its summary copies unchanged."""
 
 
 class TraceSummary(NamedTuple):
-    """What is known of a trace without its spans.
+    """The facts of a trace without its spans.
 
-    ``outcome`` is the value of an ``Outcome``; ``spans`` is how many were found and ``all_spans``
-    whether those were all; ``total`` is its size in bytes; ``problems`` are places and messages.
+    ``outcome`` is the value of an ``Outcome``; ``spans`` is the number of spans read and
+    ``all_spans`` whether those were all; ``total`` is the size in bytes; ``problems`` are locations
+    and messages.
     """
 
     trace_id: str
@@ -447,24 +474,36 @@ class TraceSummary(NamedTuple):
     trial: int | None = None
 
     @property
+    def identity(self) -> TraceIdentity:
+        """The facts by which the trace is known again."""
+        return TraceIdentity(
+            trace_id=self.trace_id,
+            content_hash=self.content_hash,
+            content_bytes=self.content_bytes,
+            reader=self.reader,
+            key_scheme=self.key_scheme,
+            native=self.native,
+        )
+
+    @property
     def meta(self) -> TraceMeta:
-        """What is known of the run."""
+        """The facts of the run."""
         return TraceMeta(
-            self.task,
-            self.system,
-            self.model,
-            self.benchmark,
-            Outcome(self.outcome),
-            self.score,
+            task=self.task,
+            system=self.system,
+            model=self.model,
+            benchmark=self.benchmark,
+            outcome=Outcome(self.outcome),
+            score=self.score,
             task_id=self.task_id,
             trial=self.trial,
         )
 
     def filled_in(self, also: TraceMeta) -> TraceSummary:
-        """The same with what it lacks taken from ``also``."""
-        told = fill_in(self.meta, also)
-        same = {name: getattr(told, name) for name in _AS_TOLD}
-        return self._replace(outcome=told.outcome.value, **same)
+        """Return the summary with what it lacks from ``also``."""
+        filled = fill_in(self.meta, also)
+        same = {name: getattr(filled, name) for name in _COPIED_FACTS}
+        return self._replace(outcome=filled.outcome.value, **same)
 
 
 class UnreadSpans(Spans):
@@ -475,11 +514,11 @@ class UnreadSpans(Spans):
     @property
     @abstractmethod
     def as_told(self) -> bool:
-        """Whether there is more to reading the file than its path tells."""
+        """True if reading the file needs more than its path."""
 
     @abstractmethod
-    def again(self, summary: TraceSummary, /) -> UnreadSpans:
-        """The same before anything of it was read, with all that is known by now."""
+    def unread_again(self, summary: TraceSummary, /) -> UnreadSpans:
+        """Return the spans as they were before anything was read, with the facts known by now."""
 
 
 class Trace:
@@ -549,14 +588,25 @@ class Trace:
     def unread(
         cls, summary: TraceSummary, path: str, record: int | None, spans: UnreadSpans
     ) -> Trace:
-        """A trace known from an earlier look, whose file is read when it is asked to ``advance``.
+        """Make a trace known from an earlier reading, whose file is read by ``advance``.
 
         Until then it has no spans, but ``loaded.spans`` says how many there will be.
+
+        Args:
+            summary: The facts from the earlier reading.
+            path: The path of the file.
+            record: The number of the trace in the file; None where the file is one trace.
+            spans: Reads the file.
         """
         trace = cls.__new__(cls)
-        trace.file, trace.record, trace.opened = path, record, None
+        trace.file = path
+        trace.record = record
+        trace.opened = None
         trace._spans = trace._unread = spans
-        trace._summary, trace._identity, trace._meta, trace._problems = summary, None, None, ()
+        trace._summary = summary
+        trace._identity = None
+        trace._meta = None
+        trace._problems = ()
         trace._also = trace._renamed = None
         return trace
 
@@ -564,7 +614,7 @@ class Trace:
     def identity(self) -> TraceIdentity:
         """By which the trace is known again."""
         identity = self._identity
-        return TraceIdentity(*self.summary[:6]) if identity is None else identity
+        return self.summary.identity if identity is None else identity
 
     @property
     def path(self) -> Path:
@@ -573,8 +623,9 @@ class Trace:
 
     @property
     def meta(self) -> TraceMeta:
-        """What the source tells about the run, and what other files beside it do."""
-        summary, meta = self._summary, self._meta
+        """The facts of the run from the source and from other files beside it."""
+        summary = self._summary
+        meta = self._meta
         if summary is not None:
             meta = summary.meta
         elif meta is None:
@@ -583,20 +634,21 @@ class Trace:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of the trace could not be read."""
-        summary, told = self._summary, self._problems
+        """The problems of the trace."""
+        summary = self._summary
+        problems = self._problems
         if summary is not None:
-            told = tuple(Problem(place, message) for place, message in summary.problems)
-        return (*told, *self._spans.problems)
+            problems = tuple(Problem(location, message) for location, message in summary.problems)
+        return (*problems, *self._spans.problems)
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """By thread id the key of the span before which a sub-agent's spans belong, so far."""
+        """The key of the span before which a sub-agent's spans belong, by thread id, so far."""
         return self._spans.spawned
 
     @property
     def loaded(self) -> Loaded:
-        """How far the index has come."""
+        """The progress of the index."""
         loaded = self._spans.loaded
         if loaded is None:
             size = self.identity.content_bytes
@@ -605,34 +657,36 @@ class Trace:
 
     @property
     def summary(self) -> TraceSummary:
-        """What is known of the trace without its spans."""
+        """The facts of the trace without its spans."""
         summary = self._summary
         if summary is not None:
             lost = self._spans.problems
             if not lost:
                 return summary
-            told = tuple((problem.place, problem.message) for problem in lost)
-            return summary._replace(problems=(*summary.problems, *told), spans=0)
-        identity, meta, loaded = self.identity, self.meta, self.loaded
+            lost_problems = tuple((problem.place, problem.message) for problem in lost)
+            return summary._replace(problems=(*summary.problems, *lost_problems), spans=0)
+        identity = self.identity
+        meta = self.meta
+        loaded = self.loaded
         return TraceSummary(
-            identity.trace_id,
-            identity.content_hash,
-            identity.content_bytes,
-            identity.reader,
-            identity.key_scheme,
-            identity.native,
-            None if meta.task is None else shortened(meta.task, _TASK_CHARS),
-            meta.system,
-            meta.model,
-            meta.benchmark,
-            meta.outcome.value,
-            meta.score,
-            max(len(self), loaded.spans),
-            loaded.complete or loaded.all_spans,
-            loaded.total,
-            tuple((problem.place, problem.message) for problem in self.problems),
-            meta.task_id,
-            meta.trial,
+            trace_id=identity.trace_id,
+            content_hash=identity.content_hash,
+            content_bytes=identity.content_bytes,
+            reader=identity.reader,
+            key_scheme=identity.key_scheme,
+            native=identity.native,
+            task=None if meta.task is None else shortened(meta.task, _TASK_CHARS),
+            system=meta.system,
+            model=meta.model,
+            benchmark=meta.benchmark,
+            outcome=meta.outcome.value,
+            score=meta.score,
+            spans=max(len(self), loaded.spans),
+            all_spans=loaded.complete or loaded.all_spans,
+            total=loaded.total,
+            problems=tuple((problem.place, problem.message) for problem in self.problems),
+            task_id=meta.task_id,
+            trial=meta.trial,
         )
 
     def __len__(self) -> int:
@@ -655,23 +709,44 @@ class Trace:
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive) or the last one.
+        """Return columns of spans; another thread may read on meanwhile.
 
-        May be called while another thread reads on in the trace.
+        Args:
+            first: The first span.
+            end: The span after the last; later ones than there are count as that.
         """
         end = min(end, len(self._spans))
         if first >= end:
-            return SpanColumns(first, (), [], b"", array("d"), array("d"))
+            return SpanColumns(
+                first=first,
+                shapes=(),
+                shape_list=[],
+                statuses=b"",
+                starts=array("d"),
+                ends=array("d"),
+            )
         return self._spans.columns(first, end)
 
     def one_thread(self, first: int, end: int, /) -> bool:
-        """Whether the keys of these spans name one thread or none; denied where nobody knows."""
+        """Return whether the keys of the spans name at most one thread; False if unsure.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._spans.one_thread(first, end)
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """The texts that may hold what the prefilter is for, as ``Spans.candidates`` tells them."""
+        """Return the texts that may hold a needle; see ``Spans.candidates``.
+
+        Args:
+            prefilter: The filter for the needle; None for all texts.
+            begin: The first span to look at.
+            limit: The span after the last.
+            max_bytes: About how much of the source to read.
+        """
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def changed(self) -> str | None:
@@ -682,24 +757,27 @@ class Trace:
 
     @property
     def spans(self) -> Spans:
-        """Where its spans come from."""
+        """The source of its spans."""
         return self._spans
 
     @property
     def totals(self) -> SpanTotals | None:
-        """What the first of its spans tell together, where that was kept; anew at each call."""
+        """A new copy of the totals of its first spans, where they were kept."""
         return self._spans.totals
 
     def advance(self, max_bytes: int = 1 << 20, /) -> bool:
         """Read up to about ``max_bytes`` more of the source; False when nothing is left."""
         more = self._spans.advance(max_bytes)
-        found = self._spans.opened
-        if found is not None:
-            self._become(found)
+        opened_trace = self._spans.opened
+        if opened_trace is not None:
+            self._replace_with(opened_trace)
         return more
 
     def has_grown(self) -> bool:
-        """Whether one of its files is longer than what was read; raises as ``follow`` does."""
+        """Return whether one of its files is longer than what was read.
+
+        Raises as ``follow`` does.
+        """
         opened = self.opened
         grown = opened is not None and opened.length() > opened.size
         return grown or self._spans.has_grown()
@@ -723,13 +801,15 @@ class Trace:
             return Growth.MORE
         return Growth.ANEW if self._spans.has_grown() else Growth.NONE
 
-    def become(self, found: Trace) -> None:
-        """Have the spans of another reading of the same file in place of one's own."""
-        self._problems, self._meta = found._problems, found._meta
-        self.opened, self._spans = found.opened, found._spans
+    def become(self, reading: Trace) -> None:
+        """Replace the spans with those of another reading of the same file."""
+        self._problems = reading._problems
+        self._meta = reading._meta
+        self.opened = reading.opened
+        self._spans = reading._spans
 
     def with_facts(self, also: TraceMeta) -> Trace:
-        """The same trace with what other files tell of it where its own does not."""
+        """Return the trace with what it lacks from the facts in other files."""
         trace = copy(self)
         trace._also = also if self._also is None else fill_in(self._also, also)
         if self._summary is not None:
@@ -737,7 +817,7 @@ class Trace:
         return trace
 
     def with_id(self, trace_id: str) -> Trace:
-        """The same trace under another id."""
+        """Return the trace under another id."""
         trace = copy(self)
         trace._renamed = trace_id
         if self._identity is not None:
@@ -748,37 +828,41 @@ class Trace:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is known from an earlier look alone, so that its file has yet to be read."""
+        """True if only facts of an earlier reading are known, and its file has yet to be read."""
         return self._summary is not None
 
     @property
     def is_amended(self) -> bool:
-        """Whether its id, or what is told of it, is not the file's own alone."""
+        """True if its id or its facts are not from its file alone."""
         return self._also is not None or self._renamed is not None
 
     @property
     def as_told(self) -> bool:
-        """Whether there is more to reading its file than the path tells."""
+        """True if reading its file needs more than its path."""
         return self._unread is not None and self._unread.as_told
 
     def anew(self) -> Trace:
-        """The same trace without its spans, which are then read anew; itself where it cannot."""
+        """Return the trace without its spans, which are then read again; itself where it cannot."""
         if self._unread is None:
             return self
         summary = self.summary
-        trace = Trace.unread(summary, self.file, self.record, self._unread.again(summary))
-        trace._also, trace._renamed = self._also, self._renamed
+        trace = Trace.unread(summary, self.file, self.record, self._unread.unread_again(summary))
+        trace._also = self._also
+        trace._renamed = self._renamed
         return trace
 
-    def _become(self, found: Trace) -> None:
-        """Take over what reading the file has found."""
-        identity = found.identity
+    def _replace_with(self, reading: Trace) -> None:
+        """Take over the identity, facts and spans from the reading of the file."""
+        identity = reading.identity
         if self._renamed is not None:
             identity = identity._replace(trace_id=self._renamed)
-        if found._also is not None:
-            self._also = found._also if self._also is None else fill_in(found._also, self._also)
-        self.opened, self._meta, self._problems = found.opened, found._meta, found._problems
-        self._identity, self._spans = identity, found._spans
+        if reading._also is not None:
+            self._also = reading._also if self._also is None else fill_in(reading._also, self._also)
+        self.opened = reading.opened
+        self._meta = reading._meta
+        self._problems = reading._problems
+        self._identity = identity
+        self._spans = reading._spans
         self._summary = None  # the last, as others may ask meanwhile
 
     def _no_span(self, index: int) -> IndexError:
@@ -786,17 +870,22 @@ class Trace:
 
 
 def fill_in(meta: TraceMeta, also: TraceMeta) -> TraceMeta:
-    """``meta`` with what it lacks taken from ``also``."""
-    told = {
+    """Return facts with what they lack from others.
+
+    Args:
+        meta: The facts.
+        also: The other facts.
+    """
+    added = {
         name: getattr(also, name)
-        for name, known in meta._asdict().items()
-        if known in (None, "") or known is Outcome.UNKNOWN
+        for name, value in meta._asdict().items()
+        if value in (None, "") or value is Outcome.UNKNOWN
     }
-    return meta._replace(**told, answer_key=meta.answer_key.with_all_of(also.answer_key))
+    return meta._replace(**added, answer_key=meta.answer_key.with_all_of(also.answer_key))
 
 
 class FileReport(NamedTuple):
-    """What came of looking at one file: its traces and what could not be read.
+    """The result of reading one file: its traces and problems.
 
     Exactly one of ``format``, ``skipped`` and ``failed`` is set: the format's name, the reason
     why the file is no trace, or why it could not be read at all. ``thread`` belongs to the one

@@ -49,7 +49,8 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         trace: The trace; its index must be complete.
         veiled: Leave out what somebody working blind must not see.
     """
-    identity, meta = trace.identity, trace.meta
+    identity = trace.identity
+    meta = trace.meta
     record = {
         "format": FORMAT,
         "version": VERSION,

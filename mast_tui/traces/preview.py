@@ -32,12 +32,16 @@ def task_of_text(text: str) -> str:
 
 
 def preview(text: str, lead: int = 0) -> tuple[str, bool]:
-    """The beginning of ``text`` on one line, and whether that is all of it.
+    """Return the beginning of ``text`` on one line, and whether that is all of it.
 
     Each run of whitespace becomes one space, and the line is cut at ``PREVIEW_CHARS`` code
     points. The flag is true when nothing but whitespace was left out. The cost does not grow with
-    the text: only its beginning is looked at (and leading whitespace is passed over). With
-    ``lead`` the line begins that many code points into the text, unless nothing follows there.
+    the text: only its beginning is looked at (and leading whitespace is passed over).
+
+    Args:
+        text: The text.
+        lead: The number of code points that the line leaves out at the beginning, unless nothing
+            follows there.
     """
     first = _FIRST_VISIBLE.search(text, lead)
     if first is None:

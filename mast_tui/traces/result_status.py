@@ -134,7 +134,8 @@ def status_of_result(text: str) -> SpanStatus:
             return _status_of_stated(stated)
     last = text[-_LAST_LINE:].rstrip().rpartition("\n")[2].strip()
     if "\x1b" in head or "\x1b" in last:
-        head, last = _COLOUR.sub("", head), _COLOUR.sub("", last)
+        head = _COLOUR.sub("", head)
+        last = _COLOUR.sub("", last)
     stated = _EXIT_CODE_AFTER.match(last)
     if stated is not None:
         return _status_of_stated(stated)

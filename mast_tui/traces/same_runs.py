@@ -1,6 +1,6 @@
-"""Which traces are one run that was written in two formats, or lies in two files.
+"""Search for runs that were written in two formats or lie in two files, by the agents' texts.
 
-Told by what the agents said: a benchmark gives many runs the same task, and tools the same answers.
+A benchmark gives many runs the same task, and tools the same answers; so neither is compared.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ def same_runs(
     # Held together: traces of one file share one reading.
     unread = {id(trace): trace.anew() for group in groups for trace in group}
     texts: dict[int, frozenset[str]] = {}
-    for place, trace in unread.items():
+    for trace_key, trace in unread.items():
         wait()
-        texts[place] = _agents_texts(trace)
-    found: dict[str, list[str]] = {}
+        texts[trace_key] = _agents_texts(trace)
+    same_ids: dict[str, list[str]] = {}
     for group in groups:
-        for one, other in combinations(group, 2):
-            if one.path != other.path and _are_same(texts[id(one)], texts[id(other)]):
-                a, b = one.identity.trace_id, other.identity.trace_id
-                found.setdefault(a, []).append(b)
-                found.setdefault(b, []).append(a)
-    return {trace_id: tuple(others) for trace_id, others in found.items()}
+        for first, second in combinations(group, 2):
+            if first.path != second.path and _are_same(texts[id(first)], texts[id(second)]):
+                a = first.identity.trace_id
+                b = second.identity.trace_id
+                same_ids.setdefault(a, []).append(b)
+                same_ids.setdefault(b, []).append(a)
+    return {trace_id: tuple(ids) for trace_id, ids in same_ids.items()}
 
 
 def _of_one_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
@@ -77,7 +78,7 @@ def _of_one_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
 
 
 def _agents_texts(trace: Trace) -> frozenset[str]:
-    """What the agents said, but for short words; of a trace that cannot be read nothing."""
+    """Return the texts of the agents but for short ones; none for a trace that cannot be read."""
     read_fully(trace)
     texts = set()
     for index in range(len(trace)):
@@ -96,6 +97,6 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _are_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    shared = len(one & other)
-    return shared >= LEAST_SHARED and shared >= SHARE * min(len(one), len(other))
+def _are_same(texts_a: frozenset[str], texts_b: frozenset[str]) -> bool:
+    shared = len(texts_a & texts_b)
+    return shared >= LEAST_SHARED and shared >= SHARE * min(len(texts_a), len(texts_b))

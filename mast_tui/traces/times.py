@@ -66,7 +66,12 @@ def iso_time(seconds: float) -> str | None:
 
 
 def parse_time(text: str, pattern: str) -> float | None:
-    """Unix seconds of a time written to a ``strptime`` pattern; None where it does not fit."""
+    """Return the Unix seconds of a time; None where it does not fit the pattern.
+
+    Args:
+        text: The time.
+        pattern: A pattern of ``strptime``.
+    """
     try:
         moment = datetime.strptime(text, pattern)
     except ValueError:

@@ -35,7 +35,7 @@ from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
     HasReport,
-    Judged,
+    JudgeProgress,
     ShowAdjudication,
     ShowAgreement,
     ShowDisagreements,
@@ -649,7 +649,7 @@ class MastApp(TextualApp):
                 self.call_later(self.workspace.not_opened, words)
                 return
             case "judge" if self._judges is not None:
-                told = Judged(f"The judge stopped: {words}", done=True, problem=True)
+                told = JudgeProgress(f"The judge stopped: {words}", done=True, problem=True)
                 self.call_later(self._judges.judged, told)
                 return
             case "read":

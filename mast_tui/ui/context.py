@@ -202,7 +202,7 @@ def context_of(node: DOMNode) -> MastApp:
 
 
 @dataclass
-class Judged:
+class JudgeProgress:
     """How far a judge has come, in words that are fit for display.
 
     ``done`` is said once, at the end; with ``problem`` the words say what went wrong. ``more`` is
@@ -227,4 +227,4 @@ class Judged:
 class HearsJudge(Protocol):
     """A screen that wants to know how far a judge has come."""
 
-    def judged(self, message: Judged) -> None: ...
+    def judged(self, message: JudgeProgress) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from mast_tui.columns import TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
@@ -37,24 +39,17 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.model_judge import model_name, unless_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
-from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.widgets.column_table import name_width, sign_column
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import Place
-
-COLUMNS: Final = (
-    Column("what", "", shrinks=True),
-    Column("trace", "trace", keeps=90, shrinks=True),
-    Column("where", "where", keeps=80, shrinks=True),
-    Column("who", "who", keeps=70, shrinks=True),
-)
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
 """New kinds of one trace, none to eight and more."""
@@ -115,7 +110,7 @@ def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CodeRow:
     """A group, or one of its codes."""
 
     id: str
@@ -123,15 +118,15 @@ class _Row:
     code: OpenCode | None = None
 
 
-def _rows(coding: OpenCoding) -> Iterator[_Row]:
+def _rows(coding: OpenCoding) -> Iterator[_CodeRow]:
     for group in coding.groups:
-        yield _Row(f"group {group.name}", group)
+        yield _CodeRow(f"group {group.name}", group)
         for code in group.codes:
-            yield _Row(repr(code.place), group, code)
+            yield _CodeRow(repr(code.place), group, code)
 
 
-class OpenCodesScreen(OpensTraces, TableScreen):
-    """What the annotator may see of it: their own, and others' on traces that they have finished.
+class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
+    """The open codes that the annotator may see: their own, and others' on finished traces.
 
     That others' were shown is recorded.
     """
@@ -139,13 +134,12 @@ class OpenCodesScreen(OpensTraces, TableScreen):
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
     where = Where.OPEN_CODES
     table_id = "codes"
-    columns = COLUMNS
+    row_key = attrgetter("id")
 
     def __init__(self) -> None:
         super().__init__()
         self._coding: OpenCoding | None = None
         self._at_hand: TraceLoader | None = None
-        self._by_id: dict[str, _Row] = {}
         self._marked: dict[Place, OpenCode] = {}
         self._search = ""
 
@@ -155,10 +149,9 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         yield from super().compose_panes()
 
     @property
-    def row(self) -> _Row | None:
+    def row(self) -> _CodeRow | None:
         """What the cursor stands on."""
-        row = self.main_list.row
-        return None if row is None else self._by_id.get(row.id)
+        return self.main_list.row
 
     def on_mount(self) -> None:
         """Gather as soon as the workspace is open."""
@@ -220,32 +213,56 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         if self._coding is None or self._at_hand is None:
             return
         shown = self._coding.matching(self._search) if self._search else self._coding
-        rows = list(_rows(shown))
-        self._by_id = {row.id: row for row in rows}
-        self.main_list.show([self._cells(row, self._at_hand) for row in rows])
+        self.main_list.columns = self._columns(self._at_hand)
+        self.main_list.show(list(_rows(shown)))
         self.show_detail()
 
-    def _cells(self, row: _Row, at_hand: TraceLoader) -> TableRow:
-        code = row.code
-        if code is None:
-            of = f"{row.group.name} · {counted(len(row.group.codes), 'place')}"
-            whole = all(code.place in self._marked for code in row.group.codes)
-            cells = {"what": one_line(of), "trace": counted(row.group.traces, "trace")}
-            styles = {"what": "total", "trace": "quiet", "glyph": "doubt"}
-            return TableRow(row.id, cells, "v" if whole else "▾", styles)
-        marked = code.place in self._marked
+    def _columns(self, at_hand: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         key = self.mast.key_of("annotate.note")
         no_words = f"no words yet: {key} there writes some"
-        cells = {
-            "what": f"  {one_line(code.tagged_text) or no_words}",
-            "trace": one_line(at_hand.name_of(code.trace_id)),
-            "where": place_words(code.target, at_hand.known_order(code.trace_id)),
-            "who": one_line(code.annotator),
-        }
-        styles = {"glyph": "doubt" if marked else "quiet", "trace": "quiet", "who": "quiet"}
-        if not code.text:
-            styles["what"] = "quiet"
-        return TableRow(row.id, cells, "v" if marked else "●" if code.is_label else "✎", styles)
+
+        def is_marked(row: _CodeRow) -> bool:
+            codes = row.group.codes if row.code is None else (row.code,)
+            return all(code.place in self._marked for code in codes)
+
+        def sign(row: _CodeRow) -> str:
+            if is_marked(row):
+                return "v"
+            return "▾" if row.code is None else "●" if row.code.is_label else "✎"
+
+        def sign_style(row: _CodeRow) -> str:
+            return "doubt" if row.code is None or is_marked(row) else "quiet"
+
+        def text(row: _CodeRow) -> str:
+            if row.code is not None:
+                return f"  {one_line(row.code.tagged_text) or no_words}"
+            return one_line(f"{row.group.name} · {counted(len(row.group.codes), 'place')}")
+
+        def text_style(row: _CodeRow) -> str:
+            if row.code is None:
+                return "total"
+            return "figure" if row.code.text else "quiet"
+
+        def trace(row: _CodeRow) -> str:
+            if row.code is None:
+                return counted(row.group.traces, "trace")
+            return one_line(at_hand.name_of(row.code.trace_id))
+
+        def span_range(row: _CodeRow) -> str:
+            if row.code is None:
+                return ""
+            return place_words(row.code.target, at_hand.known_order(row.code.trace_id))
+
+        def author(row: _CodeRow) -> str:
+            return "" if row.code is None else one_line(row.code.annotator)
+
+        return (
+            sign_column(sign, sign_style),
+            TableColumn("", text, text_style, name_width()),
+            TableColumn("trace", trace, "quiet", name_width(90)),
+            TableColumn("where", span_range, width=name_width(80)),
+            TableColumn("who", author, "quiet", name_width(70)),
+        )
 
     def show_detail(self) -> None:
         """Show the whole text under the cursor, or all of its group."""
@@ -299,7 +316,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
 
     def action_group(self, step: int) -> None:
         """Go to the next group, or the previous one."""
-        rows = list(self._by_id.values())
+        rows = self.main_list.rows
         heads = [place for place, row in enumerate(rows) if row.code is None]
         here = self.main_list.cursor
         found = [p for p in heads if p > here] if step > 0 else [p for p in heads if p < here][::-1]
@@ -314,7 +331,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 return
             self._search = words.strip()
             self._show_rows()
-            count = sum(row.code is not None for row in self._by_id.values())
+            count = sum(row.code is not None for row in self.main_list.rows)
             key = self.mast.key_of("open_codes.search")
             self.hints.say(
                 f"{counted(count, 'place')} with {one_line(self._search)}: "
@@ -447,7 +464,8 @@ class OpenCodesScreen(OpensTraces, TableScreen):
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
         choices = [
-            Choice(one.id, "", opened.taxonomy.title(one.id)) for one in opened.taxonomy.categories
+            FinderChoice(one.id, "", opened.taxonomy.title(one.id))
+            for one in opened.taxonomy.categories
         ]
 
         def chosen(category: str | None) -> None:
@@ -455,7 +473,9 @@ class OpenCodesScreen(OpensTraces, TableScreen):
                 self._ask_to_make(opened, codes, name, category)
 
         self.app.push_screen(
-            Finder(f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"),
+            FinderDialog(
+                f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
+            ),
             chosen,
         )
 
@@ -465,7 +485,7 @@ class OpenCodesScreen(OpensTraces, TableScreen):
         old = opened.taxonomy
         taken = [one.ref for one in opened.workspace.taxonomies()]
         try:
-            new = with_mode(old, name, category, taken=taken)
+            new = with_mode(old, name, category, used_versions=taken)
         except MastError as error:
             self.say_error(error)
             return

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Static
 
+from mast_tui.columns import padded
 from mast_tui.traces.alignment import Alignment, Likeness, Pair, align, sentences
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
@@ -20,11 +21,11 @@ from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.styles import BASE_SCREEN
 from mast_tui.ui.styles import SIDE_BY_SIDE as SIDE_BY_SIDE_STYLES
 from mast_tui.ui.text.differences import compare
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.trace_view.timeline import kind_word, whole_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title, words_within
+from mast_tui.ui.wording import plain_title
 
 SIGNS: Final = {
     Likeness.SAME: "=",
@@ -47,7 +48,7 @@ class PairList(VirtualLines):
     def __init__(self, a: Trace, b: Trace, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._a, self._b = a, b
-        self.found = Alignment((), (), None, None, None)
+        self.found = Alignment(pairs=(), actions=(), first=None, fork=None, cause=None)
 
     @property
     def row_count(self) -> int:
@@ -62,7 +63,7 @@ class PairList(VirtualLines):
     def heading(self, names: tuple[str, str], width: int) -> str:
         """The names of the two above their steps, in so many cells."""
         left, right = self._widths(width)
-        return f" {words_within(f'A  {names[0]}', left)}   {words_within(f'B  {names[1]}', right)}"
+        return f" {padded(f'A  {names[0]}', left)}   {padded(f'B  {names[1]}', right)}"
 
     def render_row(self, row: int, width: int) -> Strip:
         """The two steps and a sign between them."""
@@ -94,7 +95,7 @@ class PairList(VirtualLines):
         span = trace.span(index)
         number = f"{index + 1}".rjust(max(3, len(str(len(trace)))))
         kind = kind_word(span).ljust(_KIND_CELLS)
-        return words_within(f"{number} {kind} {whole_words(span)}", cells)
+        return padded(f"{number} {kind} {whole_words(span)}", cells)
 
 
 class SideBySideScreen(BaseScreen):
@@ -204,7 +205,7 @@ class SideBySideScreen(BaseScreen):
             found = compare(*texts)
             if not found.equal:
                 detail.show_titles(plain_title(f"{places[0]} (-) and {places[1]} (+)"))
-                marks = [Part(first, end, "evidence") for first, end in found.changed]
+                marks = [TextPart(first, end, "evidence") for first, end in found.changed]
                 detail.show_text(found.text, marks, written="diff")
                 return
             places = [f"{' and '.join(places)}: the same"]

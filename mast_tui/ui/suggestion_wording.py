@@ -45,7 +45,7 @@ _MOST_OF_A_DIFFERENCE: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SuggestionLine:
     """A line fit for display; ``lit`` are the parts of it that differ from another one.
 
     ``warns``: it says something, and does not only show what was written.
@@ -83,73 +83,80 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     return f"{'  '.join(words)} · {place_words(suggestion.target, index_of)}"
 
 
-def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[Line, ...]:
+def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLine, ...]:
     """What a person must know before trusting a suggestion, a line each.
 
     Nothing where its words stand exactly where the judge said, or nothing is quoted.
     """
     lines = [*_of_evidence(suggestion.evidence, index_of)] if suggestion.evidence else []
     if suggestion.remedy:
-        lines.append(Line(f"{DECISIVE} decisive step: put right, it would have saved the run"))
-        lines.append(Line(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False))
+        lines.append(
+            SuggestionLine(f"{DECISIVE} decisive step: put right, it would have saved the run")
+        )
+        lines.append(
+            SuggestionLine(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False)
+        )
     elif suggestion.decisive:
-        lines.append(Line(f"{DECISIVE} decisive for the outcome, says the judge"))
+        lines.append(SuggestionLine(f"{DECISIVE} decisive for the outcome, says the judge"))
     return tuple(lines)
 
 
-def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[Line]:
+def _of_evidence(evidence: Evidence, index_of: IndexOf) -> Iterator[SuggestionLine]:
     if not evidence.placed:
         quote = one_line(evidence.quote, MOST_OF_A_QUOTE)
-        yield Line(f"{NOT_FOUND} quote not in the trace: “{quote}”")
+        yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.named is not None:
         places = [_span(key, index_of) for key in dict.fromkeys(evidence.named)]
         there = "elsewhere" if evidence.key is None else f"in {_span(evidence.key, index_of)}"
         named = " to ".join(places)
-        yield Line(f"{MENDED} place mended: the judge named {named}, the words stand {there}")
+        yield SuggestionLine(
+            f"{MENDED} place mended: the judge named {named}, the words stand {there}"
+        )
     if evidence.match is Match.FUZZY:
-        yield Line(f"{REWORDED} quote found in other words, which nobody has compared")
+        yield SuggestionLine(f"{REWORDED} quote found in other words, which nobody has compared")
     elif evidence.match is Match.IN_PARTS:
-        yield Line(f"{IN_PARTS} quote in parts: what stands between them is left out")
+        yield SuggestionLine(f"{IN_PARTS} quote in parts: what stands between them is left out")
         if evidence.wording is not None:
             yield _wording("judge", evidence.wording[:MOST_OF_A_WORDING], ())
     elif evidence.match in (Match.REWORDED, Match.ALTERED):
         yield from _of_words(evidence, evidence.match)
 
 
-def _of_words(evidence: Evidence, match: Match) -> Iterator[Line]:
-    """In which words a quote differs from what it was found in, and both wordings."""
+def _of_words(evidence: Evidence, match: Match) -> Iterator[SuggestionLine]:
+    """Yield the differences between a quote and the text of the trace, and both wordings."""
     altered = match is Match.ALTERED
     sign = f"{ALTERED if altered else REWORDED} {match.value}"
     if evidence.wording is None:
-        yield Line(f"{sign} quote")
+        yield SuggestionLine(f"{sign} quote")
         return
-    # Start-up: few suggestions quote in other words, and it brings what compares them.
+    # Start-up: few suggestions quote in other words, and the import takes time.
     from mast_tui.judges.word_comparison import compare
 
     quoted = evidence.wording[:MOST_OF_A_WORDING]
-    standing = evidence.quote[:MOST_OF_A_WORDING]
-    differences = compare(quoted, standing, in_parts=True).differences
-    found = [one for one in differences if one.altering or not altered]
+    original = evidence.quote[:MOST_OF_A_WORDING]
+    comparison = compare(quoted, original, in_parts=True)
+    differences = [each for each in comparison.differences if each.altering or not altered]
     named = [
-        _difference(quoted[slice(*one.quoted)], standing[slice(*one.standing)])
-        for one in found[:_DIFFERENCES_NAMED]
+        _difference(quoted[slice(*each.quote_range)], original[slice(*each.text_range)])
+        for each in differences[:_DIFFERENCES_NAMED]
     ]
-    if len(found) > len(named):
-        named.append(f"and {len(found) - len(named)} more")
-    yield Line(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
-    yield _wording("judge", quoted, [one.quoted for one in found])
-    yield _wording("trace", standing, [one.standing for one in found])
+    if len(differences) > len(named):
+        named.append(f"and {len(differences) - len(named)} more")
+    yield SuggestionLine(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
+    yield _wording("judge", quoted, [each.quote_range for each in differences])
+    yield _wording("trace", original, [each.text_range for each in differences])
 
 
-def _difference(quoted: str, standing: str) -> str:
-    ours, theirs = (one_line(words, _MOST_OF_A_DIFFERENCE) for words in (quoted, standing))
-    if not theirs:
-        return f"“{ours}” put in"
-    return f"{ours} → {theirs}" if ours else f"“{theirs}” left out"
+def _difference(quoted: str, original: str) -> str:
+    added = one_line(quoted, _MOST_OF_A_DIFFERENCE)
+    omitted = one_line(original, _MOST_OF_A_DIFFERENCE)
+    if not omitted:
+        return f"“{added}” put in"
+    return f"{added} → {omitted}" if added else f"“{omitted}” left out"
 
 
-def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
+def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> SuggestionLine:
     """A wording on one line, with the places in it that are lit.
 
     Of what both wordings have alike only that beside the differences is shown.
@@ -165,7 +172,7 @@ def _wording(whose: str, words: str, lit: Sequence[tuple[int, int]]) -> Line:
             shown.append((begin, len(text)))
         at = end
     rest = _beside(words[at:], after=True, before=False) if lit else words
-    return Line(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
+    return SuggestionLine(f"{text}{one_line(rest)}”", tuple(shown), warns=False)
 
 
 def _beside(words: str, *, after: bool, before: bool = True) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from operator import attrgetter
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,9 +16,11 @@ from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.column_table import Column, ColumnTable
+from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.workspace import WorkspaceError
+
+Row = TypeVar("Row")
 
 
 class OpensTraces(BaseScreen):
@@ -91,12 +93,13 @@ class DetailScreen(BaseScreen):
         self.detail.move_page(delta)
 
 
-class TableScreen(DetailScreen):
-    """Subclasses name the table and its columns, and fill it once the workspace is open."""
+class TableScreen(DetailScreen, Generic[Row]):
+    """A table of records, filled by a subclass once the workspace is open."""
 
     AUTO_FOCUS = "ColumnTable"
     table_id: ClassVar[str]
-    columns: ClassVar[Sequence[Column]]
+    row_key: ClassVar[attrgetter[object]]
+    """Returns what a row is known by when the table is filled anew."""
 
     @abstractmethod
     def show_title(self) -> None:
@@ -105,11 +108,11 @@ class TableScreen(DetailScreen):
     def compose_panes(self) -> ComposeResult:
         """The table, and the row under its cursor in words."""
         yield Static(id="heading", classes="heading", markup=False)
-        yield ColumnTable(self.columns, id=self.table_id)
+        yield ColumnTable[Row](self.row_key, id=self.table_id)
         yield SpanView(id="detail", classes="detail")
 
     @property
-    def main_list(self) -> ColumnTable:
+    def main_list(self) -> ColumnTable[Row]:
         """The table."""
         return self.query_one(ColumnTable)
 
@@ -118,7 +121,7 @@ class TableScreen(DetailScreen):
         self.show_words("Opening the workspace …")
         self.show_title()
 
-    @on(ColumnTable.Fitted)
-    def _show_heading(self, event: ColumnTable.Fitted) -> None:
+    @on(ColumnTable.ColumnsFitted)
+    def _show_heading(self, event: ColumnTable.ColumnsFitted) -> None:
         event.stop()
         self.query_one("#heading", Static).update(Content(event.table.heading()))

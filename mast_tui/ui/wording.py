@@ -122,13 +122,6 @@ def cost_words(cost: float) -> str:
     return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
 
-def shortened(text: str, cells: int) -> str:
-    """A text in at most so many cells, with an ellipsis where it is cut."""
-    if cell_len(text) <= cells:
-        return text
-    return set_cell_size(text, cells - 1) + "…" if cells > 0 else ""
-
-
 def last_cells(text: str, cells: int) -> str:
     """The end of a text, in so many cells at most."""
     while cell_len(text) > cells:
@@ -149,11 +142,6 @@ def name_within(name: str, cells: int) -> str:
         return f"…{last_cells(name, cells - 1)}"
     end = cells // 3
     return f"{set_cell_size(file, max(0, cells - 1 - end))}…{last_cells(file, end)}"
-
-
-def words_within(text: str, cells: int) -> str:
-    """A text in exactly so many cells, with an ellipsis where it is cut."""
-    return set_cell_size(shortened(text, cells), cells)
 
 
 # Times

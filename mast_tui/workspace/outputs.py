@@ -14,7 +14,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
 from mast_tui.traces.scan.label_files import label_file
 from mast_tui.traces.scan.outcomes import FILE_NAME
-from mast_tui.traces.scan.sub_agents import members_beside, thread_of
+from mast_tui.traces.scan.sub_agents import sub_agents_of, thread_of
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
@@ -99,7 +99,7 @@ def _is_part(real: Path, traces: frozenset[Path]) -> bool:
     if thread is None or thread.parent is None:
         return False
     near = (one for one in traces if one.parent in real.parents)
-    return any(real in map(_real, members_beside(one)) for one in near)
+    return any(real in map(_real, sub_agents_of(one)) for one in near)
 
 
 def protected_kind(target: Path) -> str | None:

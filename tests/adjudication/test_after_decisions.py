@@ -167,7 +167,7 @@ def test_an_import_never_overwrites_a_decision(office: Office, tmp_path: Path) -
         f"t1,dan,,finished,,,{TAXONOMY.ref}\n",
         "utf-8",
     )
-    incoming = read_csv_long([path], taxonomy=TAXONOMY, known=lambda _: TAXONOMY)
+    incoming = read_csv_long([path], taxonomy=TAXONOMY, find_taxonomy=lambda _: TAXONOMY)
     assert apply_incoming(incoming, office.workspace, source="labels.csv").written
     work.refresh()
     assert [side.annotator for side in work.words.sides] == ["ann", "bob", "dan"]

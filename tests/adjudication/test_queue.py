@@ -141,7 +141,7 @@ class TestWords:
         office.start("ann", "t1", number=3, kind=PassKind.SECOND_LOOK)
         office.say("ann", at(8), trace="t1", number=3)
         ann = words_by_trace(office.workspace, TAXONOMY)["t1"].sides[0]
-        assert [label.target for label in ann.labels] == [at(7)]
+        assert [label.target for label in ann.labels.values()] == [at(7)]
 
     def test_who_has_not_finished_is_no_side(self, office: Office) -> None:
         office.start("cat", "t4")
@@ -151,7 +151,7 @@ class TestWords:
 
     def test_absent_and_present_are_both_words(self, office: Office) -> None:
         ann = words_by_trace(office.workspace, TAXONOMY)["t1"].sides[0]
-        assert (ann.value(MODE), ann.value(OTHER)) == (PRESENT, ABSENT)
+        assert (ann.verdict(MODE), ann.verdict(OTHER)) == (PRESENT, ABSENT)
 
     def test_annotators_and_a_trace_can_be_named(self, office: Office) -> None:
         words = words_by_trace(office.workspace, TAXONOMY, annotators=["bob"], trace_id="t1")
@@ -164,7 +164,7 @@ class TestWords:
         office.finish("paper", at(3))
         office.finish("ann", at(3))
         sides = words_by_trace(office.workspace, TAXONOMY)["t1"].sides
-        assert {side.annotator: side.kind for side in sides} == {
+        assert {side.annotator: side.author_kind for side in sides} == {
             "ann": AnnotatorKind.HUMAN,
             "paper": AnnotatorKind.IMPORTED,
         }

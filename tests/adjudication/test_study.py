@@ -21,9 +21,9 @@ from mast_tui.adjudication import (
     trace_disagreement,
     words_by_trace,
 )
-from mast_tui.gold import Side, Source, gold_of_trace
+from mast_tui.gold import Source, gold_of_trace
 from mast_tui.gold.choice import NOBODY, take_all, take_side
-from mast_tui.labels import Finding, PassKind, VerdictValue
+from mast_tui.labels import Finding, PassKind, TraceWork, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement
 from tests.adjudication.office import TAXONOMY, Office, overrule, taken_over
@@ -52,7 +52,10 @@ class TestDisagreement:
     def test_the_more_evenly_the_sides_split_the_greater(
         self, values: tuple[VerdictValue, ...], expected: float
     ) -> None:
-        sides = [Side(f"p{i}", {MODE: value}) for i, value in enumerate(values)]
+        sides = [
+            TraceWork(f"p{i}", "t1", TAXONOMY.ref, verdicts={MODE: value})
+            for i, value in enumerate(values)
+        ]
         (conflict,) = gold_of_trace(sides, (), MODES, order).conflicts
         assert disagreement(ConflictGroup((conflict,))) == pytest.approx(expected)
 

@@ -19,7 +19,7 @@ from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.sides import TraceWords
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.exchange.formats import EXPORT_FORMATS, IMPORT_FORMATS
+from mast_tui.exchange.registry import EXPORT_FORMATS, IMPORT_FORMATS
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema
 from mast_tui.workspace.events.in_force import InForce
@@ -334,7 +334,7 @@ def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
 def attack(setting: Setting, number: int, template: Path, before: Known) -> Outcome:
     """Change a file, import it into a copy of the workspace, and go on with that."""
     draw = setting.draw(number)
-    file_format = IMPORT_FORMATS[number % len(IMPORT_FORMATS)]
+    file_format = list(IMPORT_FORMATS)[number % len(IMPORT_FORMATS)]
     way = "forged" if draw.random() < 0.4 else "fuzzed"
     data = (template / f"good.{file_format}").read_bytes()
     with setting.home() as home:
@@ -343,7 +343,7 @@ def attack(setting: Setting, number: int, template: Path, before: Known) -> Outc
         end = {"csv-long": "csv", "csv-wide": "csv", "jsonl": "jsonl"}.get(file_format, "json")
         file = home / f"labels.{end}"
         file.write_bytes(WAYS[way](data, draw))
-        more = EXPORT_FORMATS[number // 2 % len(EXPORT_FORMATS)]
+        more = list(EXPORT_FORMATS)[number // 2 % len(EXPORT_FORMATS)]
         work = partial(_all, home, file_format, file.name, more, draw.random() < 0.7)
         done = said(home, wait_for(forked(home, work)))
         fell, taken = done.fell, 0

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Event, Workspace
 from mast_tui.workspace.events.types import (

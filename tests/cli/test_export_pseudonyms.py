@@ -14,7 +14,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.gold import Decision, Guideline, Said
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue

@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.cli.judge.progress import WAITS_SHOWN, BarLines, Lines, elapsed, money, tokens
 from mast_tui.configuration import Prices
-from mast_tui.judges.runner import Progress, Step
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.workspace import Usage
 
 
@@ -18,7 +18,7 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
     monkeypatch.setenv("COLUMNS", "120")
     with BarLines(3, Prices(1.0, 2.0)) as bar:
         bar.on_use(Usage(1, 20_000, 1_000))
-        bar.on_trace(Progress(1, "t1", Path("a.json"), Step.JUDGED, 2))
+        bar.on_trace(Progress(1, "t1", Path("a.json"), TraceStatus.JUDGED, 2))
         bar.on_wait("asked to wait 34 s")
     out, err = capsys.readouterr()
     assert out == ""
@@ -47,7 +47,7 @@ def test_foreign_text_is_no_markup_and_no_escape(
 ) -> None:
     with BarLines(1, None) if kind == "bar" else Lines(quiet=False) as shown:
         hostile = "[bold]x[/] \x1b[31m\nnext"
-        shown.on_trace(Progress(1, "t", Path("a.json"), Step.FAILED, 0, hostile))
+        shown.on_trace(Progress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
         shown.on_wait(hostile)
     err = capsys.readouterr().err
     assert "[bold]x[/]" in err

@@ -19,7 +19,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
-from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.traces.library import read_file
 from tests.cli.conftest import Cli
 from tests.traces.claude_sessions import agent, user

@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.exchange.crosswalk import Entry, crossed, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, IncomingWork, WorkDraft, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.workspace.records import TraceRecord
@@ -42,15 +42,15 @@ def label(mode: str, key: str, note: str) -> Label:
 def one_work(
     labels: tuple[Label, ...] = (), verdicts: dict[str, VerdictValue] | None = None
 ) -> Incoming:
-    draft = WorkDraft("x", AnnotatorKind.IMPORTED, "t", OWN.ref, FILE, finished_at="")
+    draft = ImportedWork("x", "t", OWN.ref, AnnotatorKind.IMPORTED, finished_at="", file=FILE)
     for one in labels:
         draft.add_label(one)
     for mode, value in (verdicts or {}).items():
         draft.add_verdict(mode, value)
-    return Incoming((OWN,), (TraceRecord("t"),), (draft.done(),))
+    return Incoming((OWN,), (TraceRecord("t"),), (draft,))
 
 
-def cross(incoming: Incoming, *entries: Entry) -> IncomingWork:
+def cross(incoming: Incoming, *entries: Entry) -> ImportedWork:
     return crossed(incoming, entries, MAST, FILE).work[0]
 
 
@@ -60,26 +60,26 @@ LOOPS, STUCK = Entry("loops", ("1.3",)), Entry("Is stuck", ("step_repetition",))
 def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
     incoming = one_work((label("loops", "k1", "again"), label("other", "k2", "odd")))
     result = crossed(incoming, (LOOPS,), MAST, FILE)
-    [made] = result.work[0].labels
+    [made] = result.work[0].labels.values()
     assert (made.mode, made.taxonomy, made.target) == (
         "step_repetition",
         MAST.ref,
         Target("k1", "k1"),
     )
-    assert made.id != incoming.work[0].labels[0].id
+    assert made.id != next(iter(incoming.work[0].labels.values())).id
     assert result.taxonomies == (MAST,)
     assert "1 of modes without a link" in result.notes[-1]
 
 
 def test_two_modes_for_one_at_one_place_make_one_label_with_both_notes() -> None:
     incoming = one_work((label("loops", "k", "again"), label("stuck", "k", "no way out")))
-    [made] = cross(incoming, LOOPS, STUCK).labels
+    [made] = cross(incoming, LOOPS, STUCK).labels.values()
     assert made.note == "again\nno way out"
 
 
 def test_one_mode_may_stand_for_two() -> None:
     incoming = one_work((label("loops", "k", ""),))
-    made = cross(incoming, Entry("loops", ("1.3", "1.5"))).labels
+    made = cross(incoming, Entry("loops", ("1.3", "1.5"))).labels.values()
     assert [one.mode for one in made] == ["step_repetition", "unaware_of_termination_conditions"]
 
 
@@ -105,7 +105,7 @@ def test_a_mode_is_absent_only_where_all_that_stand_for_it_are(
 def test_present_outweighs_the_absence_of_another() -> None:
     incoming = one_work((label("loops", "k", ""),), {"stuck": VerdictValue.ABSENT})
     work = cross(incoming, LOOPS, STUCK)
-    assert [one.mode for one in work.labels] == ["step_repetition"]
+    assert [one.mode for one in work.labels.values()] == ["step_repetition"]
     assert work.verdicts == {}
 
 

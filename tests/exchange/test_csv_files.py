@@ -27,7 +27,7 @@ TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
 def table_in(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
     """The sound rows of a file with these columns, and what is wrong with the others."""
     problems: list[RowProblem] = []
-    return list(stream_rows([file], problems, known=columns, needed=columns)), problems
+    return list(stream_rows([file], problems, allowed=columns, needed=columns)), problems
 
 
 @given(rows=TABLE)
@@ -104,10 +104,10 @@ def test_labels_are_read_without_holding_every_row(tmp_path: Path) -> None:
         out.write("trace_id,annotator,mode,value\n")
         for trace in range(500):
             out.writelines(f"trace-{trace},alice,{mode},absent\n" for mode in modes)
-    read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+    read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
     tracemalloc.start()
     try:
-        incoming = read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+        incoming = read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_long import COLUMNS, LongWork, iso_time, read_csv_long, write_csv_long
-from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
+from mast_tui.exchange.csv_long import COLUMNS, iso_time, read_csv_long, write_csv_long
+from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, label_id, lasting_id, lasting_ids
 from mast_tui.labels import (
@@ -19,9 +19,9 @@ from mast_tui.labels import (
     AnnotatorKind,
     Label,
     Origin,
-    PassKind,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
     label_origin,
 )
@@ -53,7 +53,7 @@ def targets(draw: st.DrawFn) -> Target:
 
 
 @st.composite
-def works(draw: st.DrawFn) -> LongWork:
+def works(draw: st.DrawFn) -> TraceWork:
     annotator, trace_id = draw(st.sampled_from(["alice", "Bö b"])), draw(KEY)
     said = draw(
         st.dictionaries(st.sampled_from([m.slug for m in MAST.modes]), targets() | st.none())
@@ -82,13 +82,20 @@ def works(draw: st.DrawFn) -> LongWork:
         if target is None
     }
     finished = draw(st.sampled_from([None, "", "2026-05-04T10:20:30.5Z"]))
-    return LongWork(annotator, trace_id, MAST, labels, verdicts, finished)
+    return TraceWork(
+        annotator,
+        trace_id,
+        MAST.ref,
+        labels={label.id: label for label in labels},
+        verdicts=verdicts,
+        finished_at=finished,
+    )
 
 
 def read_long(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:
     file = tmp_path / "labels.csv"
     file.write_text(text, encoding="utf-8", newline="")
-    return read_csv_long([file], taxonomy=MAST, known=lambda _: None, annotator=annotator)
+    return read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
 def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:
@@ -100,9 +107,9 @@ def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incomi
 @settings(max_examples=25)
 @given(st.lists(works(), max_size=4, unique_by=lambda w: (w.annotator, w.trace_id)))
 def test_long_rows_come_back(
-    tmp_path_factory: pytest.TempPathFactory, written: list[LongWork]
+    tmp_path_factory: pytest.TempPathFactory, written: list[TraceWork]
 ) -> None:
-    incoming = read_long(tmp_path_factory.mktemp("long"), write_csv_long(written))
+    incoming = read_long(tmp_path_factory.mktemp("long"), write_csv_long(written, MAST))
     assert incoming.problems == ()
     back = {(w.annotator, w.trace_id): w for w in incoming.work}
     for work in written:
@@ -110,13 +117,11 @@ def test_long_rows_come_back(
             assert (work.annotator, work.trace_id) not in back
             continue
         read = back[work.annotator, work.trace_id]
-        assert sorted(read.labels, key=lambda x: x.mode) == sorted(
-            work.labels, key=lambda x: x.mode
-        )
+        assert read.labels == work.labels
         assert read.verdicts == work.verdicts
         assert read.finished_at == work.finished_at
-        seen = any(label.saw_suggestions for label in work.labels)
-        assert read.pass_kind is (PassKind.ASSISTED if seen else PassKind.BLIND)
+        seen = any(label.saw_suggestions for label in work.labels.values())
+        assert read.judge_seen is seen
 
 
 def long_row(**cells: str) -> str:
@@ -189,7 +194,7 @@ def test_one_name_can_be_given_to_one_persons_rows_only(tmp_path: Path) -> None:
 
 def test_a_judges_rows_are_a_judges(tmp_path: Path) -> None:
     text = "trace_id,annotator,mode,value\nt,judge:rules@1,1.3,present\n"
-    assert [work.kind for work in read_long(tmp_path, text).work] == [AnnotatorKind.JUDGE]
+    assert [work.author_kind for work in read_long(tmp_path, text).work] == [AnnotatorKind.JUDGE]
 
 
 def test_unknown_and_missing_columns_are_refused(tmp_path: Path) -> None:
@@ -220,14 +225,15 @@ def test_wide_rows_come_back(
     score: float | None,
 ) -> None:
     trace = TraceRecord("t", system="crew, x", model="m", outcome=outcome, score=score)
-    text = write_csv_wide([WideRow(trace, "alice", verdicts)], MAST)
+    written = TraceWork("alice", "t", MAST.ref, verdicts=verdicts)
+    text = write_csv_wide([written], {"t": trace}, MAST)
     assert ("score" in text.split("\n")[0]) is (score is not None)
     incoming = read_wide(tmp_path_factory.mktemp("wide"), text)
     assert incoming.problems == ()
     [work] = incoming.work
-    present = dict.fromkeys((label.mode for label in work.labels), VerdictValue.PRESENT)
+    present = dict.fromkeys((label.mode for label in work.labels.values()), VerdictValue.PRESENT)
     assert {**work.verdicts, **present} == verdicts
-    assert all(label.target.is_whole for label in work.labels)
+    assert all(label.target.is_whole for label in work.labels.values())
     assert work.finished_at is not None
     assert incoming.traces == (trace,)
 
@@ -236,7 +242,7 @@ def test_the_spelling_of_pandas_and_of_success_is_read(tmp_path: Path) -> None:
     text = "trace_id,annotator,outcome,1.1,1.2,1.3\nt,a,success,1.0,0.0,\n"
     incoming = read_wide(tmp_path, text)
     assert incoming.traces[0].outcome is Outcome.SUCCEEDED
-    assert [label.mode for label in incoming.work[0].labels] == [MAST.modes[0].slug]
+    assert [label.mode for label in incoming.work[0].labels.values()] == [MAST.modes[0].slug]
     assert incoming.work[0].verdicts == {MAST.modes[1].slug: VerdictValue.ABSENT}
 
 

@@ -8,15 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from tests.exchange.words import MAST, traces, works
 
 
-def lines_of(work: LongWork, spans: tuple[TextSpan, ...]) -> list[dict[str, Any]]:
-    lines, missing = doccano_lines([work], {}, lambda _: spans)
+def lines_of(work: TraceWork, spans: tuple[TextSpan, ...]) -> list[dict[str, Any]]:
+    lines, missing = doccano_lines([work], MAST, {}, lambda _: spans)
     assert missing == []
     return [json.loads(line) for line in lines]
 
@@ -37,12 +36,12 @@ def test_marks_are_the_words_that_were_labelled(data: st.DataObject) -> None:
     assert all(0 <= start < end <= len(text) for start, end, _ in marks)
     assert len({tuple(mark) for mark in marks}) == len(marks)
     words = {(text[start:end], name) for start, end, name in marks}
-    for label in work.labels:
+    for label in work.labels.values():
         if label.target.quote is not None:
             assert (label.target.quote, name_of(label.mode)) in words
         elif label.target == Target(spans[0].key, spans[0].key):
             assert (spans[0].text, name_of(label.mode)) in words
-    whole = {name_of(label.mode) for label in work.labels if label.target.is_whole}
+    whole = {name_of(label.mode) for label in work.labels.values() if label.target.is_whole}
     assert set(line["cats"]) == whole
     absent = {name_of(m) for m, value in work.verdicts.items() if value is VerdictValue.ABSENT}
     assert set(line["absent"]) == absent
@@ -51,12 +50,12 @@ def test_marks_are_the_words_that_were_labelled(data: st.DataObject) -> None:
 def test_a_span_without_text_is_marked_at_its_heading() -> None:
     spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
     label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
-    (line,) = lines_of(LongWork("a", "t", MAST, [label], {}, None), spans)
+    (line,) = lines_of(TraceWork("a", "t", MAST.ref, labels={label.id: label}), spans)
     ((start, end, _),) = line["label"]
     assert line["text"][start:end] == "#1 tool"
 
 
 def test_a_trace_that_is_not_at_hand_is_named() -> None:
     label = Label("x", "a", "t", MAST.ref, "step_repetition", WHOLE_TRACE)
-    work = [LongWork(who, "t", MAST, [label], {}, None) for who in ("a", "b")]
-    assert doccano_lines(work, {}, lambda _: None) == ([], ["t"])
+    work = [TraceWork(who, "t", MAST.ref, labels={label.id: label}) for who in ("a", "b")]
+    assert doccano_lines(work, MAST, {}, lambda _: None) == ([], ["t"])

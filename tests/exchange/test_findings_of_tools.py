@@ -73,20 +73,20 @@ class TestPisama:
         incoming = read_pisama([answer, tmp_path / "atif.json"])
         assert incoming.problems == ()
         (work,) = incoming.work
-        assert (work.annotator, work.kind) == ("judge:pisama", AnnotatorKind.JUDGE)
+        assert (work.annotator, work.author_kind) == ("judge:pisama", AnnotatorKind.JUDGE)
         assert work.trace_id == "run-7"
         made = trace()
         keys = [made.span(index).key for index in range(len(made))]
-        found = [(one.mode, one.target.first, one.target.last) for one in work.labels]
+        found = [(one.mode, one.target.first, one.target.last) for one in work.labels.values()]
         assert found == [
             ("loop", "call_1:call", "call_2:call"),
             ("derailment", None, None),
             ("other", keys[-1], keys[-1]),
         ]
         assert {"call_1:call", "call_2:call"} <= set(keys)
-        assert work.labels[0].note == "loop seen\nSeverity 80 of 100"
-        assert work.labels[2].note.startswith("brand_new\n")
-        assert work.labels[0].confidence == 0.7
+        assert next(iter(work.labels.values())).note == "loop seen\nSeverity 80 of 100"
+        assert [*work.labels.values()][2].note.startswith("brand_new\n")
+        assert next(iter(work.labels.values())).confidence == 0.7
 
     def test_without_the_file_that_was_analyzed_nothing_is_guessed(
         self, tmp_path: Path, atif: dict[str, Any]
@@ -105,7 +105,7 @@ class TestPisama:
     def test_answer_and_trajectory_may_be_lines_of_one_file(self, tmp_path: Path) -> None:
         incoming = read_pisama([pisama_file(tmp_path / "both.json")])
         assert incoming.problems == ()
-        assert [one.mode for one in incoming.work[0].labels] == ["derailment", "other"]
+        assert [one.mode for one in incoming.work[0].labels.values()] == ["derailment", "other"]
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ExchangeError, match="no answer of Pisama"):
@@ -150,7 +150,7 @@ class TestAgentDebugX:
         (work,) = read_agentdebugx([self.report(tmp_path)]).work
         assert work.trace_id == "run-7"
         made = trace()
-        labels = {one.target.first: one for one in work.labels}
+        labels = {one.target.first: one for one in work.labels.values()}
         assert set(labels) == {made.span(3).key, made.span(5).key}
         assert labels[made.span(3).key].severity is Severity.FATAL
         assert labels[made.span(5).key].severity is None
@@ -160,7 +160,7 @@ class TestAgentDebugX:
         key = trace().span(6).key
         blamed = {"hypotheses": [{"span_id": key, "step_index": 6}]}
         (work,) = read_agentdebugx([self.report(tmp_path, attribution=blamed)]).work
-        fatal = [one for one in work.labels if one.severity is Severity.FATAL]
+        fatal = [one for one in work.labels.values() if one.severity is Severity.FATAL]
         assert [(one.mode, one.target.first) for one in fatal] == [("other", key)]
 
     def test_events_of_its_own_making_are_a_problem(self, tmp_path: Path) -> None:

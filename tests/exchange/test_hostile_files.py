@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_long import COLUMNS, LongWork, read_csv_long
+from mast_tui.exchange.csv_long import COLUMNS, read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming
@@ -25,7 +25,7 @@ from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks, read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError
 
@@ -66,9 +66,9 @@ def known_none(_: str) -> None:
 READERS: dict[str, Callable[[Sequence[Path]], Incoming]] = {
     "agentdash": read_agentdash,
     "adamast": read_adamast,
-    "mast-data": lambda files: read_mast_data(files, taxonomy=MAST, known=known_none),
+    "mast-data": lambda files: read_mast_data(files, taxonomy=MAST, find_taxonomy=known_none),
     "label-studio": lambda files: read_label_studio(
-        files, taxonomy=MAST, known=known_none, here=lambda *_: False
+        files, taxonomy=MAST, find_taxonomy=known_none, has_work=lambda *_: False
     ),
     "who-and-when": read_who_and_when,
     "agentrx": read_agentrx,
@@ -122,7 +122,7 @@ def test_any_table_is_read_or_refused_in_words(
         lambda: (
             read_csv_wide([file], taxonomy=MAST)
             if wide
-            else read_csv_long([file], taxonomy=MAST, known=lambda _: None)
+            else read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
         )
     )
     if incoming is None:
@@ -173,13 +173,20 @@ def valid_documents() -> dict[str, Any]:
         Label("y", "alice", "t", MAST.ref, "task_derailment", WHOLE_TRACE),
     ]
     verdicts = {"conversation_reset": VerdictValue.ABSENT}
-    work = LongWork("alice", "t", MAST, labels, verdicts, "2026-05-04T10:20:30Z")
+    work = TraceWork(
+        "alice",
+        "t",
+        MAST.ref,
+        labels={label.id: label for label in labels},
+        verdicts=verdicts,
+        finished_at="2026-05-04T10:20:30Z",
+    )
     spans = (TextSpan("k", "#1 agent", "🚀 go"),)
     mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
     taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
     diagnosis = {"trace_id": "t", "failure_modes": [mode], "none_apply": False}
     return {
-        "label-studio": label_studio_tasks([work], {}, {}, lambda _: spans),
+        "label-studio": label_studio_tasks([work], MAST, {}, {}, lambda _: spans),
         "adamast": {"judge": {"model": "m"}, "taxonomy": "x.json", "diagnoses": [diagnosis]},
         "adamast taxonomy": taxonomy,
         "agentdash": {"t": {"failure_modes": {"1.1": 1, "1.2": 0}, "raw_response": "1.1 yes"}},

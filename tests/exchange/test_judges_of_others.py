@@ -45,12 +45,12 @@ def test_answers_of_agentdash_are_read_however_they_are_kept(
     incoming = read_agentdash([write_json(tmp_path / name, document)])
     assert incoming.problems == ()
     (work,) = incoming.work
-    assert (work.annotator, work.kind, work.trace_id) == (
+    assert (work.annotator, work.author_kind, work.trace_id) == (
         "judge:agentdash",
         AnnotatorKind.JUDGE,
         trace_id,
     )
-    assert [(x.mode, x.note, x.target.is_whole) for x in work.labels] == [
+    assert [(x.mode, x.note, x.target.is_whole) for x in work.labels.values()] == [
         ("no_or_incomplete_verification", "it stopped early", True)
     ]
     assert len(work.verdicts) == 13
@@ -62,7 +62,7 @@ def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> Non
     file = write_json(tmp_path / "t.json", answer("3.2", raw_response=words))
     incoming = read_agentdash([file], "bob")
     (work,) = incoming.work
-    assert work.kind is AnnotatorKind.IMPORTED
+    assert work.author_kind is AnnotatorKind.IMPORTED
     assert work.verdicts == {"disobey_task_specification": VerdictValue.ABSENT}
     assert "12 zeros" in incoming.notes[1]
 
@@ -128,15 +128,16 @@ def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
     assert [mode.code for mode in taxonomy.modes] == ["A.1", "A.2", "B.1"]
     assert taxonomy.modes[0].applies == ("no passage is kept",)
     first, second, third = incoming.work
-    assert (first.annotator, first.kind) == ("judge:m-1@adamast", AnnotatorKind.JUDGE)
-    ((label,), verdicts) = first.labels, first.verdicts
+    assert (first.annotator, first.author_kind) == ("judge:m-1@adamast", AnnotatorKind.JUDGE)
+    (label,) = first.labels.values()
+    verdicts = first.verdicts
     assert (label.mode, label.note) == ("code-a-2", "confidence: high\nseverity: major")
     assert label.evidence is not None
     assert label.evidence.quote == "a quote"
     assert set(verdicts.values()) == {VerdictValue.ABSENT}
     assert len(verdicts) == 2
     assert len(second.verdicts) == 3
-    assert (third.labels, third.verdicts) == ((), {})
+    assert (third.labels, third.verdicts) == ({}, {})
     assert "from taxonomy.json" in incoming.notes[0]
     assert "1 diagnosis names no code" in incoming.notes[1]
 
@@ -161,7 +162,8 @@ def test_a_single_diagnosis_says_nothing_of_other_codes(tmp_path: Path) -> None:
     }
     file = write_json(tmp_path / "x.json", [single])
     (work,) = read_adamast([file, taxonomy]).work
-    ((label,), verdicts) = work.labels, work.verdicts
+    (label,) = work.labels.values()
+    verdicts = work.verdicts
     assert (label.confidence, label.note, verdicts) == (0.75, "recovery hint: ask again", {})
 
 
@@ -172,7 +174,7 @@ def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
     path = find_crosswalk(Path("adamast-to-mast"))
     result = crossed(incoming, read_crosswalk(path), MAST, path)
     (work,) = result.work
-    assert {MAST.mode(x.mode).code for x in work.labels} == {"3.3", "1.3"}
+    assert {MAST.mode(x.mode).code for x in work.labels.values()} == {"3.3", "1.3"}
     assert {MAST.mode(slug).code for slug in work.verdicts} == set(CODES) - {"1.3", "3.3", "2.6"}
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.import_batch import Incoming, label_id
 from mast_tui.exchange.label_studio import (
     MODES,
@@ -26,7 +25,7 @@ from mast_tui.exchange.label_studio import (
     utf16_length,
 )
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, TraceWork, VerdictValue
 from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
 
 pytestmark = pytest.mark.slow
@@ -40,8 +39,8 @@ SPANS = (
 )
 
 
-def tasks_of(*work: LongWork, spans: tuple[TextSpan, ...] | None = SPANS) -> list[dict[str, Any]]:
-    return label_studio_tasks(work, {}, KINDS, lambda _: spans)
+def tasks_of(*work: TraceWork, spans: tuple[TextSpan, ...] | None = SPANS) -> list[dict[str, Any]]:
+    return label_studio_tasks(work, MAST, {}, KINDS, lambda _: spans)
 
 
 def read(
@@ -52,8 +51,8 @@ def read(
     return read_label_studio(
         [file],
         taxonomy=MAST,
-        known=lambda _: None,
-        here=lambda *_: here,
+        find_taxonomy=lambda _: None,
+        has_work=lambda *_: here,
         annotator=annotator,
     )
 
@@ -63,8 +62,15 @@ def label(mode: str, target: Target, **fields: Any) -> Label:
     return Label(name, "alice", "t", MAST.ref, mode, target, **fields)
 
 
-def work(*labels: Label, finished_at: str | None = "", **verdicts: VerdictValue) -> LongWork:
-    return LongWork("alice", "t", MAST, labels, verdicts, finished_at)
+def work(*labels: Label, finished_at: str | None = "", **verdicts: VerdictValue) -> TraceWork:
+    return TraceWork(
+        "alice",
+        "t",
+        MAST.ref,
+        labels={label.id: label for label in labels},
+        verdicts=verdicts,
+        finished_at=finished_at,
+    )
 
 
 def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -94,8 +100,8 @@ def test_what_is_written_comes_back(
     found = {one.annotator: one for one in incoming.work}
     for one in written:
         came = found[one.annotator]
-        assert came.kind is KINDS[one.annotator]
-        assert set(came.labels) == set(one.labels)
+        assert came.author_kind is KINDS[one.annotator]
+        assert came.labels == one.labels
         assert came.verdicts == one.verdicts
         assert came.finished_at == one.finished_at
 
@@ -152,8 +158,8 @@ def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> No
     )
     incoming = read(tmp_path, tasks, here=True)
     (found,) = incoming.work
-    assert (found.annotator, found.kind) == ("alice (label-studio)", AnnotatorKind.IMPORTED)
-    assert {(x.mode, x.target, x.note, x.confidence) for x in found.labels} == {
+    assert (found.annotator, found.author_kind) == ("alice (label-studio)", AnnotatorKind.IMPORTED)
+    assert {(x.mode, x.target, x.note, x.confidence) for x in found.labels.values()} == {
         ("step_repetition", kept.target, "a rocket!", 0.5),
         ("task_derailment", Target("k1", "k1", "world", 5, 10), "", None),
         ("disobey_task_specification", Target("k2", "k2"), "", None),
@@ -202,14 +208,14 @@ def test_work_that_began_there_is_somebodys_who_is_imported(
     tmp_path: Path, who: object, name: str
 ) -> None:
     (found,) = read(tmp_path, [own_annotation(who, REGION)]).work
-    assert (found.annotator, found.kind, found.finished_at) == (
+    assert (found.annotator, found.author_kind, found.finished_at) == (
         name,
         AnnotatorKind.IMPORTED,
         "2026-06",
     )
-    assert [x.target for x in found.labels] == [Target("k0", "k0", "🚀", 6, 7)]
+    assert [x.target for x in found.labels.values()] == [Target("k0", "k0", "🚀", 6, 7)]
     (renamed,) = read(tmp_path, [own_annotation(who, REGION)], annotator="carol").work
-    assert (renamed.annotator, renamed.labels[0].annotator) == ("carol", "carol")
+    assert (renamed.annotator, next(iter(renamed.labels.values())).annotator) == ("carol", "carol")
 
 
 def changed(**value: object) -> dict[str, Any]:
@@ -261,7 +267,8 @@ def test_its_own_code_accepts_what_is_written() -> None:
         label(SLUGS[3], Target("k0", "k2")),
         label(SLUGS[4], WHOLE_TRACE),
     )
-    by_judge = LongWork(JUDGE, "t", MAST, [replace(labels[0], confidence=0.7)], {}, "")
+    suggestion = replace(labels[0], confidence=0.7)
+    by_judge = TraceWork(JUDGE, "t", MAST.ref, labels={suggestion.id: suggestion}, finished_at="")
     (task,) = tasks_of(work(*labels, **said), by_judge)
     interface = there.LabelInterface(label_config(MAST))
     interface.validate()

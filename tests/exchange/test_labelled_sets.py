@@ -42,7 +42,7 @@ def who_and_when(folder: Path, **fields: object) -> Path:
 
 def only_label_text(incoming: Incoming, path: Path) -> str:
     [trace] = read_file(path, named=True).traces
-    [label] = incoming.work[0].labels
+    [label] = incoming.work[0].labels.values()
     assert label.target.first == label.target.last
     assert label.trace_id == trace.identity.trace_id
     return texts_by_key(trace)[label.target.first or ""]
@@ -54,8 +54,8 @@ def test_the_step_of_who_and_when_counts_from_0(tmp_path: Path) -> None:
     assert incoming.problems == ()
     assert only_label_text(incoming, path) == "It is Cusco."
     [work] = incoming.work
-    assert work.labels[0].note == "It did not look it up."
-    assert (work.annotator, work.kind) == ("who-and-when", AnnotatorKind.IMPORTED)
+    assert next(iter(work.labels.values())).note == "It did not look it up."
+    assert (work.annotator, work.author_kind) == ("who-and-when", AnnotatorKind.IMPORTED)
     assert work.finished_at is not None
     [taxonomy] = incoming.taxonomies
     assert [mode.slug for mode in taxonomy.modes] == ["decisive_error"]
@@ -66,7 +66,7 @@ def test_an_agent_that_differs_is_told_and_the_step_is_kept(tmp_path: Path) -> N
     incoming = read_who_and_when([tmp_path])
     assert only_label_text(incoming, path) == "It is Cusco."
     assert any("'Reader'" in note and "'Orchestrator'" in note for note in incoming.notes)
-    assert "'Orchestrator'" in incoming.work[0].labels[0].note
+    assert "'Orchestrator'" in next(iter(incoming.work[0].labels.values())).note
     same = read_who_and_when([who_and_when(tmp_path, mistake_step=1, mistake_agent="orchestrator")])
     assert len(same.notes) == 1
 
@@ -98,7 +98,7 @@ def test_labels_of_the_real_set_name_the_agent_of_their_step(part: str) -> None:
     mismatches = len(incoming.notes) - 1
     assert mismatches <= 0.1 * len(files)
     # The text under the label is the raw message at that step.
-    labels = {work.trace_id: work.labels[0] for work in incoming.work}
+    labels = {work.trace_id: next(iter(work.labels.values())) for work in incoming.work}
     for file in files:
         raw = json.loads(file.read_bytes())
         [trace] = read_file(file, named=True).traces
@@ -144,7 +144,8 @@ def test_the_step_of_agentrx_counts_from_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize("root", [2, "2"])
 def test_the_root_cause_is_fatal_and_says_why(tmp_path: Path, root: int | str) -> None:
     write_json(tmp_path / "run-1.json", RUN)
-    labels = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work[0].labels
+    [work] = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work
+    labels = [*work.labels.values()]
     assert [label.severity for label in labels] == [None, Severity.FATAL]
     assert "No other page was tried." in labels[1].note
     assert labels[0].note == "The page was not there."
@@ -164,13 +165,14 @@ def test_the_root_cause_is_fatal_and_says_why(tmp_path: Path, root: int | str) -
 def test_spellings_of_a_category_are_one(tmp_path: Path, written: str, slug: str) -> None:
     write_json(tmp_path / "run-1.json", RUN)
     incoming = read_agentrx([agentrx(tmp_path, {"failure_category": written})])
-    assert [label.mode for label in incoming.work[0].labels] == [slug]
+    assert [label.mode for label in incoming.work[0].labels.values()] == [slug]
 
 
 def test_two_failures_of_one_category_at_one_step_are_one_label(tmp_path: Path) -> None:
     write_json(tmp_path / "run-1.json", RUN)
     second = {"step_reason": "Nor was the next.", "category_reason": ""}
-    [label] = read_agentrx([agentrx(tmp_path, {}, second, root=2)]).work[0].labels
+    [work] = read_agentrx([agentrx(tmp_path, {}, second, root=2)]).work
+    [label] = work.labels.values()
     assert label.severity is Severity.FATAL
     assert label.note.startswith("The page was not there.\nNor was the next.")
 
@@ -194,7 +196,7 @@ def test_labels_of_a_run_that_is_not_here_are_kept_under_its_name(tmp_path: Path
     incoming = read_agentrx([agentrx(tmp_path, {})])
     assert incoming.problems == ()
     assert [work.trace_id for work in incoming.work] == ["run-1"]
-    assert incoming.work[0].labels[0].target.first == "/2"
+    assert next(iter(incoming.work[0].labels.values())).target.first == "/2"
     assert any("run-1" in note and "not found" in note for note in incoming.notes)
 
 
@@ -239,7 +241,7 @@ def test_a_trajectory_id_may_be_the_task_of_a_record_of_tau_bench(tmp_path: Path
     said = {
         traces[work.trace_id].record: texts_by_key(traces[work.trace_id])[label.target.first or ""]
         for work in incoming.work
-        for label in work.labels
+        for label in work.labels.values()
     }
     assert said == {1: "assistant 2 0", 2: "user 21 0"}
 
@@ -268,7 +270,8 @@ def test_steps_of_the_real_tau_bench_are_the_messages_of_their_records(tmp_path:
     assert len(incoming.work) == len(raw)
     traces = {trace.identity.trace_id: trace for trace in read_file(runs, named=True).traces}
     for work, (task, step) in zip(incoming.work, steps.items(), strict=True):
-        trace, [label] = traces[work.trace_id], work.labels
+        trace = traces[work.trace_id]
+        [label] = work.labels.values()
         place = trace.span(trace.index_of(label.target.first or "") or 0).place
         assert place.startswith(f"/{task}/traj/{step - 1}")
 
@@ -284,5 +287,5 @@ def test_the_real_agentrx_labels_land_on_their_steps() -> None:
     ):
         [work] = (work for work in incoming.work if work.trace_id == trace_id)
         steps = {f"/{failure['step_number'] - 1}" for failure in record["failures"]}
-        assert {label.target.first for label in work.labels} == steps
-        assert any(label.severity is Severity.FATAL for label in work.labels)
+        assert {label.target.first for label in work.labels.values()} == steps
+        assert any(label.severity is Severity.FATAL for label in work.labels.values())

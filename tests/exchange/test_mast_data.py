@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_wide import WideRow
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.mast_data import mast_data_records, read_mast_data
-from mast_tui.labels import AnnotatorKind, VerdictValue
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
 from mast_tui.workspace import TraceRecord
 from tests.exchange.words import MAST, SLUGS
 
@@ -22,7 +21,7 @@ IDS = st.text(st.characters(exclude_categories=["Cs", "C", "Z"]), min_size=1, ma
 def read(folder: Path, records: object, annotator: str | None = None) -> Incoming:
     file = folder / "records.json"
     file.write_text(json.dumps(records), encoding="utf-8")
-    return read_mast_data([file], taxonomy=MAST, known=lambda _: None, annotator=annotator)
+    return read_mast_data([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
 @given(
@@ -36,17 +35,19 @@ def test_what_is_written_comes_back(
     tmp_path_factory: pytest.TempPathFactory,
     said: dict[tuple[str, str], dict[str, VerdictValue]],
 ) -> None:
-    rows = [
-        WideRow(TraceRecord(trace, system="crew"), name, verdicts)
+    all_work = [
+        TraceWork(name, trace, MAST.ref, verdicts=verdicts)
         for (trace, name), verdicts in said.items()
     ]
-    incoming = read(tmp_path_factory.mktemp("mast"), mast_data_records(rows, MAST))
+    records = {trace: TraceRecord(trace, system="crew") for trace, _ in said}
+    written = mast_data_records(all_work, records, MAST)
+    incoming = read(tmp_path_factory.mktemp("mast"), written)
     assert incoming.problems == ()
     back = {(work.trace_id, work.annotator): work for work in incoming.work}
     assert back.keys() == said.keys()
     for key, verdicts in said.items():
         work = back[key]
-        assert {x.mode for x in work.labels} == {
+        assert {x.mode for x in work.labels.values()} == {
             mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT
         }
         assert set(work.verdicts) == {
@@ -59,7 +60,7 @@ def test_a_record_of_the_study_is_by_an_imported_annotator(tmp_path: Path) -> No
     record = {"mas_name": "AG2", "llm_name": "m", "benchmark_name": "b", "trace_id": 0}
     incoming = read(tmp_path, [record | {"mast_annotation": {"1.1": 1, "3.3": 0, "3.2": None}}])
     (work,) = incoming.work
-    assert (work.annotator, work.kind) == ("mast-data", AnnotatorKind.IMPORTED)
+    assert (work.annotator, work.author_kind) == ("mast-data", AnnotatorKind.IMPORTED)
     assert work.trace_id == "AG2/m/b/0"
     assert work.verdicts == {"incorrect_verification": VerdictValue.ABSENT}
     assert "by number" in incoming.notes[0]

@@ -66,11 +66,11 @@ def test_each_person_keeps_name_and_answers_under_a_taxonomy_of_the_headings(
     ]
     people = {w.annotator: w for w in incoming.work if w.taxonomy == own.ref}
     assert set(people) == {"annotator_1", "annotator_2"}
-    assert {w.kind for w in people.values()} == {AnnotatorKind.HUMAN}
-    assert [label.mode for label in people["annotator_1"].labels] == ["starts_over"]
+    assert {w.author_kind for w in people.values()} == {AnnotatorKind.HUMAN}
+    assert [label.mode for label in people["annotator_1"].labels.values()] == ["starts_over"]
     assert people["annotator_1"].verdicts == {"step_repetition": VerdictValue.ABSENT}
     assert people["annotator_2"].verdicts == {"starts_over": VerdictValue.ABSENT}
-    assert people["annotator_2"].labels == ()
+    assert people["annotator_2"].labels == {}
 
 
 def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> N
     [work] = incoming.work
     assert (work.annotator, work.taxonomy) == ("mast-consensus", MAST.ref)
     # 'Weak verification' is the check that is made and does not hold, whatever its number.
-    assert [label.mode for label in work.labels] == ["incorrect_verification"]
+    assert [label.mode for label in work.labels.values()] == ["incorrect_verification"]
     [note] = incoming.notes
     assert "3.2 of the file is 3.3 Incorrect verification" in note
     assert "3.3 of the file is 3.2 No or incomplete verification" in note
@@ -156,7 +156,8 @@ def test_definitions_may_differ_between_records_and_a_missing_cell_loses_itself_
     assert incoming.problems == ()
     assert [t.ref for t in incoming.taxonomies] == ["interim-2@1"]
     said = {
-        (w.trace_id, w.annotator): ({x.mode for x in w.labels}, w.verdicts) for w in incoming.work
+        (w.trace_id, w.annotator): ({x.mode for x in w.labels.values()}, w.verdicts)
+        for w in incoming.work
     }
     absent = VerdictValue.ABSENT
     assert said == {

@@ -183,14 +183,14 @@ def test_every_export_of_gold_places_marks_those_that_cover_different_ones(
 
     work = gold_work(entries, MAST)
     for words in (work, pseudonymous(work, pseudonyms_of(filled))):
-        rows = list(csv.DictReader(io.StringIO(write_csv_long(words))))
+        rows = list(csv.DictReader(io.StringIO(write_csv_long(words, MAST))))
         assert sum(row["merged"] == "true" for row in rows) == merged
         assert {row["merged"] for row in rows} == {"true", ""}
-        lines, _ = doccano_lines(words, {}, texts)
+        lines, _ = doccano_lines(words, MAST, {}, texts)
         marked = [json.loads(line) for line in lines]
         assert sum(len(one.get("merged", ())) for one in marked) == merged
         assert all(place in one["label"] for one in marked for place in one.get("merged", ()))
-        tasks = json.dumps(label_studio_tasks(words, {}, {}, texts))
+        tasks = json.dumps(label_studio_tasks(words, MAST, {}, {}, texts))
         assert tasks.count('"merged": true') == merged
-        scores, _ = scores_of(words, native_trace, {}, {"langfuse"})
+        scores, _ = scores_of(words, MAST, native_trace, {}, {"langfuse"})
         assert score_text(scores, "langfuse").count('"merged": true') == merged

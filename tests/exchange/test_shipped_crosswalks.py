@@ -97,7 +97,7 @@ def test_what_has_no_counterpart_is_left_out_and_counted(
     assert MAST.ref not in [taxonomy.ref for taxonomy in incoming.taxonomies]
     path = find_crosswalk(Path(name))
     result = crossed(incoming, read_crosswalk(path), MAST, path)
-    labels = [label for work in result.work for label in work.labels]
+    labels = [label for work in result.work for label in work.labels.values()]
     assert [MAST.mode(label.mode).code for label in labels] == codes
     assert [work.verdicts for work in result.work] == [{}]
     assert f"{left_out} of modes without a link were left out" in result.notes[-1]

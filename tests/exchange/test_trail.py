@@ -38,7 +38,7 @@ def labels_file(folder: Path, *errors: Mapping[str, object], name: str = TRACE_I
 def only_labels(incoming: Incoming) -> tuple[Label, ...]:
     assert incoming.problems == ()
     [work] = incoming.work
-    return work.labels
+    return tuple(work.labels.values())
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_evidence_is_a_quote_in_the_span_that_holds_it(trace_at_hand: Path, tmp_
     assert label.note == "It leaves the question.\nImpact: HIGH"
     assert label.severity is None
     [work] = incoming.work
-    assert (work.annotator, work.kind) == ("trail", AnnotatorKind.IMPORTED)
+    assert (work.annotator, work.author_kind) == ("trail", AnnotatorKind.IMPORTED)
     assert [taxonomy.ref for taxonomy in incoming.taxonomies] == ["trail@1"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.import_batch import label_id
 from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import (
@@ -13,6 +12,7 @@ from mast_tui.labels import (
     Origin,
     Severity,
     Target,
+    TraceWork,
     VerdictValue,
     label_origin,
 )
@@ -50,7 +50,7 @@ def targets(draw: st.DrawFn, spans: tuple[TextSpan, ...]) -> Target:
 
 
 @st.composite
-def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice") -> LongWork:
+def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice") -> TraceWork:
     """What one annotator says of the trace ``t``: several labels of a mode are possible."""
     labels: dict[str, Label] = {}
     for _ in range(draw(st.integers(0, 5))):
@@ -76,11 +76,11 @@ def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice"
             st.sampled_from(SLUGS), st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE])
         )
     )
-    return LongWork(
-        annotator=annotator,
-        trace_id="t",
-        taxonomy=MAST,
-        labels=list(labels.values()),
+    return TraceWork(
+        annotator,
+        "t",
+        MAST.ref,
+        labels=labels,
         verdicts={mode: value for mode, value in said.items() if mode not in marked},
         finished_at=draw(st.sampled_from([None, "", "2026-05-04T10:20:30Z"])),
     )

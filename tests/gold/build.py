@@ -8,11 +8,10 @@ from mast_tui.gold import (
     Conflict,
     Decision,
     GoldTrace,
-    Side,
     Source,
     gold_of_trace,
 )
-from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, TraceWork, VerdictValue
 
 MODE = "step_repetition"
 OTHER = "premature_termination"
@@ -64,17 +63,24 @@ def side(
     labels: Iterable[Label] = (),
     judge_seen: bool = False,
     others: Mapping[str, VerdictValue] | None = None,
-) -> Side:
+) -> TraceWork:
     """A side that marked these places for the first mode, or has this verdict on it."""
     verdicts = dict(others or {})
     if value is not None:
         verdicts[MODE] = value
     marks = tuple(label(annotator, target) for target in targets)
-    return Side(annotator, verdicts, (*marks, *labels), judge_seen)
+    return TraceWork(
+        annotator,
+        "t1",
+        "mast@3",
+        labels={label.id: label for label in (*marks, *labels)},
+        verdicts=verdicts,
+        judge_seen=judge_seen,
+    )
 
 
 def gold(
-    sides: Sequence[Side],
+    sides: Sequence[TraceWork],
     *decisions: Decision,
     majority: bool = False,
     boundaries: bool = False,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.gold import Conflict, Side, gold_of_trace
+from mast_tui.gold import Conflict, gold_of_trace
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
+from mast_tui.labels import TraceWork
 from tests.gold.build import ABSENT, MODES, PRESENT, UNSURE, at, order, side
 
 
-def conflict_of(*sides: Side) -> Conflict:
+def conflict_of(*sides: TraceWork) -> Conflict:
     return gold_of_trace(sides, (), MODES, order).conflicts[0]
 
 

@@ -13,12 +13,11 @@ from mast_tui.gold import (
     ConflictKind,
     Decision,
     Said,
-    Side,
     Source,
     gold_of_trace,
     no_order,
 )
-from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, TraceWork, VerdictValue
 from tests.gold.build import (
     ABSENT,
     MODE,
@@ -73,7 +72,7 @@ class TestVerdicts:
         assert conflict.where == at(3)
 
     def test_a_label_is_a_verdict_of_its_own(self) -> None:
-        assert side("ann", at(3), value=ABSENT).value(MODE) is PRESENT
+        assert side("ann", at(3), value=ABSENT).verdict(MODE) is PRESENT
 
     def test_majority_only_on_request(self) -> None:
         sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
@@ -103,7 +102,7 @@ class TestVerdicts:
         assert not gold([blind, side("bob", judge_seen=True)]).verdict(MODE).judge_seen
         saw = side("bob", labels=[label("bob", at(3), saw=True)])
         assert gold([saw]).verdict(MODE).judge_seen
-        judge = replace(side("judge:rules@1", value=ABSENT), kind=AnnotatorKind.JUDGE)
+        judge = replace(side("judge:rules@1", value=ABSENT), author_kind=AnnotatorKind.JUDGE)
         assert gold([judge]).verdict(MODE).judge_seen
 
 
@@ -130,14 +129,14 @@ class TestPlaces:
         ids=["a wide place", "a chain", "two wide places"],
     )
     def test_places_of_one_annotator_are_not_joined_by_anothers(
-        self, sides: list[Side], majority: bool
+        self, sides: list[TraceWork], majority: bool
     ) -> None:
         result = gold(sides, majority=majority)
         assert result.labels == ()
         (conflict,) = result.conflicts
         assert conflict.kind is ConflictKind.PLACE
         assert {said.annotator: said.targets for said in conflict.said} == {
-            one.annotator: tuple(label.target for label in one.labels) for one in sides
+            one.annotator: tuple(label.target for label in one.labels.values()) for one in sides
         }
         decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
         assert places(decided) == [
@@ -228,7 +227,7 @@ class TestPlaces:
         assert result.labels == ()
 
     def test_notes_are_kept_and_severity_only_where_all_agree(self) -> None:
-        def marked(name: str, severity: Severity | None) -> Side:
+        def marked(name: str, severity: Severity | None) -> TraceWork:
             return side(name, labels=[label(name, at(3), note=f"by {name}", severity=severity)])
 
         (mark,) = gold([marked("ann", Severity.FATAL), marked("bob", None)]).labels
@@ -269,7 +268,7 @@ PLACES = st.lists(STRETCHES | st.just(WHOLE_TRACE), max_size=3, unique=True)
 WORDS = st.tuples(PLACES, st.sampled_from([None, PRESENT, ABSENT, UNSURE]))
 
 
-def sides_of(words: Sequence[tuple[list[Target], VerdictValue | None]]) -> list[Side]:
+def sides_of(words: Sequence[tuple[list[Target], VerdictValue | None]]) -> list[TraceWork]:
     return [side(f"a{i}", *targets, value=value) for i, (targets, value) in enumerate(words)]
 
 

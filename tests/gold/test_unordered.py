@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mast_tui.gold import Decision, Order, Side
+from mast_tui.gold import Decision, Order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Target, TraceWork, VerdictValue
 from tests.gold.build import MODE, MODES, OTHER, at, label, order, quote, side
 
 
@@ -13,7 +13,7 @@ def nothing(_key: str) -> int | None:
     return None
 
 
-def count(*sides: Side, by: Order = nothing, decisions: tuple[Decision, ...] = ()) -> int:
+def count(*sides: TraceWork, by: Order = nothing, decisions: tuple[Decision, ...] = ()) -> int:
     return len(unordered_labels(sides, decisions, MODES, by))
 
 

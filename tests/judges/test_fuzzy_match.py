@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.fuzzy_match import (
-    Joined,
+    JoinedTexts,
     Place,
     closest,
     find_part,
@@ -128,10 +128,10 @@ def test_markup_case_and_punctuation_make_no_difference(text: str, quote: str) -
 def test_a_place_in_joined_texts_is_a_place_in_one_of_them(
     texts: list[str], data: st.DataObject
 ) -> None:
-    together = Joined(enumerate(texts))
+    together = JoinedTexts(enumerate(texts))
     start = data.draw(st.integers(0, len(together.text) - 1))
     end = data.draw(st.integers(start + 1, len(together.text)))
-    found = together.found(Place(start, end, Match.REWORDED))
+    found = together.locate(Place(start, end, Match.REWORDED))
     if found is None:
         assert not together.text[start:end].strip("\0")
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Progress, Step, run_judge
+from mast_tui.judges.runner import Progress, TraceStatus, run_judge
 from mast_tui.labels import Finding, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
@@ -57,7 +57,7 @@ def test_every_trace_is_judged_and_kept(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     told: list[Progress] = []
     summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
-    assert (summary.suggestions, dict(summary.steps)) == (3, {Step.JUDGED: 3})
+    assert (summary.suggestions, dict(summary.traces)) == (3, {TraceStatus.JUDGED: 3})
     assert summary.by_mode == {"step_repetition": 3}
     assert [(p.done, p.path.name, p.suggestions) for p in told] == [
         (1, "a.json", 1),
@@ -85,7 +85,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
     second = Echo()
     summary = run_judge(second, MAST, traces(folder), workspace)
     assert second.seen == ["c.json"]
-    assert dict(summary.steps) == {Step.KNOWN: 2, Step.JUDGED: 1}
+    assert dict(summary.traces) == {TraceStatus.KNOWN: 2, TraceStatus.JUDGED: 1}
     third = run_judge(Echo(), MAST, traces(folder), workspace)
     assert third.run_id is None
     assert len(workspace.runs()) == 2
@@ -109,7 +109,7 @@ def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None
 def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     summary = run_judge(Echo(fails_on="b.json"), MAST, traces(folder), workspace)
-    assert dict(summary.steps) == {Step.JUDGED: 2, Step.FAILED: 1}
+    assert dict(summary.traces) == {TraceStatus.JUDGED: 2, TraceStatus.FAILED: 1}
     assert [(p.path.name, p.problem) for p in summary.failed] == [("b.json", "the disk is gone")]
     problems = [trace.problem for trace in workspace.runs()[0].traces]
     assert sorted(problems, key=str) == [None, None, "the disk is gone"]

@@ -84,8 +84,8 @@ def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
     runs += [run(f"o-{n}", Outcome.SUCCEEDED, *WAY, task="8") for n in range(4)]
     runs += [run(f"u-{n}", Outcome.UNKNOWN, *WAY) for n in range(4)]
     assert silent(runs)
-    assert TwinsJudge(runs).words == "comparing 8 runs of 2 tasks"
-    assert "nothing to compare" in TwinsJudge(runs[-4:]).words
+    assert TwinsJudge(runs).summary == "comparing 8 runs of 2 tasks"
+    assert "nothing to compare" in TwinsJudge(runs[-4:]).summary
 
 
 @pytest.mark.slow
@@ -116,4 +116,4 @@ def test_where_outcomes_are_chance_little_is_suggested() -> None:
 def test_ten_thousand_steps_of_many_words_are_compared_to_the_end() -> None:
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000
-    assert TwinsJudge(runs).words == "comparing 40 runs of 1 task"
+    assert TwinsJudge(runs).summary == "comparing 40 runs of 1 task"

@@ -12,7 +12,7 @@ from mast_tui.judges.word_comparison import Likeness, compare, word_count
 def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[str, str]]:
     """The words that say something else, in both wordings."""
     return [
-        (quote[slice(*one.quoted)], text[slice(*one.standing)])
+        (quote[slice(*one.quote_range)], text[slice(*one.text_range)])
         for one in compare(quote, text, in_parts=in_parts).differences
         if one.altering
     ]
@@ -137,8 +137,8 @@ def test_any_text_says_the_same_as_itself(text: str) -> None:
 def test_differences_are_places_in_both_texts_in_order(quote: str, text: str) -> None:
     found = compare(quote, text)
     for whole, places in (
-        (quote, [one.quoted for one in found.differences]),
-        (text, [one.standing for one in found.differences]),
+        (quote, [one.quote_range for one in found.differences]),
+        (text, [one.text_range for one in found.differences]),
     ):
         flat = [at for place in places for at in place]
         assert flat == sorted(flat)

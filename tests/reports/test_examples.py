@@ -48,7 +48,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     ends = [f"{trace},{who},,finished,,,,," for trace in (*FAILED, "t5") for who in ("ann", "bob")]
     file = tmp_path / "labels.csv"
     file.write_text("\n".join([HEAD, *ROWS.strip().splitlines(), *ends]) + "\n", "utf-8")
-    incoming = read_csv_long([file], taxonomy=load_mast(), known=lambda _ref: None)
+    incoming = read_csv_long([file], taxonomy=load_mast(), find_taxonomy=lambda _ref: None)
     assert not incoming.problems
     apply_incoming(incoming, made, source="csv-long")
     yield made

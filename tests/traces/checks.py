@@ -123,7 +123,7 @@ def check_columns(trace: Trace, spans: Sequence[Span], first: int = 0) -> None:
     columns = (seen.shapes, seen.statuses, seen.starts, seen.ends)
     assert (seen.first, *map(len, columns)) == (first, *[len(spans)] * 4)
     for span, shape, status, start, end in zip(spans, *columns, strict=True):
-        assert seen.told[shape] == (span.kind, span.role, span.agent, span.name)
+        assert seen.shape_list[shape] == (span.kind, span.role, span.agent, span.name)
         assert STATUSES[status] is span.status
         assert (None if isnan(start) else start) == span.start
         assert (None if isnan(end) else end) == span.end

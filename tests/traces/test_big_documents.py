@@ -241,7 +241,7 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = chat(tmp_path, ["one", "two"])
     folder = tmp_path / "kept"
     folder.mkdir()
-    place = DocumentCache(folder).place_of(path)
+    place = DocumentCache(folder).path_of(path)
     place.mkdir()  # stands in the way of the file
     found = read_one(path, True, BigDocuments(0, folder))
     assert found.failed is not None
@@ -289,7 +289,7 @@ def test_opening_counts_as_use_and_parts_without_a_writer_go(
     path = chat(tmp_path, ["one"])
     read_one(path, True, big)
     documents = DocumentCache(tmp_path / "kept")
-    place = documents.place_of(path)
+    place = documents.path_of(path)
     os.utime(place, ns=(1, 1))
     documents.open(path)
     assert place.stat().st_mtime_ns > 1

@@ -237,7 +237,7 @@ def test_a_damaged_document_is_read_anew(
     big = BigDocuments(0, tmp_path / "kept")
     known = read_one(path, named=True)
     check_same_report(read_one(path, True, big), known)
-    place = DocumentCache(tmp_path / "kept").place_of(path)
+    place = DocumentCache(tmp_path / "kept").path_of(path)
     place.write_bytes(damage(place.read_bytes()))
     kept = DocumentCache(tmp_path / "kept").open(path)
     if kept is not None and kept.report is not None:  # found out only where it is looked at
@@ -262,7 +262,7 @@ def test_a_damaged_text_of_a_kept_document_is_told(
     path = folder / "chat.json"
     read_one(path, True, BigDocuments(0, tmp_path / "kept"))
     documents = DocumentCache(tmp_path / "kept")
-    place = documents.place_of(path)
+    place = documents.path_of(path)
     data = place.read_bytes()
     length = data.index(b"\n")
     place.write_bytes(line.ljust(length)[:length] + data[length:])

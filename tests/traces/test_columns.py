@@ -31,7 +31,7 @@ def check_all(trace: Trace) -> None:
     check_columns(trace, spans)
     third = len(spans) // 3
     check_columns(trace, spans[third : 2 * third], third)
-    told = [trace.columns(first, first + 1).told for first in range(len(spans))]
+    told = [trace.columns(first, first + 1).shape_list for first in range(len(spans))]
     assert all(one is told[0] for one in told)
     assert len(set(told[0])) == len(told[0])
 
@@ -53,7 +53,7 @@ def test_a_run_of_several_files_has_columns_across_them(tmp_path: Path) -> None:
             {span.place.partition(" ")[0] for span in map(trace.span, range(len(trace)))} - {"line"}
         )
     )
-    assert len({shape[2] for shape in trace.columns(0, len(trace)).told}) > 2
+    assert len({shape[2] for shape in trace.columns(0, len(trace)).shape_list}) > 2
     check_all(trace)
     spans = [trace.span(index) for index in range(len(trace))]
     for first in range(len(spans)):
@@ -72,7 +72,7 @@ def test_a_trace_under_other_facts_or_known_from_before_has_the_columns(tmp_path
     assert len(amended) == 3
     for trace in (unread, amended):
         check_all(trace)
-    assert unread.columns(0, 1).told is amended.columns(2, 3).told
+    assert unread.columns(0, 1).shape_list is amended.columns(2, 3).shape_list
 
 
 def test_only_known_spans_are_told_of(tmp_path: Path) -> None:

@@ -288,4 +288,4 @@ def test_a_bug_in_a_process_is_told(folder: Path) -> None:
     wrong = Query("zebra", kinds=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError) as raised:
         [*ManyFilesSearch([folder], wrong, 1).results()]
-    assert "takes" in "".join(raised.value.__notes__)
+    assert "accepts" in "".join(raised.value.__notes__)

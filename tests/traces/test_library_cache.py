@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
-from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan import file_reader as one_file
 from mast_tui.traces.scan.library_cache import LibraryCache
 from tests.traces.checks import check_sound, write_json
@@ -50,22 +50,41 @@ def traces_of(reports: list[FileReport]) -> list[Trace]:
     return [trace for report in reports for trace in report.traces]
 
 
+@pytest.fixture
+def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are read, not taken from the cache."""
+    names: list[str] = []
+    original = one_file._read
+
+    def noted(source: Source, named: bool) -> FileReport:
+        names.append(source.path.name)
+        return original(source, named)
+
+    monkeypatch.setattr(one_file, "_read", noted)
+    return names
+
+
 def test_a_second_look_says_the_same_without_reading_a_trace(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, files_read: list[str]
 ) -> None:
     library = tmp_path / "cache" / "library.db"
     first = look(folder, library)
-    read: list[Path] = []
-
-    def counted(source: Source, named: bool) -> FileReport:
-        read.append(source.path)
-        return original(source, named)
-
-    original = one_file._read
-    monkeypatch.setattr(one_file, "_read", counted)
+    files_read.clear()
     second = look(folder, library)
     assert facts(second) == facts(first)
-    assert [path.name for path in read] == ["broken.json"]
+    assert files_read == ["broken.json"]
+
+
+def test_a_cache_of_other_fields_is_not_used(
+    folder: Path, tmp_path: Path, files_read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "library.db"
+    first = look(folder, library)
+    every = list(files_read)
+    files_read.clear()
+    monkeypatch.setattr(TraceSummary, "_fields", TraceSummary._fields[::-1])
+    assert facts(look(folder, library)) == facts(first)
+    assert sorted(files_read) == sorted(every)
 
 
 def test_a_trace_from_the_cache_is_read_when_it_is_opened(folder: Path, tmp_path: Path) -> None:

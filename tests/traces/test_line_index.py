@@ -81,13 +81,13 @@ def test_lines_asked_for_in_their_order_are_read_together() -> None:
 def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
     path = tmp_path / "odd.txt"
     path.write_bytes("a\u2028b\u0085c\rd\x0be\nf".encode())
-    assert len(LineIndex.of(Source(path)).advance(100)) == 2
+    assert len(LineIndex.of_source(Source(path)).advance(100)) == 2
 
 
 def test_a_slice_stops_soon_after_its_size(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_bytes(b"0123456789\n" * 100_000)
-    index = LineIndex.of(Source(path))
+    index = LineIndex.of_source(Source(path))
     index.advance(11_000)
     assert 11_000 <= index.done < 20_000
 
@@ -150,7 +150,7 @@ def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "live.txt"
     path.write_bytes(b"one\ntwo\n")
     source = Source(path)
-    index = LineIndex.of(source)
+    index = LineIndex.of_source(source)
     with path.open("ab") as file:
         file.write(b"three\n")
     assert list(index.advance(1 << 20)) == [b"one", b"two"]
@@ -161,7 +161,7 @@ def test_nothing_more_is_read_of_a_file_that_has_been_cut(tmp_path: Path) -> Non
     path = tmp_path / "cut.txt"
     path.write_bytes(b"one\ntwo\nthree\n")
     source = Source(path)
-    index = LineIndex.of(source)
+    index = LineIndex.of_source(source)
     path.write_bytes(b"one\ntw")
     with pytest.raises(OSError, match="cut"):
         index.advance(1 << 20)
@@ -172,7 +172,7 @@ def test_a_file_that_has_grown_is_read_as_far_as_it_was_known(tmp_path: Path) ->
     path = tmp_path / "log.txt"
     path.write_bytes(b"one\ntwo\n" * 20_000)
     source = Source(path)
-    index = LineIndex.of(source)
+    index = LineIndex.of_source(source)
     with path.open("ab") as file:
         file.write(b"three\n")
     assert len(index.advance(1 << 20)) == 40_000
@@ -186,5 +186,5 @@ def test_a_file_that_has_grown_is_read_as_far_as_it_was_known(tmp_path: Path) ->
 def test_lines_in_other_encodings_are_found(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "wide.txt"
     path.write_bytes("Ångström\n漢字\n".encode(encoding))
-    lines = LineIndex.of(Source(path)).advance(1 << 20)
+    lines = LineIndex.of_source(Source(path)).advance(1 << 20)
     assert [line.decode("utf-8-sig") for line in lines] == ["Ångström", "漢字"]

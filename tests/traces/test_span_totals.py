@@ -89,7 +89,7 @@ def test_a_block_tells_what_was_looked_at_and_one_goes_on_from_there(
         with place.open("rb") as file:
             found = block_at(file.fileno(), 0)
     assert found is not None
-    totals = SpanTotals.of(found[0])
+    totals = SpanTotals.of_block(found[0])
     assert told_by(totals) == told_by(totals_of(told))
     other = totals.copy()
     totals.take(ColumnsOfSteps().columns(len(told), more))

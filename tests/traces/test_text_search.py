@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans
-from mast_tui.traces.index.multi_file_trace import Member, joined
+from mast_tui.traces.index.multi_file_trace import Member, join_members
 from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.readers.logs import TextParser
 from mast_tui.traces.search import text_search
-from mast_tui.traces.search.text_search import SLICE_BYTES, Found, Matcher, Needle, TextSearch
+from mast_tui.traces.search.text_search import SLICE_BYTES, Matcher, Needle, SearchStep, TextSearch
 from tests.traces import claude_sessions as claude
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning
 
@@ -244,8 +244,8 @@ def test_the_first_hits_come_from_where_one_stands_and_then_round() -> None:
     trace = rollout_of(data)[0]
     search = TextSearch(trace, Needle("pod"), 4)
     first, second = search.step(), search.step()
-    assert isinstance(first, Found)
-    assert isinstance(second, Found)
+    assert isinstance(first, SearchStep)
+    assert isinstance(second, SearchStep)
     assert [index for index, _ in first.hits] == [4, 5, 6, 7, 8]
     assert [index for index, _ in second.hits] == [0, 1, 2, 3]
     assert (second.seen, second.known) == (9, 9)
@@ -330,7 +330,7 @@ def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
         path.write_bytes(rollout_bytes(records))
         trace = read_file(path, named=True).traces[0]
         members.append(Member(Thread(name), trace, name))
-    run = joined(members[0], members[1:]).with_id("run")
+    run = join_members(members[0], members[1:]).with_id("run")
     read_fully(run)
     assert len(run) == 7
     for needle in ("pod", "zebra", "404", "begin", "user"):

@@ -16,7 +16,7 @@ from textual.screen import Screen
 
 from mast_tui.ui.actions.registry import (
     ACTIONS,
-    Action,
+    KeyAction,
     Where,
     actions_for,
     bindings_for,
@@ -82,7 +82,7 @@ def is_plain(key: str) -> bool:
     return "+" not in key[:-1] and not is_function_key
 
 
-def on_screen(where: Where) -> tuple[Action, ...]:
+def on_screen(where: Where) -> tuple[KeyAction, ...]:
     return actions_for(where) + actions_for(Where.EVERYWHERE)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mast_tui.gold import Conflict, Decision, Side, gold_of_trace
+from mast_tui.gold import Conflict, Decision, gold_of_trace
 from mast_tui.gold.choice import Choice, take_side
+from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.adjudicate.conflict_list import RowState
 from mast_tui.ui.adjudicate.items import TraceItems
@@ -24,7 +25,7 @@ TAXONOMY = Taxonomy(
 )
 
 
-def items(sides: Sequence[Side], *decisions: Decision) -> TraceItems:
+def items(sides: Sequence[TraceWork], *decisions: Decision) -> TraceItems:
     gold = gold_of_trace(sides, decisions, MODES, order)
     return TraceItems("t1", sides, gold, decisions, TAXONOMY, order)
 

@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from mast_tui.ui.annotate.suggestions import SuggestionPanel
-from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.trace_view.folding import FoldedRun
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.events.types import SpansRead
 from tests.ui.settle import settle
@@ -90,7 +90,7 @@ async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_pa
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "space", "j", "j")
         fold = on.annotate.timeline.fold_here
-        assert isinstance(fold, Run)
+        assert isinstance(fold, FoldedRun)
         on.annotate.reading.write()
         await settle(on.pilot)
         assert on.session.unread() == ()

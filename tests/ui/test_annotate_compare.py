@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.ui.annotate import compare as annotate_compare
 from mast_tui.ui.annotate.compare import CompareScreen
-from mast_tui.ui.text.differences import Comparison, compare
+from mast_tui.ui.text.differences import TextComparison, compare
 from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_trace
@@ -49,7 +49,7 @@ async def test_long_texts_are_compared_behind_the_keys(
 ) -> None:
     may_go_on = Event()
 
-    def compared(earlier: str, later: str) -> Comparison:
+    def compared(earlier: str, later: str) -> TextComparison:
         assert may_go_on.wait(PATIENCE)
         return compare(earlier, later)
 

@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.model import AnswerKey
 from mast_tui.ui.annotate.answer_key import AnswerKeyScreen
-from mast_tui.ui.text.answer_page import TITLES, hidden_words, page_of
+from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
 from tests.ui.stage import Stage, shown_key, stage, write_trace
 
 TRUTH = "the pod was out of memory"
@@ -80,13 +80,13 @@ async def test_nobody_who_works_blind_sees_it_before_they_have_finished_and_reve
     async with stage(path, blind=True) as on:
         await on.press("i")
         assert on.app.screen is on.annotate
-        assert on.message == hidden_words(shown_key)
+        assert on.message == hidden_sentence(shown_key)
         assert TRUTH not in on.text
         await on.press("D", "o")
         assert on.session.finished
         await on.press("i")
         assert on.app.screen is on.annotate
-        assert on.message == hidden_words(shown_key)
+        assert on.message == hidden_sentence(shown_key)
         await on.press("r")
         assert "i shows the answer key" in on.message
         await on.press("i")

@@ -14,7 +14,7 @@ from mast_tui.ui.trace_view.background_index import (
     TraceFacts,
     index_more,
 )
-from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.trace_view.folding import FoldedRun
 from tests.ui.long_trace import GlancedTrace, calling
 
 
@@ -119,7 +119,7 @@ def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -
     survey.wanted = True
     assert not survey.complete(trace)
     assert list(index_more(trace, survey, reads=True))
-    assert survey.repeats.run_at(50) == Run(0, 100, 1)
+    assert survey.repeats.run_at(50) == FoldedRun(0, 100, 1)
     assert survey.complete(trace)
 
 

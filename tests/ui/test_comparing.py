@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.text.differences import CONTEXT, MOST_LINES, Comparison, compare
+from mast_tui.ui.text.differences import CONTEXT, MOST_LINES, TextComparison, compare
 
 texts = st.text("ab \n", max_size=60)
 
 
-def parts(found: Comparison) -> list[str]:
+def parts(found: TextComparison) -> list[str]:
     return [found.text[first:end] for first, end in found.changed]
 
 
@@ -42,7 +42,7 @@ def test_only_lines_near_a_difference_are_shown() -> None:
 
 @given(texts)
 def test_equal_texts_differ_in_nothing(text: str) -> None:
-    assert compare(text, text) == Comparison("", (), True, False)
+    assert compare(text, text) == TextComparison("", (), True, False)
 
 
 @given(texts, texts)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.formats import EXPORT_FORMATS
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.session import set_study
-from mast_tui.ui.dialogs.export import KINDS, ExportForm
+from mast_tui.ui.dialogs.export import ExportForm
+from mast_tui.ui.dialogs.finder import ChoiceList
 from mast_tui.ui.dialogs.form import completed
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
@@ -49,8 +50,13 @@ def said(on: Stage) -> str:
     return " ".join(on.text.replace("│", " ").split())
 
 
-def test_every_format_of_the_command_can_be_chosen() -> None:
-    assert sorted(kind.format for kind in KINDS) == sorted(EXPORT_FORMATS)
+async def test_the_dialog_offers_every_exported_format(office: Office) -> None:
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("V")
+        offered = on.app.screen.query_one(ChoiceList).choices
+        assert [(choice.value, choice.name) for choice in offered] == [
+            (name, row.title) for name, row in EXPORT_FORMATS.items()
+        ]
 
 
 async def test_gold_is_written_and_it_is_said_what_is_in_it_and_what_it_leaves_open(

@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.dialogs.finder import ChoiceList, Finder, Palette, ThemeChoice
+from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import stage
 
@@ -148,7 +148,7 @@ async def test_a_list_of_choices_cuts_nothing_where_columns_are_free(
     async with stage(small, workspace=tmp_path / "w.db", size=(140, 40)) as on:
         await on.press(key)
         dialog = on.app.screen
-        assert isinstance(dialog, Finder)
+        assert isinstance(dialog, FinderDialog)
         lines = dialog.query_one(ChoiceList)
         assert lines.row_count
         for row, choice in enumerate(lines.choices):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, MAX_REACH, Run, run_at, step_signature
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, MAX_REACH, FoldedRun, run_at, step_signature
 
 
-def is_run(steps: str, run: Run) -> bool:
+def is_run(steps: str, run: FoldedRun) -> bool:
     """Whether the same cycle stands in ``steps`` again and again, whole, at least twice."""
     cycle = steps[run.first : run.first + run.period]
     return (
@@ -24,7 +24,7 @@ def shortest_cycle_at(steps: str, index: int) -> int | None:
     """The shortest period of two equal cycles that hold ``index``, found by trying them all."""
     for period in range(1, MAX_PERIOD + 1):
         for first in range(max(0, index - 2 * period + 1), index + 1):
-            if is_run(steps, Run(first, first + 2 * period, period)):
+            if is_run(steps, FoldedRun(first, first + 2 * period, period)):
                 return period
     return None
 
@@ -45,8 +45,8 @@ def test_no_cycle_of_a_run_is_left_out(steps: str, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(steps) - 1))
     run = run_at(index, len(steps), steps.__getitem__)
     if run is not None:
-        before = Run(run.first - run.period, run.end, run.period)
-        behind = Run(run.first, run.end + run.period, run.period)
+        before = FoldedRun(run.first - run.period, run.end, run.period)
+        behind = FoldedRun(run.first, run.end + run.period, run.period)
         assert before.first < 0 or not is_run(steps, before)
         assert not is_run(steps, behind)
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.actions.registry import Where, actions_for, shown
-from mast_tui.ui.dialogs.help import Entry, HelpLines, HelpScreen, Section, matching, sections_of
+from mast_tui.ui.dialogs.help import (
+    Entry,
+    HelpLines,
+    HelpScreen,
+    HelpSection,
+    matching,
+    sections_of,
+)
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST
 from mast_tui.ui.trace_view.overview import CURSOR
 from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
@@ -60,12 +67,12 @@ def test_keys_of_ones_own_stand_in_place_of_ours() -> None:
 
 def test_what_is_looked_for_is_found_in_keys_words_and_headings() -> None:
     sections = [
-        Section("Move", [("j", "One line down"), ("k", "One line up")]),
-        Section("Label", [("t", "Label the whole trace")]),
+        HelpSection("Move", [("j", "One line down"), ("k", "One line up")]),
+        HelpSection("Label", [("t", "Label the whole trace")]),
     ]
-    assert [*matching(sections, "DOWN")] == [Section("Move", [("j", "One line down")])]
+    assert [*matching(sections, "DOWN")] == [HelpSection("Move", [("j", "One line down")])]
     assert [*matching(sections, " move ")] == sections[:1]
-    assert [*matching(sections, "k ")] == [Section("Move", [("k", "One line up")])]
+    assert [*matching(sections, "k ")] == [HelpSection("Move", [("k", "One line up")])]
     assert [*matching(sections, "")] == sections
     assert [*matching(sections, "nowhere")] == []
 

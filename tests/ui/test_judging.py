@@ -16,10 +16,10 @@ from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.context import Judged
+from mast_tui.ui.context import JudgeProgress
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.help import sections_of
-from mast_tui.ui.dialogs.judge_choice import JudgeChoice, tokens_of
+from mast_tui.ui.dialogs.judge_choice import JudgeDialog, tokens_of
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services import model_judge
 from mast_tui.ui.services.model_judge import Plan
@@ -85,11 +85,11 @@ class FakeRun:
         plan: Plan,
         traces: Sequence[Trace],
         opened: OpenWorkspace,
-        tell: Callable[[Judged], object],
+        tell: Callable[[JudgeProgress], object],
         stopped: Callable[[], bool],
     ) -> None:
         self.plans.append(plan)
-        tell(Judged("asked", done=True))
+        tell(JudgeProgress("asked", done=True))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
     with model() as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J")
-            assert isinstance(on.app.screen, JudgeChoice)
+            assert isinstance(on.app.screen, JudgeDialog)
             assert f"{MODEL} at 127.0.0.1" in on.text
             assert "1 request, about" in on.text
             assert not server.chats
@@ -318,7 +318,7 @@ async def test_the_rules_can_be_chosen_and_a_wrong_configuration_leaves_them(
             assert not server.chats
             configure(server.base_url, "concurrency = 0\n")
             await on.press("J")
-            assert not isinstance(on.app.screen, JudgeChoice)
+            assert not isinstance(on.app.screen, JudgeDialog)
             assert "The rules judge" in on.message
 
 
@@ -346,7 +346,7 @@ async def test_the_twins_are_offered_where_runs_of_the_task_have_failed_and_succ
     write_trials(runs)
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("J")
-        assert isinstance(on.app.screen, JudgeChoice)
+        assert isinstance(on.app.screen, JudgeDialog)
         await on.press("t")
         assert "The twins judge has looked at 8 traces: 4 suggestions" in on.text
         assert "comparing 8 runs of 1 task" in on.text

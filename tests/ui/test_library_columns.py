@@ -49,7 +49,13 @@ async def test_a_name_takes_the_room_that_others_leave(runs: Path, tmp_path: Pat
 async def test_no_title_is_wider_than_its_column(runs: Path, tmp_path: Path, width: int) -> None:
     async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
         table = library(on).table
-        long = LibraryRow("x", "n" * 90, "s" * 40, "m" * 40, finished_by=("alice", "bob"))
+        long = LibraryRow(
+            trace_id="x",
+            name="n" * 90,
+            system="s" * 40,
+            model="m" * 40,
+            finished_by=("alice", "bob"),
+        )
         await titles(on, table, long)
         assert len(table.heading()) <= table.lines_area.width
 
@@ -58,7 +64,13 @@ async def test_a_number_is_never_cut_to_another(runs: Path, tmp_path: Path) -> N
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         table = library(on).table
         row = LibraryRow(
-            "x", "n" * 40, "s" * 14, "m" * 18, outcome="succeeded", spans=15432, labels=12345
+            trace_id="x",
+            name="n" * 40,
+            system="s" * 14,
+            model="m" * 18,
+            outcome="succeeded",
+            spans=15432,
+            labels=12345,
         )
         for width in (20, 30, 39, 43, 50, 54, 60, 70, 80):
             await on.pilot.resize_terminal(width, 24)
@@ -84,10 +96,10 @@ def test_a_row_that_is_cut_says_so(width: int, shown: str) -> None:
 async def test_task_and_trial_are_shown_where_they_are_told(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         table = library(on).table
-        told = LibraryRow("y", "y", task_id="7", trial="3", finished_by=("bob",))
+        told = LibraryRow(trace_id="y", name="y", task_id="7", trial="3", finished_by=("bob",))
         assert {"task", "trial", "finished"} <= {*await titles(on, table, told)}
         assert not {"task", "trial", "finished"} & {
-            *await titles(on, table, LibraryRow("x", "x", model="m"))
+            *await titles(on, table, LibraryRow(trace_id="x", name="x", model="m"))
         }
 
 
@@ -139,7 +151,7 @@ async def test_while_traces_are_read_their_names_have_the_free_columns(
         table.display = False
         await on.pilot.pause()
         drawn.clear()
-        table.show((LibraryRow("x", name, spans=44, complete=False),))
+        table.show((LibraryRow(trace_id="x", name=name, spans=44, complete=False),))
         screen._show_heading()
         table.display = True
         heading = str(screen.query_one("#heading", Static).content)

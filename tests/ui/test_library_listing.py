@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.library import rows as library_rows
-from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
+from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.wording import distinct_names, names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:
-    return replace(LibraryRow(name, name), **fields)  # type: ignore[arg-type]
+    return replace(LibraryRow(trace_id=name, name=name), **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_a_needle_that_grows_is_looked_for_only_in_what_it_matched(
     looked_at: Counter[str],
 ) -> None:
-    listing = Listing()
+    listing = TraceListing()
     listing.put(row(f"run-{number}") for number in range(1000))
     for needle, found, looks_at in (
         ("run-9", 111, 1000),
@@ -58,7 +58,7 @@ def test_a_needle_that_grows_is_looked_for_only_in_what_it_matched(
 def test_letters_in_order_are_looked_for_only_where_words_are_nowhere(
     looked_at: Counter[str],
 ) -> None:
-    listing = Listing()
+    listing = TraceListing()
     listing.put(row(f"run-{number}") for number in range(1000))
     assert len(listing.arranged("rn99", Sort.NAME)) == 19 + 9
     assert looked_at["looked at"] == 2000
@@ -70,28 +70,28 @@ def test_letters_in_order_are_looked_for_only_where_words_are_nowhere(
 @pytest.mark.parametrize("sort", Sort)
 def test_a_grown_needle_finds_what_it_finds_at_once(sort: Sort) -> None:
     rows = [row(f"a{n}b{n % 7}", model=f"m{n % 3}", spans=n % 5) for n in range(60)]
-    listing = Listing()
+    listing = TraceListing()
     listing.put(rows)
     for needle in ("a", "a1", "a1b", "a1b3", "ab3", "ab3 m", "ab3 m1", "m1 a1", "", "zz", "z"):
-        fresh = Listing()
+        fresh = TraceListing()
         fresh.put(rows)
         assert listing.arranged(needle, sort) == fresh.arranged(needle, sort)
 
 
 def test_sorting_keys_are_made_once_a_row(looked_at: Counter[str]) -> None:
-    listing = Listing()
+    listing = TraceListing()
     listing.put(row(f"run-{number}") for number in range(100))
     for sort in (*Sort, *Sort):
         listing.arranged("", sort)
-    listing.put([row("run-7", state=State.OPEN)])
+    listing.put([row("run-7", state=WorkState.OPEN)])
     assert listing.arranged("", Sort.QUEUE)[0].name == "run-7"
     assert looked_at["keys made"] == 101
 
 
 def test_rows_that_are_put_and_dropped_are_counted() -> None:
-    listing = Listing()
-    listing.put([row("a"), row("b", state=State.FINISHED)])
-    listing.put([row("a", state=State.FINISHED)])
+    listing = TraceListing()
+    listing.put([row("a"), row("b", state=WorkState.FINISHED)])
+    listing.put([row("a", state=WorkState.FINISHED)])
     assert len(listing) == 2
     listing.drop(["b", "no such trace"])
     assert [one.name for one in listing.arranged("", Sort.NAME)] == ["a"]

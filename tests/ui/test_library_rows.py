@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Listing, Sort, State
+from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(
@@ -20,7 +20,7 @@ rows = st.builds(
     model=words,
     outcome=st.sampled_from(["failed", "succeeded", ""]),
     spans=st.integers(0, 9),
-    state=st.sampled_from(State),
+    state=st.sampled_from(WorkState),
     finished_by=st.lists(words, max_size=2).map(tuple),
     waiting=st.integers(0, 3),
 )
@@ -30,7 +30,7 @@ sorts = st.sampled_from(Sort)
 
 def arrange(given_rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
     """What a listing of these rows shows."""
-    listing = Listing()
+    listing = TraceListing()
     listing.put(given_rows)
     return listing.arranged(needle, sort)
 
@@ -59,7 +59,7 @@ def test_rows_that_hold_every_word_are_listed_and_only_they_where_there_are_any(
 
 
 def row(name: str, **fields: Any) -> LibraryRow:
-    return replace(LibraryRow(name, name), **fields)
+    return replace(LibraryRow(trace_id=name, name=name), **fields)
 
 
 def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEUE) -> list[str]:
@@ -68,10 +68,10 @@ def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEU
 
 def test_the_queue_begins_with_what_was_begun_and_ends_with_what_is_finished() -> None:
     given_rows = [
-        row("d", state=State.FINISHED),
-        row("c", state=State.UNTOUCHED),
-        row("b", state=State.OPEN),
-        row("A", state=State.UNTOUCHED),
+        row("d", state=WorkState.FINISHED),
+        row("c", state=WorkState.UNTOUCHED),
+        row("b", state=WorkState.OPEN),
+        row("A", state=WorkState.UNTOUCHED),
     ]
     assert names(given_rows) == ["b", "A", "c", "d"]
 
@@ -105,15 +105,19 @@ def test_every_order_is_reached_by_one_key() -> None:
 
 
 def test_states_differ_by_more_than_colour() -> None:
-    assert len(set(GLYPHS.values())) == len(State)
+    assert len(set(GLYPHS.values())) == len(WorkState)
 
 
 def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
     rows = [
-        LibraryRow("a", "a.json", waiting=2, state=State.OPEN),
-        LibraryRow("b", "b.json"),
-        LibraryRow("c", "c.json", state=State.FINISHED, labels=1, same_as=("b.json",)),
-        LibraryRow("d", "d.json", state=State.OPEN, task_id="airline-7", trial="2"),
+        LibraryRow(trace_id="a", name="a.json", waiting=2, state=WorkState.OPEN),
+        LibraryRow(trace_id="b", name="b.json"),
+        LibraryRow(
+            trace_id="c", name="c.json", state=WorkState.FINISHED, labels=1, same_as=("b.json",)
+        ),
+        LibraryRow(
+            trace_id="d", name="d.json", state=WorkState.OPEN, task_id="airline-7", trial="2"
+        ),
     ]
     for needle, found in (
         ("unread", "b"),
@@ -127,15 +131,20 @@ def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
 
 def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
     rows = [
-        LibraryRow(f"{task}/{trial}", "x", task_id=task, trial=trial)
+        LibraryRow(trace_id=f"{task}/{trial}", name="x", task_id=task, trial=trial)
         for task, trial in (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
     ]
     assert [row.trace_id for row in arrange(rows, "", Sort.TASK)] == ["9/2", "9/10", "10/0", "/"]
 
 
 def test_where_a_row_holds_the_text_only_such_rows_are_listed() -> None:
-    listing = Listing()
-    listing.put([LibraryRow("a", "4ebbc1d.json"), LibraryRow("b", "e0b1b2c31.json")])
+    listing = TraceListing()
+    listing.put(
+        [
+            LibraryRow(trace_id="a", name="4ebbc1d.json"),
+            LibraryRow(trace_id="b", name="e0b1b2c31.json"),
+        ]
+    )
     assert [one.trace_id for one in listing.arranged("ebbc1", Sort.NAME)] == ["a"]
     assert not listing.similar_only
     listing.narrow(("b",), in_order=False)

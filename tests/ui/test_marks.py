@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from mast_tui.labels import WHOLE_TRACE, Target
 from mast_tui.ui.trace_view.gutter import (
     GLYPHS,
-    Mark,
+    GutterMark,
+    GutterMarks,
     MarkKeeper,
     MarkKind,
-    Marks,
     Pointing,
     marks_by_span,
 )
 
-OWN = Mark("1.3", MarkKind.OWN)
+OWN = GutterMark("1.3", MarkKind.OWN)
 keys = st.integers(0, 20)
 given_marks = st.lists(st.tuples(keys, keys, st.sampled_from("abc"), st.sampled_from(MarkKind)))
 Given = list[tuple[int, int, str, MarkKind]]
@@ -29,14 +29,14 @@ def index_of(key: str) -> int | None:
     return int(key) if key.isdigit() else None
 
 
-def ordered(marks: tuple[Mark, ...]) -> bool:
+def ordered(marks: tuple[GutterMark, ...]) -> bool:
     order = [list(MarkKind).index(mark.kind) for mark in marks]
     return order == sorted(order)
 
 
 @given(given_marks)
 def test_each_span_of_a_target_is_marked_with_its_part_and_no_other(given: Given) -> None:
-    targets = [(Target(str(a), str(b)), Mark(code, kind)) for a, b, code, kind in given]
+    targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
     found = marks_by_span(targets, index_of)
     for index in range(21):
         expected = Counter(
@@ -58,7 +58,7 @@ def part(first: int, last: int, index: int) -> str:
 
 @given(given_marks, keys, keys)
 def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int) -> None:
-    targets = [(Target(str(a), str(b)), Mark(code, kind)) for a, b, code, kind in given]
+    targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
     found = marks_by_span(targets, index_of)
     first, last = min(one, other), max(one, other)
     marks = found.within(first, last + 1)
@@ -82,7 +82,7 @@ def test_a_range_is_told_from_as_many_labels_and_what_is_nested_in_it_from_it() 
 def test_marks_of_one_kind_stay_in_the_order_in_which_they_were_given() -> None:
     codes = ["2.1", "1.3", "3.3"]
     targets = [
-        (Target("4", "4") if code == "1.3" else Target("2", "6"), Mark(code, MarkKind.OWN))
+        (Target("4", "4") if code == "1.3" else Target("2", "6"), GutterMark(code, MarkKind.OWN))
         for code in codes
     ]
     assert [mark.code for mark in marks_by_span(targets, index_of).at(4)] == codes
@@ -109,8 +109,8 @@ def test_a_huge_range_is_kept_as_its_two_ends() -> None:
 
 def test_marks_differ_by_more_than_colour() -> None:
     assert len(set(GLYPHS.values())) == len(MarkKind)
-    assert Mark("1.3", MarkKind.OWN).shown != Mark("1.3", MarkKind.SUGGESTION).shown
-    assert Mark("", MarkKind.NOTE).shown == GLYPHS[MarkKind.NOTE]
+    assert GutterMark("1.3", MarkKind.OWN).shown != GutterMark("1.3", MarkKind.SUGGESTION).shown
+    assert GutterMark("", MarkKind.NOTE).shown == GLYPHS[MarkKind.NOTE]
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Spans:
         return int(key) if int(key) < self.known else None
 
 
-def mark_of(mode: str, kind: MarkKind) -> Mark:
-    return Mark(mode, kind, "cba".index(mode))
+def mark_of(mode: str, kind: MarkKind) -> GutterMark:
+    return GutterMark(mode, kind, "cba".index(mode))
 
 
 things = st.none() | st.builds(
@@ -184,10 +184,10 @@ def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
 
 @given(given_marks, given_marks)
 def test_what_is_taken_away_leaves_what_was_there_before(given: Given, more: Given) -> None:
-    def places(what: Given) -> list[tuple[int, int, Mark]]:
-        return [(min(a, b), max(a, b), Mark(code, kind)) for a, b, code, kind in what]
+    def places(what: Given) -> list[tuple[int, int, GutterMark]]:
+        return [(min(a, b), max(a, b), GutterMark(code, kind)) for a, b, code, kind in what]
 
-    before = Marks(places(given))
+    before = GutterMarks(places(given))
     seen = [set(before.at(index)) for index in range(21)]
     both = before.changed((), places(more))
     assert [set(before.at(index)) for index in range(21)] == seen
@@ -208,8 +208,8 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
     assert spans.asked == 0
     marks = keeper.follow({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
     assert spans.asked <= 4
-    assert marks.at(3) == (Mark("b", MarkKind.OWN),)
-    assert marks.at(7) == (Mark("a", MarkKind.OWN, part="┌"),)
+    assert marks.at(3) == (GutterMark("b", MarkKind.OWN),)
+    assert marks.at(7) == (GutterMark("a", MarkKind.OWN, part="┌"),)
 
 
 @given(
@@ -220,8 +220,8 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
 def test_marks_are_found_where_they_begin(
     ranges: list[tuple[int, int]], first: int, end: int
 ) -> None:
-    marks = [Mark(str(number), MarkKind.OWN) for number in range(len(ranges))]
+    marks = [GutterMark(str(number), MarkKind.OWN) for number in range(len(ranges))]
     places = [(low, low + more, mark) for (low, more), mark in zip(ranges, marks, strict=True)]
-    found = list(Marks(places).beginning_in(first, end))
+    found = list(GutterMarks(places).beginning_in(first, end))
     assert len(found) == len(set(found))
     assert set(found) == {(low, mark) for low, _, mark in places if first <= low < end}

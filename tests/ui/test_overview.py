@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, CellContent
-from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.gutter import GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.trace_view.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
@@ -180,7 +180,7 @@ async def test_labels_marks_and_moves_look_at_no_span() -> None:
     async with Alone().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, survey)
-        view.show_marks(Marks([(10_000, 10_000, Mark("1.3", MarkKind.OWN))]))
+        view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
         view.show_matches([5])
         view.show_place(12_345, 12_340, 12_360)
         matters = [cell.matter for cell in view.cells]

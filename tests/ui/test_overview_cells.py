@@ -13,7 +13,7 @@ from mast_tui.traces.index.span_columns import ColumnsOfSteps
 from mast_tui.traces.index.span_totals import MOST_BUCKETS, SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import CellContent
-from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, stretch
 from tests.ui.build import SmallTrace
 
@@ -37,7 +37,7 @@ def counted(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
     return counts
 
 
-def cells(spans: Sequence[Span], height: int, marks: Marks = NO_MARKS) -> list[Cell]:
+def cells(spans: Sequence[Span], height: int, marks: GutterMarks = NO_MARKS) -> list[Cell]:
     return Cells(counted(spans), marks).of(height, len(spans))
 
 
@@ -76,12 +76,12 @@ def test_a_tiny_run_has_a_cell_a_span() -> None:
     assert [cell.matter for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
 
 
-MARKS = Marks(
+MARKS = GutterMarks(
     [
-        (0, 3, Mark("1.3", MarkKind.OWN)),
-        (2, 5, Mark("1.3", MarkKind.SUGGESTION)),
-        (9, 9, Mark("", MarkKind.NOTE)),
-        (9, 9, Mark("1.1", MarkKind.OTHER)),
+        (0, 3, GutterMark("1.3", MarkKind.OWN)),
+        (2, 5, GutterMark("1.3", MarkKind.SUGGESTION)),
+        (9, 9, GutterMark("", MarkKind.NOTE)),
+        (9, 9, GutterMark("1.1", MarkKind.OTHER)),
     ]
 )
 
@@ -96,7 +96,12 @@ def test_a_match_and_where_a_mark_begins_outweigh_an_error() -> None:
 
 
 def test_within_a_long_range_errors_show_and_its_beginning() -> None:
-    marks = Marks([(20, 89, Mark("1.3", MarkKind.SUGGESTION)), (55, 55, Mark("2.1", MarkKind.OWN))])
+    marks = GutterMarks(
+        [
+            (20, 89, GutterMark("1.3", MarkKind.SUGGESTION)),
+            (55, 55, GutterMark("2.1", MarkKind.OWN)),
+        ]
+    )
     run = Cells(counted(failing(100, 25, 45, 55)), marks)
     found = run.of(10, 100)
     assert [cell.matter.name for cell in found] == [
@@ -164,8 +169,11 @@ def test_the_most_frequent_kind_shows(kinds: list[CellContent], height: int) -> 
 
 
 def test_a_click_leads_to_what_the_cell_shows() -> None:
-    marks = Marks(
-        [(570, 590, Mark("1.3", MarkKind.OWN)), (731, 731, Mark("1.3", MarkKind.SUGGESTION))]
+    marks = GutterMarks(
+        [
+            (570, 590, GutterMark("1.3", MarkKind.OWN)),
+            (731, 731, GutterMark("1.3", MarkKind.SUGGESTION)),
+        ]
     )
     run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
     places = [run.place_in(cell) for cell in run.of(10, 1000)]
@@ -177,12 +185,12 @@ def test_what_was_not_looked_at_yet_is_blank() -> None:
     assert [cell.matter for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
-class CountedMarks(Marks):
+class CountedMarks(GutterMarks):
     """Marks of which it is counted how often they are asked for."""
 
     asked = 0
 
-    def within(self, first: int, end: int) -> tuple[Mark, ...]:
+    def within(self, first: int, end: int) -> tuple[GutterMark, ...]:
         self.asked += 1
         return super().within(first, end)
 

@@ -10,7 +10,7 @@ from mast_tui.errors import MastError
 from mast_tui.ui.library.queues import (
     QueueName,
     QueueRead,
-    Wanted,
+    QueueRequest,
     count_queues,
     count_words,
     empty_words,
@@ -18,7 +18,7 @@ from mast_tui.ui.library.queues import (
     read_queue,
     sample_from,
 )
-from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, State
+from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
@@ -72,10 +72,10 @@ class TestReading:
         opened = OpenWorkspace(room.workspace, MAST, "alice", False)
         room.finish("t01")
         room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
-        read = read_queue(opened, Wanted(QueueName.MINE), ["t00", "t01", "never opened"])
+        read = read_queue(opened, QueueRequest(QueueName.MINE), ["t00", "t01", "never opened"])
         assert read.trace_ids == ("t00", "never opened")
-        sample = read_queue(opened, Wanted(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
-        assert sample == read_queue(opened, Wanted(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
+        sample = read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
+        assert sample == read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
         assert len(sample.trace_ids or ()) == 2
 
     def test_what_comes_back_is_known_to_the_machinery(self) -> None:
@@ -105,7 +105,7 @@ class TestReading:
             return sum(isinstance(event.fact, Revealed) for event in room.workspace.events())
 
         assert reveals() == 0
-        read = read_queue(opened_by(room), Wanted(QueueName.DISAGREEMENTS), list(room.traces))
+        read = read_queue(opened_by(room), QueueRequest(QueueName.DISAGREEMENTS), list(room.traces))
         assert read.trace_ids == ("t00",)
         assert read.modes == {"t00": (MODES[0],)}
         assert reveals() == 2
@@ -120,7 +120,7 @@ class TestWords:
         assert count_words(QueueName.UNSURE, {}, {}) == "…"
 
     def test_an_empty_queue_says_why(self) -> None:
-        mine = Wanted(QueueName.MINE)
+        mine = QueueRequest(QueueName.MINE)
         nothing = empty_words(QueueRead(mine, ()), shown_key)
         assert "Nothing is left" in nothing
         assert "K shows agreement, Y how far the study is, V exports labels" in nothing
@@ -131,7 +131,7 @@ class TestWords:
     @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
     def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:
         text = f" {n} " if seed is None else f"{n}, {seed}"
-        assert sample_from(text) == Wanted(QueueName.SAMPLE, n, seed)
+        assert sample_from(text) == QueueRequest(QueueName.SAMPLE, n, seed)
 
     @pytest.mark.parametrize("text", ["", "0", "-3", "many", "2 x", "1 2 3", "9999999"])
     def test_anything_else_is_refused_in_words(self, text: str) -> None:
@@ -142,8 +142,8 @@ class TestWords:
 def test_a_narrowed_listing_keeps_the_order_of_the_queue_until_something_else_is_sorted_by() -> (
     None
 ):
-    listing = Listing()
-    listing.put(LibraryRow(name, name, state=State.UNTOUCHED) for name in "abcd")
+    listing = TraceListing()
+    listing.put(LibraryRow(trace_id=name, name=name, state=WorkState.UNTOUCHED) for name in "abcd")
     listing.narrow(["c", "gone", "a"], in_order=True)
     assert [row.name for row in listing.arranged("", Sort.QUEUE)] == ["c", "a"]
     assert [row.name for row in listing.arranged("", Sort.NAME)] == ["a", "c"]

@@ -22,7 +22,7 @@ from mast_tui.ui.text.highlighting import (
     SEGMENT,
     Highlighter,
 )
-from mast_tui.ui.text.layout import BLOCK_CHARS, Row, TextLayout
+from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout, TextRow
 from mast_tui.ui.trace_view.span_view import ShownText, SpanView, written_as
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.counting_text import CountingText
@@ -405,7 +405,7 @@ class Cell:
     raw: int
 
 
-def rows_from(layout: TextLayout, at: int, most: int) -> list[Row]:
+def rows_from(layout: TextLayout, at: int, most: int) -> list[TextRow]:
     """So many rows from the one on that holds this place of what is shown."""
     rows = [layout.row_at(at)]
     while len(rows) < most and rows[-1].end < len(layout.text):
@@ -441,7 +441,7 @@ def check_ways(text: str, written: str, width: int, random: Random, most: int = 
 
 
 def check_marking(
-    text: str, shown: ShownText, rows: list[Row], cells: list[Cell], one: int, other: int
+    text: str, shown: ShownText, rows: list[TextRow], cells: list[Cell], one: int, other: int
 ) -> None:
     """Mark from one cell to another, and look at what is quoted and what lights up."""
     start, end = shown.range_to_source(cells[one].shown, cells[other].shown + 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Loaded, Span, SpanKind
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
 from mast_tui.ui.trace_view.repeats import TWIN_REACH, RepeatFinder, StepLook, twin_of
 from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 
@@ -28,7 +28,7 @@ def asked(*arguments: str) -> LongTrace:
     return LongTrace(len(arguments), lambda span: calling(span, arguments[span.index]))
 
 
-def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[Run, ...]:
+def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[FoldedRun, ...]:
     finder = RepeatFinder()
     while finder.seen < len(trace):
         finder.take(trace, min(len(trace), finder.seen + slices))
@@ -39,19 +39,19 @@ def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[Run, ...]:
     ("steps", "runs"),
     [
         ("abc", []),
-        ("aaaa", [Run(0, 4, 1)]),
-        ("caaaab", [Run(1, 5, 1)]),
-        ("ababab", [Run(0, 6, 2)]),
-        ("cabcabcab", [Run(0, 9, 3)]),
-        ("aabaabaab", [Run(0, 9, 3)]),
-        ("abababbbbbb", [Run(0, 4, 2), Run(5, 11, 1)]),
-        ("aabb", [Run(0, 2, 1), Run(2, 4, 1)]),
-        ("aaabccc", [Run(0, 3, 1), Run(4, 7, 1)]),
+        ("aaaa", [FoldedRun(0, 4, 1)]),
+        ("caaaab", [FoldedRun(1, 5, 1)]),
+        ("ababab", [FoldedRun(0, 6, 2)]),
+        ("cabcabcab", [FoldedRun(0, 9, 3)]),
+        ("aabaabaab", [FoldedRun(0, 9, 3)]),
+        ("abababbbbbb", [FoldedRun(0, 4, 2), FoldedRun(5, 11, 1)]),
+        ("aabb", [FoldedRun(0, 2, 1), FoldedRun(2, 4, 1)]),
+        ("aaabccc", [FoldedRun(0, 3, 1), FoldedRun(4, 7, 1)]),
         # A longer run is over later than a short one behind it, which stays.
-        ("aacbaacbaa", [Run(0, 8, 4), Run(8, 10, 1)]),
+        ("aacbaacbaa", [FoldedRun(0, 8, 4), FoldedRun(8, 10, 1)]),
     ],
 )
-def test_runs_are_where_steps_come_again(steps: str, runs: list[Run]) -> None:
+def test_runs_are_where_steps_come_again(steps: str, runs: list[FoldedRun]) -> None:
     assert list(found(told(steps))) == runs
 
 
@@ -84,7 +84,7 @@ def test_no_slices_change_what_is_found(steps: str, slices: int) -> None:
     ],
 )
 def test_steps_that_differ_in_little_are_nearly_repeated(others: tuple[str, ...]) -> None:
-    assert found(asked(*others)) == (Run(0, len(others), 1, near=True),)
+    assert found(asked(*others)) == (FoldedRun(0, len(others), 1, near=True),)
 
 
 @pytest.mark.parametrize(
@@ -117,15 +117,15 @@ def test_answers_may_differ_but_answers_alone_are_no_run() -> None:
     def answers(span: Span) -> Span:
         return replace(span, kind=SpanKind.TOOL_RESULT, name="look")
 
-    assert found(LongTrace(10, pairs)) == (Run(0, 10, 2),)
+    assert found(LongTrace(10, pairs)) == (FoldedRun(0, 10, 2),)
     assert found(LongTrace(10, answers)) == ()
 
 
 def test_equal_steps_are_told_from_nearly_equal_ones_around_them() -> None:
     trace = asked(*["page=1"] * 6, *["page=2"] * 6)
-    assert found(trace) == (Run(0, 6, 1), Run(6, 12, 1))
+    assert found(trace) == (FoldedRun(0, 6, 1), FoldedRun(6, 12, 1))
     trace = asked(*(f"page={number}" for number in range(9)))
-    assert found(trace) == (Run(0, 9, 1, near=True),)
+    assert found(trace) == (FoldedRun(0, 9, 1, near=True),)
 
 
 def test_a_run_that_goes_on_is_known_before_it_is_over() -> None:
@@ -135,12 +135,12 @@ def test_a_run_that_goes_on_is_known_before_it_is_over() -> None:
     # The last few steps may still belong to a run with a longer cycle.
     finder.take(trace, 50)
     assert finder.runs() == ()
-    assert finder.run_at(30) == Run(1, 42, 1)
+    assert finder.run_at(30) == FoldedRun(1, 42, 1)
     finder.take(trace, 80)
-    assert finder.run_at(30) == Run(1, 72, 1)
+    assert finder.run_at(30) == FoldedRun(1, 72, 1)
     trace.loaded = Loaded(1, 1, True)
     finder.take(trace, 100)
-    assert finder.runs() == (Run(1, 100, 1),)
+    assert finder.runs() == (FoldedRun(1, 100, 1),)
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
         finder.take(trace, end)
         assert len(finder._looks) <= 100 + 3 * MAX_PERIOD
     assert trace.asked == 5000
-    assert finder.runs() == (Run(0, 5000, 1),)
+    assert finder.runs() == (FoldedRun(0, 5000, 1),)
     assert len(finder._looks) <= MAX_PERIOD
     assert len(finder._likely) == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,19 +89,25 @@ def run_judge(
     store.close()
 
 
-def counts(on: Stage, code: str = "") -> dict[str, str]:
-    """The figures of a mode, or of all of them, in the comparison that is open."""
+def cells(table: ColumnTable[Any]) -> list[list[str]]:
+    """The texts of all columns of all rows."""
+    return [[column.cell(row) for column in table.columns] for row in table.rows]
+
+
+def counts(on: Stage) -> dict[str, str]:
+    """The figures of all modes together in the comparison that is open, by their headings."""
     assert isinstance(on.app.screen, ComparisonScreen)
-    row = next(row for row in on.app.screen.main_list.rows if row.cells["code"] == code)
-    return dict(row.cells)
+    table = on.app.screen.main_list
+    titles = [column.title for column in table.columns]
+    return dict(zip(titles, cells(table)[0], strict=True))
 
 
 def cases(on: Stage) -> list[tuple[str, str, str, str]]:
     """The traces that are listed, with what is said of them."""
     assert isinstance(on.app.screen, ComparisonScreen)
     return [
-        (row.cells["trace"], row.cells["outcome"], row.cells["first"], row.cells["second"])
-        for row in on.app.screen.cases.rows
+        (trace, outcome, first, second)
+        for _, trace, _, outcome, first, second in cells(on.app.screen.cases)
     ]
 
 
@@ -126,11 +133,8 @@ async def test_from_a_run_to_its_traces_and_back(office: Office) -> None:
         await on.press("enter")
         screen = on.app.screen
         assert isinstance(screen, RunScreen)
-        assert [row.cells["trace"] for row in screen.main_list.rows] == [
-            "three.json",
-            "one.json",
-            "two.json",
-        ]
+        names = [row[1] for row in cells(screen.main_list)]
+        assert names == ["three.json", "one.json", "two.json"]
         assert "failed: the answer was␛ cut twice" in on.text
         await on.press("j", "enter")
         assert on.annotate.is_current
@@ -142,8 +146,9 @@ async def test_from_a_run_to_its_traces_and_back(office: Office) -> None:
         await on.press("a", "escape")
         assert screen.is_current
         assert screen.main_list.row is not None
-        assert screen.main_list.row.cells["trace"] in ("one.json", "two.json")
-        waiting = {r.cells["trace"]: r.cells["waiting"] for r in screen.main_list.rows}
+        rows = cells(screen.main_list)
+        assert rows[screen.main_list.cursor][1] in ("one.json", "two.json")
+        waiting = {name: count for _, name, _, count, *_ in rows}
         assert waiting == {"three.json": "", "one.json": "1", "two.json": "1"}
         await on.press("escape")
         assert isinstance(on.app.screen, RunsScreen)
@@ -162,7 +167,7 @@ async def test_two_runs_side_by_side(office: Office) -> None:
         assert isinstance(screen, ComparisonScreen)
         assert "2 traces compared" in on.text
         total = counts(on)
-        assert [total[name] for name in ("both", "first", "second", "meet")] == [
+        assert [total[name] for name in ("both", "only A", "only B", "same place")] == [
             "1",
             "2",
             "1",
@@ -194,7 +199,7 @@ async def test_a_run_beside_the_gold(office: Office) -> None:
         assert "1 trace compared" in on.text
         assert "1 hidden until you have finished them" in on.text
         total = counts(on)
-        assert (total["both"], total["first"], total["second"]) == ("1", "1", "1")
+        assert (total["in gold"], total["not in gold"], total["missed"]) == ("1", "1", "1")
         assert (total["precision"], total["recall"]) == ("0.50", "0.50")
         assert {(outcome, place) for _, outcome, place, _ in cases(on)} == {
             ("both, same place", "#3 to #8"),
@@ -234,10 +239,10 @@ async def test_what_was_settled_in_sight_of_a_judge_counts_on_request(office: Of
         await on.press("R")
         await on.press("c")
         assert "2 verdicts settled with a judge on screen left out" in on.text
-        assert counts(on)["both"] == "0"
+        assert counts(on)["in gold"] == "0"
         await on.press("o")
         assert "counted too" in on.text
-        assert counts(on)["both"] == "1"
+        assert counts(on)["in gold"] == "1"
 
 
 async def test_traces_that_stood_in_a_prompt_are_left_out_and_counted(office: Office) -> None:

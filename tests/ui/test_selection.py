@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from mast_tui.labels import WHOLE_TRACE, Target
 from mast_tui.ui.annotate.state import PLAIN, Selection, target_of
 from mast_tui.ui.text.layout import QuoteCursor
-from mast_tui.ui.trace_view.folding import Run
+from mast_tui.ui.trace_view.folding import FoldedRun
 from tests.ui.build import SmallTrace
 
 TRACE = SmallTrace(*(f"step {n}: nothing new" for n in range(10)))
 places = st.integers(0, 9)
 
 
-def target(selection: Selection, cursor: int, fold: Run | None = None) -> Target:
+def target(selection: Selection, cursor: int, fold: FoldedRun | None = None) -> Target:
     return target_of(selection, TRACE, cursor, fold, TRACE.text(cursor))
 
 
@@ -48,8 +48,8 @@ def test_a_quote_holds_the_text_between_its_offsets(cursor: int) -> None:
 
 
 def test_on_the_line_of_a_fold_it_is_the_whole_run() -> None:
-    assert target(PLAIN, 4, Run(2, 8, 2)) == Target("k2", "k7")
+    assert target(PLAIN, 4, FoldedRun(2, 8, 2)) == Target("k2", "k7")
 
 
 def test_a_range_that_was_begun_goes_before_the_fold_that_it_ends_on() -> None:
-    assert target(Selection(range_from=1), 4, Run(2, 8, 2)) == Target("k1", "k4")
+    assert target(Selection(range_from=1), 4, FoldedRun(2, 8, 2)) == Target("k1", "k4")

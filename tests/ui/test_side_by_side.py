@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mast_tui.traces.alignment import Likeness
-from mast_tui.ui.dialogs.finder import ChoiceList, Finder
+from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.side_by_side import SideBySideScreen
@@ -44,7 +44,7 @@ def runs(tmp_path: Path) -> Path:
 async def side_by_side(on: Stage, *keys: str) -> SideBySideScreen:
     """Press keys in the library; put the run under the cursor beside the first that is offered."""
     await on.press(*keys, "=")
-    assert isinstance(on.app.screen, Finder)
+    assert isinstance(on.app.screen, FinderDialog)
     await on.press("enter")
     screen = on.app.screen
     assert isinstance(screen, SideBySideScreen)

@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.text.layout import CHUNK_CHARS
 from mast_tui.ui.trace_view.span_view import COUNTED_CHARS, SpanView
 from mast_tui.ui.wording import plain_title
@@ -135,7 +135,7 @@ async def test_a_key_on_a_huge_text_looks_at_a_few_chunks(name: str) -> None:
             lambda: view.reveal(50_000_000, 50_000_010),
             lambda: view.move_page(-1),
             lambda: view.scroll_to(y=view.max_scroll_y / 3, animate=False, force=True),
-            lambda: view.show_highlights([Part(5, 9, "match")]),
+            lambda: view.show_highlights([TextPart(5, 9, "match")]),
         ]
         for step in steps:
             text.looked = 0
@@ -209,7 +209,7 @@ async def test_only_lines_that_look_different_are_drawn() -> None:
         assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(1, 1)]
         view.show_text("one\n2\nthree")
         assert await drawn_by(view, pilot) == []
-        view.show_highlights([Part(0, 3, "match")])
+        view.show_highlights([TextPart(0, 3, "match")])
         assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(0, 1)]
 
 

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from mast_tui.traces.model import Role, Span, SpanKind
-from mast_tui.ui.trace_view.folding import Steps, SubAgentFinder, steps_of_sub_agent, steps_under
+from mast_tui.ui.trace_view.folding import (
+    FoldedSteps,
+    SubAgentFinder,
+    steps_of_sub_agent,
+    steps_under,
+)
 from tests.ui.long_trace import GlancedTrace, LongTrace
 
 CALL, RESULT, SAYS = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
@@ -81,15 +86,15 @@ def test_a_sub_agent_goes_on_until_its_spawner_does_with_those_that_it_began() -
 
 
 def test_a_fold_of_a_sub_agent_goes_by_the_name_of_who_acts_in_it() -> None:
-    assert steps_of_sub_agent(NESTED, 2, 9) == Steps(2, 9, "helper")
-    assert steps_of_sub_agent(NESTED, 4, 7) == Steps(4, 7, "inner")
+    assert steps_of_sub_agent(NESTED, 2, 9) == FoldedSteps(2, 9, "helper")
+    assert steps_of_sub_agent(NESTED, 4, 7) == FoldedSteps(4, 7, "inner")
 
 
 def test_all_that_a_call_began_belongs_under_it_and_its_answer_too() -> None:
     finder = looked(NESTED)
-    assert steps_under(NESTED, 1, finder) == Steps(2, 10, "helper", 1)
-    assert steps_under(NESTED, 3, finder) == Steps(4, 8, "inner", 3)
-    assert steps_under(NESTED, 5, finder) == Steps(6, 7, "", 5)
+    assert steps_under(NESTED, 1, finder) == FoldedSteps(2, 10, "helper", 1)
+    assert steps_under(NESTED, 3, finder) == FoldedSteps(4, 8, "inner", 3)
+    assert steps_under(NESTED, 5, finder) == FoldedSteps(6, 7, "", 5)
     assert steps_under(NESTED, 0, finder) is None
     assert steps_under(NESTED, 10, finder) is None
 
@@ -106,8 +111,8 @@ def test_two_sub_agents_one_after_the_other_are_two() -> None:
         Step("c2:result", RESULT, parent="c2:call"),
     )
     assert beginnings(trace) == [(2, 4), (5, 7)]
-    assert steps_under(trace, 0, looked(trace)) == Steps(2, 5, "main", 0)
-    assert steps_under(trace, 1, looked(trace)) == Steps(5, 8, "main", 1)
+    assert steps_under(trace, 0, looked(trace)) == FoldedSteps(2, 5, "main", 0)
+    assert steps_under(trace, 1, looked(trace)) == FoldedSteps(5, 8, "main", 1)
 
 
 def test_parts_of_one_record_are_no_sub_agent() -> None:

@@ -8,7 +8,7 @@ from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
 from mast_tui.ui.suggestion_wording import (
     MOST_OF_A_NAME,
-    Line,
+    SuggestionLine,
     judge_name,
     source_words,
     warnings_on,
@@ -28,11 +28,11 @@ def warnings(evidence: Evidence | None, *, decisive: bool = False) -> tuple[str,
     return tuple(line.text for line in lines(evidence, decisive=decisive))
 
 
-def lines(evidence: Evidence | None, *, decisive: bool = False) -> tuple[Line, ...]:
+def lines(evidence: Evidence | None, *, decisive: bool = False) -> tuple[SuggestionLine, ...]:
     return warnings_on(suggested(evidence, decisive=decisive), KEYS.get)
 
 
-def lit(line: Line) -> list[str]:
+def lit(line: SuggestionLine) -> list[str]:
     return [line.text[start:end] for start, end in line.lit]
 
 
@@ -48,7 +48,7 @@ def test_altered_words_are_named_and_lit_in_both_wordings() -> None:
     sign, judge, trace = lines(
         Evidence("k3", standing, 0, len(standing), Match.ALTERED, wording=quoted)
     )
-    assert sign == Line("≠ altered: 1849 → 1846; “not” put in")
+    assert sign == SuggestionLine("≠ altered: 1849 → 1846; “not” put in")
     assert judge.text == "judge: “calculateQuote took 1849 ms, 43␛ requests not waiting”"
     assert trace.text == "trace: “calculateQuote took 1846 ms,⏎43 requests waiting”"
     assert (lit(judge), lit(trace)) == (["1849", "not"], ["1846"])

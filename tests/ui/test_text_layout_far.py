@@ -153,4 +153,4 @@ def test_in_a_huge_text_each_step_looks_at_a_few_chunks(name: str) -> None:
     layout.row(layout.rows // 3)
     assert cost() < few
     assert not layout.complete
-    assert len(layout._kept) <= 16
+    assert len(layout._cached_starts) <= 16

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from mast_tui.traces.model import Span
-from mast_tui.ui.trace_view.folding import Run
-from mast_tui.ui.trace_view.gutter import Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.folding import FoldedRun
+from mast_tui.ui.trace_view.gutter import GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.long_trace import LongTrace
@@ -107,7 +107,9 @@ STEPS: dict[str, Callable[[Timeline], object]] = {
     "range": lambda timeline: timeline.show_range((10, 900_000)),
     "no range": lambda timeline: timeline.show_range(None),
     "marks": lambda timeline: timeline.show_marks(
-        Marks([(0, 999_999, Mark("1.3", MarkKind.OWN)), (7, 7, Mark("2.6", MarkKind.OWN))])
+        GutterMarks(
+            [(0, 999_999, GutterMark("1.3", MarkKind.OWN)), (7, 7, GutterMark("2.6", MarkKind.OWN))]
+        )
     ),
     "read": lambda timeline: timeline.show_read({"k1", "k500000"}),
     "filter": lambda timeline: timeline.show_only(range(0, 1_000_000, 2)),
@@ -140,7 +142,9 @@ async def test_what_is_off_screen_is_not_drawn() -> None:
     async with bare(LongTrace(1_000_000)) as (pilot, counts):
         for step in (
             lambda: counts.timeline.show_range((400_000, 500_000)),
-            lambda: counts.timeline.show_marks(Marks([(9000, 9000, Mark("1.3", MarkKind.OWN))])),
+            lambda: counts.timeline.show_marks(
+                GutterMarks([(9000, 9000, GutterMark("1.3", MarkKind.OWN))])
+            ),
             lambda: counts.timeline.show_read({"k9000"}),
             lambda: counts.timeline.redraw_row(9000),
         ):
@@ -153,7 +157,9 @@ async def test_only_rows_that_look_different_are_drawn() -> None:
         for step in (
             lambda: counts.timeline.show_range((3, 4)),
             lambda: counts.timeline.show_range((2, 5)),
-            lambda: counts.timeline.show_marks(Marks([(7, 8, Mark("1.3", MarkKind.OWN))])),
+            lambda: counts.timeline.show_marks(
+                GutterMarks([(7, 8, GutterMark("1.3", MarkKind.OWN))])
+            ),
             lambda: counts.timeline.show_read({"k1", "k2", "k9000"}),
         ):
             await counts.of(pilot, step)
@@ -164,7 +170,7 @@ async def test_marks_made_while_off_screen_are_there_when_one_comes_back() -> No
     async with bare(LongTrace(1000)) as (pilot, counts):
         timeline = counts.timeline
         timeline.move_to(500)
-        timeline.show_marks(Marks([(3, 3, Mark("1.3", MarkKind.OWN))]))
+        timeline.show_marks(GutterMarks([(3, 3, GutterMark("1.3", MarkKind.OWN))]))
         timeline.show_read({"k4"})
         await counts.of(pilot, lambda: timeline.move_to(0))
         assert "1.3" in timeline.render_line(3).text
@@ -205,7 +211,7 @@ async def test_a_fold_of_most_spans_costs_what_a_small_one_does() -> None:
     trace = LongTrace(1_000_000)
     async with bare(trace) as (pilot, counts):
         timeline = counts.timeline
-        timeline.rows.fold(Run(5, 900_005, 1))
+        timeline.rows.fold(FoldedRun(5, 900_005, 1))
         timeline.rows_changed()
         timeline.move_to(6)
         await counts.of(pilot, timeline.toggle_fold)

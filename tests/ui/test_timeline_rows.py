@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, Run, Steps, TimelineRows
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, FoldedRun, FoldedSteps, TimelineRows
 
 
 @st.composite
@@ -16,12 +16,12 @@ def some_folds(draw: st.DrawFn) -> list[Fold]:
         kind = draw(st.sampled_from(("run", "agent", "own")))
         if kind == "run":
             period, times = draw(st.integers(1, MAX_PERIOD)), draw(st.integers(2, 6))
-            found.append(Run(first, first + period * times, period))
+            found.append(FoldedRun(first, first + period * times, period))
         elif kind == "agent":
-            found.append(Steps(first, first + length, "helper"))
+            found.append(FoldedSteps(first, first + length, "helper"))
         else:
             head = draw(st.integers(max(0, first - 5), first - 1))
-            found.append(Steps(first, first + length, head=head))
+            found.append(FoldedSteps(first, first + length, head=head))
     return found
 
 
@@ -54,8 +54,8 @@ def all_spans(folds: list[Fold]) -> int:
 
 
 @given(some_folds(), st.integers(0, 3))
-@example([Run(0, 2, 1), Run(2, 4, 1)], 0)
-@example([Steps(2, 3, head=0), Steps(3, 4, head=1), Run(4, 8, 1)], 1)
+@example([FoldedRun(0, 2, 1), FoldedRun(2, 4, 1)], 0)
+@example([FoldedSteps(2, 3, head=0), FoldedSteps(3, 4, head=1), FoldedRun(4, 8, 1)], 1)
 def test_each_row_shows_its_span_and_each_span_has_its_row(folds: list[Fold], more: int) -> None:
     spans = all_spans(folds) + more
     rows = rows_of(folds, spans)
@@ -138,7 +138,7 @@ def test_what_is_added_to_the_end_counts_once_it_is_given_again() -> None:
 
 
 def test_a_trace_that_grows_gains_rows_behind_its_folds() -> None:
-    rows = rows_of([Run(2, 8, 2), Steps(9, 10, head=8)], 10)
+    rows = rows_of([FoldedRun(2, 8, 2), FoldedSteps(9, 10, head=8)], 10)
     assert len(rows) == 6
     rows.grow(1_000_000)
     assert len(rows) == 1_000_000 - 4
@@ -150,9 +150,9 @@ def test_no_span_is_kept_for_a_million_rows() -> None:
     """What is kept is the folds: going to any row and back needs nothing else."""
     rows = TimelineRows()
     rows.grow(1_000_000)
-    rows.fold(Steps(10, 900_010, "helper"))
+    rows.fold(FoldedSteps(10, 900_010, "helper"))
     assert len(rows) == 100_001
-    assert rows.at(10) == (10, Steps(10, 900_010, "helper"))
+    assert rows.at(10) == (10, FoldedSteps(10, 900_010, "helper"))
     assert rows.index_at(11) == 900_010
     kept = [value for value in vars(rows).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)

@@ -124,7 +124,7 @@ def test_what_two_machines_import_alike_goes_on_on_either(tmp_path: Path) -> Non
     ):
         here.append([event(SpansRead(("k0",)), trace_id="other")])
         for workspace in (here, there):
-            incoming = read_csv_long([table], taxonomy=MAST, known=lambda _: None)
+            incoming = read_csv_long([table], taxonomy=MAST, find_taxonomy=lambda _: None)
             apply_incoming(incoming, workspace, source="csv-long")
         there.append([event(SpansRead(("k1",)), trace_id="t"), event(PassFinished(), trace_id="t")])
         (told,) = merge(here, there).people

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.csv_wide import WideRow, read_csv_wide, write_csv_wide
+from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
 from mast_tui.exchange.jsonl import TRACE
+from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import TraceRecord, Workspace
@@ -73,7 +74,9 @@ def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:
         "version is '1.9' in one row and '2.0' in another",
     ]
     (trace,) = found.traces
-    written = write_csv_wide([WideRow(trace, "ann", {})], load_mast())
+    mast = load_mast()
+    work = TraceWork("ann", trace.trace_id, mast.ref)
+    written = write_csv_wide([work], {trace.trace_id: trace}, mast)
     assert written.splitlines()[0].endswith(",version")
     assert written.splitlines()[1].endswith(",1.9")
 

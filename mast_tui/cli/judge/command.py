@@ -19,7 +19,7 @@ from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import open_workspace, say, working_taxonomy
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.judges.rules import RulesJudge, chosen_rules
-from mast_tui.judges.runner import Look, Looking, judged_before, run_judge
+from mast_tui.judges.runner import JudgedTrace, TraceJudging, judged_traces, run_judge
 from mast_tui.judges.twins import TwinsJudge
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def judge_command(request: JudgeRequest) -> int:
     if request.judge_name == "twins":
         twins = TwinsJudge(traces_under(request.paths, []))
         if not request.quiet:
-            say(f"mast-tui judge: {twins.words}")
+            say(f"mast-tui judge: {twins.summary}")
         return _into_workspace(replace(request, again=True), twins)
     with WorkerPool(request.workers, quiet=request.quiet) as pool:
         if request.judge_name == "llm":
@@ -74,12 +74,12 @@ def _into_workspace(
     hidden = asked_by(place, chosen.ref, request.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    given: Iterable[Trace | Look] = traces_under(request.paths, reports)
+    given: Iterable[Trace | JudgedTrace] = traces_under(request.paths, reports)
     quiet = request.quiet
     if pool is not None and pool.workers is not None:
         quiet = True  # the pool tells how far it is
-        known = frozenset() if request.again else judged_before(judge, chosen, place, covered_by)
-        given = looks_under(request.paths, reports, Looking(judge, known), pool)
+        known = frozenset() if request.again else judged_traces(judge, chosen, place, covered_by)
+        given = looks_under(request.paths, reports, TraceJudging(judge, known), pool)
     summary = run_judge(
         judge,
         chosen,

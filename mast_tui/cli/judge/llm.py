@@ -159,7 +159,7 @@ class _ModelRun:
     def tell_before(self) -> None:
         """Tell what it takes, and once a workspace what is sent where."""
         reads_only = self.batch is not None and self.batch.requests is None
-        if reads_only or (self.vendor is not None and self.vendor.under_way):
+        if reads_only or (self.vendor is not None and self.vendor.is_pending):
             return
         if not self._request.quiet:  # else nobody reads it, and it costs reading every trace
             self._estimate = _estimate(self._request, self._setup, self._place, [])
@@ -195,7 +195,7 @@ class _ModelRun:
             if self._summary is not None:
                 self._print(self._summary)
             kept = "what was answered is kept"
-            if self.vendor is not None and self.vendor.under_way:
+            if self.vendor is not None and self.vendor.is_pending:
                 kept = f"what was sent is under way at {self._setup.host}"
             say(
                 f"mast-tui judge: ended by {self._ended_by.name}; {kept}, and the same command "

@@ -19,7 +19,7 @@ from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
     from mast_tui.cli.shared.workers import WorkerPool
-    from mast_tui.judges.runner import Look, Looking
+    from mast_tui.judges.runner import JudgedTrace, TraceJudging
     from mast_tui.traces.model import FileReport, Trace
 
 
@@ -32,8 +32,8 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 
 
 def looks_under(
-    paths: tuple[Path, ...], reports: list[FileReport], looking: Looking, pool: WorkerPool
-) -> Iterator[Look]:
+    paths: tuple[Path, ...], reports: list[FileReport], looking: TraceJudging, pool: WorkerPool
+) -> Iterator[JudgedTrace]:
     """What a judge sees in the traces under the paths, by the workers that read them.
 
     Args:

@@ -36,7 +36,7 @@ def show_trace(progress: Progress, *, hidden: bool = False) -> None:
         "judged": "judged" if hidden else counted(progress.suggestions, "suggestion"),
         "known": "judged before",
         "failed": f"failed: {progress.problem}",
-    }[progress.step]
+    }[progress.status]
     say(f"{progress.done:5d}  {progress.trace_id}  {outcome}")
 
 

@@ -13,14 +13,14 @@ from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
-    Chosen,
+    ChosenExamples,
     FewShotError,
     GoldCase,
-    TraceAtHand,
+    TraceLookup,
     built_in_examples,
+    choice_parameters,
     choose_examples,
-    noted,
-    noted_choices,
+    recorded_choices,
     repeat_examples,
     traces_in_files,
 )
@@ -114,13 +114,13 @@ def with_examples(setup: Setup, request: ModelRequest, place: Workspace | None) 
     return _shown(setup, chosen)
 
 
-def _shown(setup: Setup, chosen: Chosen) -> Setup:
+def _shown(setup: Setup, chosen: ChosenExamples) -> Setup:
     examples = tuple(example for _, example in chosen)
-    return replace(setup, examples=examples, noted=(*setup.noted, *noted(chosen)))
+    return replace(setup, examples=examples, noted=(*setup.noted, *choice_parameters(chosen)))
 
 
 def _begun_with(
-    setup: Setup, place: Workspace, cases: list[GoldCase], at_hand: TraceAtHand
+    setup: Setup, place: Workspace, cases: list[GoldCase], at_hand: TraceLookup
 ) -> Setup | None:
     """The setup of the last run that was broken off with the same options, if it can go on."""
     wanted = {*setup.parameters.values(), *setup.noted}
@@ -131,7 +131,7 @@ def _begun_with(
             continue
         if (told.model, told.host, run.taxonomy) != ours:
             continue
-        choices = noted_choices(told.parameters)
+        choices = recorded_choices(told.parameters)
         chosen = repeat_examples(choices, cases, setup.taxonomy, at_hand, setup.redaction)
         if chosen is None:
             continue

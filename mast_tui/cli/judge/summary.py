@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.cli.judge.progress import money, tokens
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
+from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
-from mast_tui.judges.runner import Progress, RunSummary, Step
+from mast_tui.judges.runner import Progress, RunSummary, TraceStatus
 
 if TYPE_CHECKING:
     from mast_tui.judges.llm.run.estimate import Estimate
     from mast_tui.judges.llm.run.running import ModelRunSummary
     from mast_tui.judges.llm.run.setup import Setup
-    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.traces.model import FileReport
     from mast_tui.workspace import Usage
 
@@ -36,7 +37,7 @@ def run_document(
         "judge": summary.judge,
         "taxonomy": taxonomy.ref,
         "run": summary.run_id,
-        "traces": {step.value: summary.steps[step] for step in Step},
+        "traces": {step.value: summary.traces[step] for step in TraceStatus},
         "suggestions": summary.by_mode.total(),
         "modes": by_code(summary.by_mode, taxonomy),
         "failed": _failed(summary.failed, reports),
@@ -202,13 +203,15 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
         document: What came of a run.
         taxonomy: That of the modes.
     """
-    rows = [
-        (mode.code, mode.name, str(document["modes"][mode.code]))
-        for mode in taxonomy.modes
-        if mode.code in (document["modes"] or ())
-    ]
-    if rows:
-        print_table([("", "mode", "suggestions"), *rows], numbers_from=2)
+    counts = document["modes"] or {}
+    columns: tuple[TableColumn[Mode], ...] = (
+        TableColumn("", lambda mode: mode.code),
+        TableColumn("mode", lambda mode: mode.name),
+        TableColumn("suggestions", lambda mode: str(counts[mode.code]), right=True),
+    )
+    modes = [mode for mode in taxonomy.modes if mode.code in counts]
+    if modes:
+        print_table(columns, modes)
 
 
 def _print_use(document: Document) -> None:

@@ -35,7 +35,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.library import LOOK_EVERY, rest_after, scan
 from mast_tui.traces.scan.folder import entries_under
-from mast_tui.traces.scan.sub_agents import may_hold_thread, members_beside, thread_of
+from mast_tui.traces.scan.sub_agents import may_hold_thread, sub_agents_of, thread_of
 
 if TYPE_CHECKING:
     from mast_tui.cli.lint.gate import Gate
@@ -342,7 +342,7 @@ class RunningTraces:
                 same.discard(run)
         strange = changed.difference(*self._parts.values())
         new = {path for path in strange if _is_sub_agent(path)} if same else set[Path]()
-        return {run for run in same if new.isdisjoint(members_beside(run))} if new else same
+        return {run for run in same if new.isdisjoint(sub_agents_of(run))} if new else same
 
     def _news(self, report: FileReport) -> Iterator[PlacedFinding]:
         reason = report.failed

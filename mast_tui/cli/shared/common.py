@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice, repeat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from rich.cells import cell_len
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.columns import Row, TableColumn
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -241,29 +243,26 @@ def print_line(text: str) -> None:
     click.echo(one_line(text))
 
 
-def print_table(rows: Iterable[tuple[str, ...]], *, numbers_from: int = 1) -> None:
-    """Print rows (the first holds the headings) in aligned columns on stdout.
-
-    Args:
-        rows: They are printed as they come, many at a time; columns only grow wider.
-        numbers_from: Columns from this one on are aligned to the right.
+def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
+    """Print the headings and the rows of a table on stdout.
 
     Cells are made fit for display and cut where they are very long: one of them must not widen
     all rows to its own size.
-    """
-    from rich.cells import cell_len
 
-    left = iter(rows)
-    widths: list[int] = []
-    while taken := list(islice(left, _ROWS_AT_ONCE)):
-        shown = [tuple(one_line(cell, WIDEST_CELL) for cell in row) for row in taken]
+    Args:
+        columns: The columns.
+        rows: They are printed as they come, many at a time; columns only grow wider.
+    """
+    titles = [column.title for column in columns]
+    lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
+    widths = [0] * len(columns)
+    while texts := [
+        [one_line(text, WIDEST_CELL) for text in line] for line in islice(lines, _ROWS_AT_ONCE)
+    ]:
         widths = [
-            max(before, *map(cell_len, column))
-            for before, column in zip(widths or repeat(0), zip(*shown, strict=True), strict=False)
+            max(width, *map(cell_len, column_texts))
+            for width, column_texts in zip(widths, zip(*texts, strict=True), strict=True)
         ]
-        for row in shown:
-            cells = []
-            for column, cell in enumerate(row):
-                gap = " " * (widths[column] - cell_len(cell))
-                cells.append(gap + cell if column >= numbers_from else cell + gap)
+        for line in texts:
+            cells = map(TableColumn.aligned, columns, line, widths)
             click.echo("  ".join(cells).rstrip())

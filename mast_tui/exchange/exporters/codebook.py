@@ -57,7 +57,7 @@ _Part = _Heading | _List | str
 
 
 def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
-    """The codebook as Markdown.
+    """Return the codebook as Markdown.
 
     Args:
         taxonomy: The modes and their definitions.
@@ -67,7 +67,12 @@ def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
 
 
 def codebook_latex(taxonomy: Taxonomy, guidelines: Values) -> str:
-    """The same as sections of a LaTeX document, to be read in by ``\\input``."""
+    """Return the same as sections of a LaTeX document, to be read in by ``\\input``.
+
+    Args:
+        taxonomy: The taxonomy.
+        guidelines: The guidelines and cases by the mode's code.
+    """
     return "".join(f"{text}\n\n" for text in _written(taxonomy, guidelines, _as_latex))
 
 
@@ -110,14 +115,14 @@ def _parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Part]:
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
-        if modes or not any(one.under == category.id for one in taxonomy.categories):
+        if modes or not any(child.under == category.id for child in taxonomy.categories):
             yield _Heading(1, taxonomy.title(category.id))
         for mode in modes:
             yield from _of_mode(mode, taxonomy, guidelines.get(mode.code, {}))
 
 
 def _of_mode(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Part]:
-    names = {one.slug: f"{one.code} {one.name}" for one in taxonomy.modes}
+    names = {other.slug: f"{other.code} {other.name}" for other in taxonomy.modes}
     yield _Heading(2, names[mode.slug])
     if mode.definition:
         yield mode.definition
@@ -125,9 +130,9 @@ def _of_mode(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Part]:
     yield _List("Does not apply when", mode.applies_not)
     yield _List(
         "Easily taken for it",
-        [f"{names.get(one.slug, one.slug)}: {one.difference}" for one in mode.confusable],
+        [f"{names.get(other.slug, other.slug)}: {other.difference}" for other in mode.confusable],
     )
-    yield _List("Agreed", [_guideline(one) for one in page.get("guidelines", ())])
+    yield _List("Agreed", [_guideline(other) for other in page.get("guidelines", ())])
     yield _List("Decided cases", list(_cases(page.get("cases", ()))))
 
 
@@ -137,14 +142,15 @@ def _guideline(guideline: Values) -> str:
 
 def _cases(cases: Iterable[Values]) -> Iterator[str]:
     for case in cases:
-        places = [_place(target) for target in case["targets"]]
+        places = [_location(target) for target in case["targets"]]
         where = f" at {', '.join(places)}" if places else ""
         reason = f". {case['reason']}" if case["reason"] else ""
         yield f"{case['trace']}: {case['value']}{where} ({case['by']}, {case['at'][:10]}){reason}"
 
 
-def _place(target: Values) -> str:
-    first, last = target.get("span_first"), target.get("span_last")
+def _location(target: Values) -> str:
+    first = target.get("span_first")
+    last = target.get("span_last")
     if first is None:
         return "the whole trace"
     where = first if first == last else f"{first} to {last}"

@@ -29,9 +29,9 @@ DATASHEET_FILE: Final = "datasheet.toml"
 _TEXTS: Final = ("pretty_name", "description", "licence", "contact", "funding", "citation")
 _LISTS: Final = ("languages", "task_categories")
 _PEOPLE: Final = ("who", "recruitment", "training", "pay", "consent")
-_KNOWN: Final = (*_TEXTS, *_LISTS, "people")
+_ALLOWED: Final = (*_TEXTS, *_LISTS, "people")
 
-_SAID: Final = (
+_TITLES: Final = (
     ("description", "What this is"),
     ("licence", "Licence"),
     ("languages", "Languages"),
@@ -39,7 +39,7 @@ _SAID: Final = (
     ("funding", "Funding"),
     ("citation", "To cite"),
 )
-_SAID_OF_PEOPLE: Final = (
+_TITLES_OF_PEOPLE: Final = (
     ("who", "Who labelled"),
     ("recruitment", "How they were found"),
     ("training", "Training"),
@@ -49,7 +49,7 @@ _SAID_OF_PEOPLE: Final = (
 
 
 def read_datasheet(path: Path) -> dict[str, Any]:
-    """What the file says, as it stands in gold.
+    """Return the contents of the file, as they are in gold.
 
     Raises:
         ExchangeError: it cannot be read, is not TOML in UTF-8, or says something that nobody
@@ -61,7 +61,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
         raise ExchangeError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExchangeError(f"{path}: not TOML in UTF-8: {error}") from None
-    _check(document, str(path), _KNOWN)
+    _check(document, str(path), _ALLOWED)
     for name in _TEXTS:
         _check_text(document, name, str(path))
     for name in _LISTS:
@@ -76,15 +76,15 @@ def read_datasheet(path: Path) -> dict[str, Any]:
     return document
 
 
-def _check(table: Mapping[str, object], where: str, known: tuple[str, ...]) -> None:
+def _check(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
     """Refuse a key that nobody would read: most often it is a slip of the pen."""
     from rapidfuzz import fuzz, process
 
     for key in table:
-        if key in known:
+        if key in allowed:
             continue
-        near = process.extractOne(key.lower(), known, scorer=fuzz.ratio, score_cutoff=60)
-        hint = f"known are {', '.join(known)}" if near is None else f"did you mean {near[0]!r}?"
+        near = process.extractOne(key.lower(), allowed, scorer=fuzz.ratio, score_cutoff=60)
+        hint = f"known are {', '.join(allowed)}" if near is None else f"did you mean {near[0]!r}?"
         raise ExchangeError(f"{where}: unknown key {key!r}; {hint}")
 
 
@@ -96,33 +96,33 @@ def _check_text(table: Mapping[str, object], name: str, where: str) -> None:
 
 def _check_list(table: Mapping[str, object], name: str, where: str) -> None:
     value = table.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ExchangeError(f'{where}: {name!r} is no list of texts; write {name} = ["…"]')
 
 
-def card_values(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What of it the Hub wants in a card's heading, under the Hub's names."""
-    found = {
-        "pretty_name": said.get("pretty_name"),
-        "license": said.get("licence"),
-        "language": said.get("languages"),
-        "task_categories": said.get("task_categories"),
+def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values for the heading of a card on the Hub, under the Hub's names."""
+    card = {
+        "pretty_name": values.get("pretty_name"),
+        "license": values.get("licence"),
+        "language": values.get("languages"),
+        "task_categories": values.get("task_categories"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in card.items() if value}
 
 
-def about_lines(said: Mapping[str, Any] | None) -> list[str]:
-    """The part of the datasheet that people wrote, as Markdown; nothing where there is none."""
-    if not said:
+def about_lines(values: Mapping[str, Any] | None) -> list[str]:
+    """Return the part of the datasheet that people wrote, as lines of Markdown."""
+    if not values:
         return []
-    people = said.get("people", {})
-    rows = [(title, said.get(key)) for key, title in _SAID]
-    rows += [(title, people.get(key)) for key, title in _SAID_OF_PEOPLE]
-    lines = [f"- {title}: {_words(value)}" for title, value in rows if value]
+    people = values.get("people", {})
+    rows = [(title, values.get(key)) for key, title in _TITLES]
+    rows += [(title, people.get(key)) for key, title in _TITLES_OF_PEOPLE]
+    lines = [f"- {title}: {_text(value)}" for title, value in rows if value]
     return ["## About this set", "", *lines] if lines else []
 
 
-def _words(value: str | list[str]) -> str:
+def _text(value: str | list[str]) -> str:
     return plain(value if isinstance(value, str) else ", ".join(value))
 
 
@@ -138,7 +138,7 @@ _AGREEMENT: Final = ("modes", "spans")
 
 
 def datasheet(document: Values) -> str:
-    """The datasheet of a gold document as Markdown, fit for a dataset card."""
+    """Return the datasheet of a gold document as Markdown, fit for a dataset card."""
     parts = (
         _head(document),
         about_lines(document.get("datasheet")),
@@ -154,12 +154,13 @@ def datasheet(document: Values) -> str:
 
 
 def _revisions(taxonomy: Values) -> list[str]:
-    told = revision_words(taxonomy.get("revisions", ()))
-    return ["", f"{told[0].upper()}{told[1:]}."] if told else []
+    revisions_text = revision_words(taxonomy.get("revisions", ()))
+    return ["", f"{revisions_text[0].upper()}{revisions_text[1:]}."] if revisions_text else []
 
 
 def _head(document: Values) -> list[str]:
-    taxonomy, tool = document["taxonomy"], document["tool"]
+    taxonomy = document["taxonomy"]
+    tool = document["tool"]
     traces = document["traces"]
     spans = sum(trace["spans"] or 0 for trace in traces)
     systems = _names(trace["system"] for trace in traces)
@@ -184,22 +185,22 @@ def _head(document: Values) -> list[str]:
 
 
 def _labelled(document: Values) -> list[str]:
-    """Who labelled, how and when."""
+    """Return lines on the annotators, their way of work and their dates."""
     sides = [side for trace in document["traces"] for side in trace["annotators"]]
     rows = []
     for name in sorted({side["name"] for side in sides}):
-        own = [side for side in sides if side["name"] == name]
-        times = sorted(side["finished_at"] for side in own if side["finished_at"])
+        own_sides = [side for side in sides if side["name"] == name]
+        times = sorted(side["finished_at"] for side in own_sides if side["finished_at"])
         days = f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"
-        seen = sum(bool(side["judge_seen"]) for side in own)
+        seen = sum(bool(side["judge_seen"]) for side in own_sides)
         rows.append(
             [
                 plain(name),
-                ", ".join(sorted({plain(side["kind"]) for side in own})),
-                str(len(own)),
-                _counts(side["pass_kind"] or "unknown" for side in own),
+                ", ".join(sorted({plain(side["kind"]) for side in own_sides})),
+                str(len(own_sides)),
+                _counts(side["pass_kind"] or "unknown" for side in own_sides),
                 str(seen),
-                str(sum(len(side["labels"]) for side in own)),
+                str(sum(len(side["labels"]) for side in own_sides)),
                 plain(days),
             ]
         )
@@ -211,16 +212,16 @@ def _labelled(document: Values) -> list[str]:
 
 
 def _minutes(worked: Values | None) -> list[str]:
-    """How long a trace took, and how that was counted; nothing where it is known of nobody."""
+    """Return lines on the working time per trace; none if it is not known of anyone."""
     if not worked or not worked["annotators"]:
         return []
-    told = ", ".join(
-        f"{plain(name)} {one['median']:.1f} ({counted(one['n'], 'trace')})"
-        for name, one in worked["annotators"].items()
+    medians = ", ".join(
+        f"{plain(name)} {summary['median']:.1f} ({counted(summary['n'], 'trace')})"
+        for name, summary in worked["annotators"].items()
     )
     return [
         "",
-        f"Minutes a trace, the median: {told}. Counted from the first thing somebody did on a "
+        f"Minutes a trace, the median: {medians}. Counted from the first thing somebody did on a "
         f"trace to its finish; a pause of more than {worked['longest_pause']} minutes is cut out. "
         "Labels that were imported say nothing of it.",
     ]
@@ -268,7 +269,7 @@ def _value(verdict: Values) -> str:
 
 
 def _of_one_person(mix: GoldMixJson) -> list[str]:
-    """What gold is and what one person's word, where some of it is that or was left out."""
+    """Return lines on verdicts of one person, if there are any or if they were left out."""
     if mix["settled_only"]:
         return ["- Verdicts of one person alone are left out (`--gold settled`)"]
     single = mix["sources"]["single"]
@@ -288,11 +289,11 @@ def _of_one_person(mix: GoldMixJson) -> list[str]:
 
 
 def _not_in_study(mix: GoldMixJson) -> list[str]:
-    """Who has labelled without a part in the study."""
-    told = ", ".join(
+    """Return lines on annotators without a part in the study."""
+    counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they have no part in the study: {told}"] if told else []
+    return [f"- Not counted, as they have no part in the study: {counts}"] if counts else []
 
 
 def _protocol(document: Values) -> list[str]:
@@ -326,7 +327,7 @@ def _protocol(document: Values) -> list[str]:
 
 
 def _agreement(document: Values) -> list[str]:
-    """The figures by mode and on places; the whole report stands in the gold document."""
+    """Return the figures by mode and on places; the whole report stands in the gold document."""
     figures = document["agreement"]
     if len(figures.get("annotators", ())) < 2:
         return [
@@ -336,18 +337,21 @@ def _agreement(document: Values) -> list[str]:
         ]
     report = agreement_report(figures)
     sections = [
-        replace(one, facts=(), parts=tuple(part for part in one.parts if part.id in _AGREEMENT))
-        for one in report.sections
-        if one.id in _AGREEMENT
+        replace(
+            section, facts=(), parts=tuple(part for part in section.parts if part.id in _AGREEMENT)
+        )
+        for section in report.sections
+        if section.id in _AGREEMENT
     ]
     warnings = tuple(note for note in report.notes if note.warning)
-    shown = replace(report, sections=tuple(sections), notes=warnings)
-    return render_markdown(shown, level=2).splitlines()
+    shown_report = replace(report, sections=tuple(sections), notes=warnings)
+    return render_markdown(shown_report, level=2).splitlines()
 
 
 def _judges(document: Values) -> list[str]:
-    """How judges fare against this gold, where the gold came about without sight of them."""
-    title, judges = "Judges against this gold", document["judges"]
+    """Return lines on judges against this gold, if the gold was made without sight of them."""
+    title = "Judges against this gold"
+    judges = document["judges"]
     if not judges:
         return [
             f"## {title}",
@@ -397,8 +401,8 @@ def _agreed(document: Values) -> list[str]:
 
 
 def _names(names: Iterable[str | None]) -> str:
-    found = sorted({name for name in names if name})
-    return ", ".join(map(plain, found)) or "none named"
+    sorted_names = sorted({name for name in names if name})
+    return ", ".join(map(plain, sorted_names)) or "none named"
 
 
 def _counts(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -12,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.exchange.csv_long import write_csv_long
-from mast_tui.exchange.csv_wide import WideRow, write_csv_wide
+from mast_tui.exchange.csv_wide import write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import DATASHEET_FILE, MARKS, datasheet, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
@@ -20,7 +21,7 @@ from mast_tui.exchange.exporters.gold_document import GoldRules, gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
-from mast_tui.exchange.formats import GOLD_FORMATS, SCORE_FORMATS, VERDICT_FORMATS
+from mast_tui.exchange.formats import Counts, ExportRequest, Format, FormatContent, Reporter
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
 from mast_tui.exchange.mast_data import mast_data_records
@@ -47,151 +48,99 @@ from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
 
 if TYPE_CHECKING:
-    from mast_tui.exchange.csv_long import LongWork
-    from mast_tui.exchange.exporters.gold_document import GoldEntry
+    from mast_tui.exchange.exporters.gold_document import GoldWithSides
     from mast_tui.figures.judge.input import JudgeInput
-    from mast_tui.gold import GoldKind
-    from mast_tui.passes import Which
+    from mast_tui.labels import TraceWork
     from mast_tui.session import Viewer
-    from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
-    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _NAMES_SHOWN: Final = 10
 _ROW_NAMES: Final = {"rows", "records"}
 """The counts of formats that hold verdicts and no labels."""
 
+Read = TypeVar("Read")
+
 
 def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
-    """Say what was written where: how many of what, and the files beside it.
+    """Return lines that name the written files and count their contents.
 
     Args:
         output: The file or folder.
-        counts: What ``add_export`` or ``add_workspace`` has counted.
+        counts: The counts of the export.
     """
     written = [
-        counted(n, *_nouns(name))
-        for name, n in counts.items()
-        if isinstance(n, int) and not (name == "labels" and counts.keys() & _ROW_NAMES)
+        counted(number, *_nouns(name))
+        for name, number in counts.items()
+        if isinstance(number, int) and not (name == "labels" and counts.keys() & _ROW_NAMES)
     ]
-    beside = [f"{one}: written with it" for one in counts.get("beside", ())]
-    return [f"{output}: {', '.join(written)}", *beside]
+    other_files = [f"{path}: written with it" for path in counts.get("beside", ())]
+    return [f"{output}: {', '.join(written)}", *other_files]
 
 
 def _nouns(name: str) -> tuple[str, str]:
-    """Return the singular and plural of what a field counts."""
+    """Return the singular and the plural for the name of a count."""
     plural = name.replace("_", " ")
     return plural.removesuffix("s"), plural
 
 
 def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
-    """Say what is not in an export, why, and what to do.
+    """Return lines on the contents that an export lacks, the reason, and the remedy.
 
     Args:
-        counts: What ``add_export`` has counted.
-        file_format: What was written.
-        sight: Whether to say what is hidden from whom.
+        counts: The counts of the export.
+        file_format: The name of its format.
+        sight: Whether to mention contents that are hidden from the viewer.
     """
-    found = []
-    told = counts.get("sight")
-    if sight and told is not None and told["left_out"]:
-        found.append(hidden_words(told["annotator"], told["left_out"]))
+    lines = []
+    hidden = counts.get("sight")
+    if sight and hidden is not None and hidden["left_out"]:
+        lines.append(hidden_words(hidden["annotator"], hidden["left_out"]))
     missing = counts.get("without_text", 0)
     if missing:
-        found.append(
+        lines.append(
             f"{counted(missing, 'trace is', 'traces are')} not at hand, so the text is missing; "
             "open the app or 'mast-tui judge' on the folder once, then export again"
         )
-    return found + _without_id(counts.get("without_id", {}), file_format)
+    return lines + _lines_on_missing_ids(counts.get("without_id", {}), file_format)
 
 
-def _without_id(left_out: Mapping[str, Any], file_format: str) -> list[str]:
-    """Say what the tool that the scores are for does not know."""
-    found = []
+def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list[str]:
+    """Return lines on the traces and spans whose id in the tool of the scores is unknown."""
+    lines = []
     traces = left_out.get("traces", ())
     if traces:
-        found.append(
+        lines.append(
             f"{counted(len(traces), 'trace')} left out, whose id in {file_format} is not known: "
-            f"recorded by another tool, or without the file at hand: {_some(traces)}"
+            f"recorded by another tool, or without the file at hand: {_first_names(traces)}"
         )
-    spans = [f"{one['key']} in {one['trace_id']}" for one in left_out.get("spans", ())]
+    spans = [f"{span['key']} in {span['trace_id']}" for span in left_out.get("spans", ())]
     if spans:
-        found.append(
+        lines.append(
             f"{counted(len(spans), 'labelled span')} left out, whose id in {file_format} is not "
-            f"known: {_some(spans)}"
+            f"known: {_first_names(spans)}"
         )
-    return found
+    return lines
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
+def _first_names(names: Sequence[str]) -> str:
+    first = ", ".join(names[:_NAMES_SHOWN])
     left = len(names) - _NAMES_SHOWN
-    return f"{shown} and {left} more; mast-tui export --json names all" if left > 0 else shown
+    return f"{first} and {left} more; mast-tui export --json names all" if left > 0 else first
 
 
-Counts = dict[str, Any]
-
-_VERDICTS_ONLY: Final = {"csv-wide": "rows", "mast-data": "records"}
-"""The formats that hold verdicts and no labels, with what they are made of."""
-Read = TypeVar("Read")
-Say = Callable[[str], None]
-
-
-def _nobody_hears(_words: str) -> None:
-    """Take words that nobody wants."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is to be exported under one taxonomy, where to, and who asks.
-
-    ``labels`` are those of ``gold``, of ``all`` or of a name; None: the gold's. ``which`` is the
-    pass, None: the one that is usual. ``annotators`` are the sides of the gold, None: all people.
-    ``allow_unordered`` is whether gold is written although the order of labelled spans is unknown.
-    ``say`` is told what a person should know beside the counts, ``stage`` what is at work; it may
-    raise an error to stop.
-    """
-
-    workspace: Workspace
-    taxonomy: Taxonomy
-    viewer: Viewer
-    file_format: str
-    output: Path
-    labels: str | None = None
-    which: Which | None = None
-    annotators: Sequence[str] | None = None
-    majority: bool = False
-    gold: GoldKind | None = None
-    datasheet: Path | None = None
-    pseudonyms: Pseudonyms | None = None
-    allow_unordered: bool = False
-    say: Say = _nobody_hears
-    stage: Say = _nobody_hears
-
-    @property
-    def counted_pass(self) -> Which:
-        """The pass that is exported."""
-        return usual_pass(self.file_format) if self.which is None else self.which
-
-
-def usual_pass(file_format: str) -> Which:
-    """The pass that a format holds unless another one is asked for."""
-    return "first" if file_format in (*GOLD_FORMATS, "csv-wide") else "last"
-
-
-def check_output(outputs: Outputs, file_format: str, output: Path) -> None:
+def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
     """Refuse a place where the export cannot or must not be written, before any work is done.
 
     Args:
-        outputs: By whose rules.
-        file_format: What is to be written.
-        output: The file, for ``huggingface`` the folder.
+        outputs: The rules for writing.
+        file_format: The format of the export.
+        output: Its file or folder.
 
     Raises:
-        OutputError: What is there stays, or nothing can be there.
+        OutputError: There is something that must stay, or nothing can be there.
         MastError: The folder around it is missing.
     """
-    if file_format != "huggingface":
+    if not file_format.is_folder:
         outputs.check(output)
         return
     if not output.parent.is_dir():
@@ -199,31 +148,17 @@ def check_output(outputs: Outputs, file_format: str, output: Path) -> None:
     outputs.add_folder(output)
 
 
-def add_export(request: Request, outputs: Outputs) -> Counts:
-    """Add the files of an export under one taxonomy; what is in them, counted.
+def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
+    """Add the file of a whole workspace (``jsonl``), whoever the viewer is.
 
     Args:
-        request: What is to be exported.
-        outputs: Where the files are added; its ``commit`` writes them.
-
-    Raises:
-        MastError: Something that is named is not there, or a file that is in the way stays.
-    """
-    if request.file_format in GOLD_FORMATS:
-        return _add_gold(request, outputs)
-    if request.file_format == "codebook":
-        return _add_codebook(request, outputs)
-    return _add_words(request, outputs)
-
-
-def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Say) -> Counts:
-    """Add the whole workspace as ``jsonl``, whoever asks; what is in it, counted.
-
-    Args:
-        workspace: What is exported.
-        outputs: Where the file is added.
+        workspace: The workspace.
+        outputs: The collection of files to write.
         output: The file.
-        say: Is told of histories that were edited.
+        say: Receives warnings of histories that were edited.
+
+    Returns:
+        The number of traces and lines.
     """
     lines = list(workspace_lines(workspace))
     outputs.add(output, "".join(lines))
@@ -237,38 +172,75 @@ def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Say
     return {"traces": len(workspace.traces()), "lines": len(lines)}
 
 
-def _add_gold(request: Request, outputs: Outputs) -> Counts:
-    """``gold`` with its datasheet beside it, or the folder of ``huggingface``."""
+def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
+    """Add a gold document, and its datasheet beside it.
+
+    Args:
+        request: The export.
+        outputs: The collection of files to write.
+
+    Returns:
+        The counts of the export.
+    """
+
+    def add_files(document: Mapping[str, Any]) -> list[str]:
+        paths = _add_companion(request, outputs, "datasheet.md", datasheet(document), *MARKS)
+        outputs.add(request.output, _json(document))
+        return paths
+
+    return _add_gold_document(request, add_files)
+
+
+def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
+    """Add the folder of a gold data set for ``huggingface``.
+
+    Args:
+        request: The export.
+        outputs: The collection of files to write.
+
+    Returns:
+        The counts of the export.
+    """
+    return _add_gold_document(request, lambda document: _add_tables(request, document, outputs))
+
+
+def _add_gold_document(
+    request: ExportRequest, add_files: Callable[[Mapping[str, Any]], list[str]]
+) -> Counts:
+    """Build the gold document, add its files, and return the counts.
+
+    ``add_files`` returns the paths of the files that the user has not named.
+    """
     viewer = request.viewer
     request.stage("Reading the gold")
-    everything = gold_entries(
+    entries = gold_entries(
         request.workspace,
         request.taxonomy,
         annotators=request.annotators,
         majority=request.majority,
         settled_only=request.gold == "settled",
     )
-    _check_ordered(request, everything)
-    seen = {one.trace.trace_id for one in everything if viewer.may_see_others(one.trace.trace_id)}
-    left_out = {one.trace.trace_id for one in everything} - seen
-    sight = sight_values(viewer, left_out)
-    viewer.reveal(seen, judges=True)
-    shown = viewer.may_see_outcomes()
-    entries = [
-        replace(one, trace=_veiled(one.trace, shown))
-        for one in everything
-        if one.trace.trace_id in seen
+    _check_ordered(request, entries)
+    trace_ids = {entry.trace.trace_id for entry in entries}
+    visible = set(filter(viewer.may_see_others, trace_ids))
+    sight = sight_values(viewer, trace_ids - visible)
+    viewer.reveal(visible, judges=True)
+    may_see_outcome = viewer.may_see_outcomes()
+    visible_entries = [
+        replace(entry, trace=_without_hidden_outcome(entry.trace, may_see_outcome))
+        for entry in entries
+        if entry.trace.trace_id in visible
     ]
     request.stage("Counting agreement")
     agreement = _agreement(request)
     request.stage("Holding judges against the gold")
-    judges = _judges(request, everything)
+    judges = _judges(request, entries)
     request.stage("Putting the gold together")
     document = gold_document(
         request.workspace,
         request.taxonomy,
         agreement,
-        entries,
+        visible_entries,
         judges=judges,
         rules=GoldRules(request.majority, request.gold == "settled"),
         traces=viewer.traces,
@@ -276,34 +248,32 @@ def _add_gold(request: Request, outputs: Outputs) -> Counts:
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
-    document["datasheet"] = _datasheet_file(request)
-    add = _add_gold_document if request.file_format == "gold" else _add_dataset
-    beside = add(request, document, outputs)
+    document["datasheet"] = _datasheet_values(request)
     traces = document["traces"]
     return {
         "taxonomy": request.taxonomy.ref,
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": sum(_conflicts_left(trace) for trace in traces),
-        "beside": beside,
+        "beside": add_files(document),
         **sight,
     }
 
 
 def _conflicts_left(trace: Mapping[str, Any]) -> int:
-    """How much is left to decide on a trace; all disputed places of a mode are one conflict."""
-    return len({(one["slug"], one["kind"]) for one in trace["unresolved"]})
+    """Count the open conflicts of a trace; all disputed places of a mode are one conflict."""
+    return len({(conflict["slug"], conflict["kind"]) for conflict in trace["unresolved"]})
 
 
-def _check_ordered(request: Request, entries: Sequence[GoldEntry]) -> None:
-    """Refuse gold in which overlaps may be missed, unless that was allowed."""
+def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> None:
+    """Refuse gold in which overlaps may be missed, unless the request allows it."""
     if not request.allow_unordered:
         may_see = request.viewer.may_see_others
-        check_ordered(one for one in entries if may_see(one.trace.trace_id))
+        check_ordered(entry for entry in entries if may_see(entry.trace.trace_id))
 
 
-def _datasheet_file(request: Request) -> dict[str, Any] | None:
-    """What people wrote of the set: in the file that was named, else in the workspace's folder."""
+def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
+    """Return the contents of the datasheet that is named or lies beside the workspace."""
     path = request.datasheet
     if path is None and request.workspace.path is not None:
         path = request.workspace.path.with_name(DATASHEET_FILE)
@@ -312,8 +282,8 @@ def _datasheet_file(request: Request) -> dict[str, Any] | None:
     return None if path is None else read_datasheet(path)
 
 
-def _agreement(request: Request) -> dict[str, Any]:
-    """The report of ``agree --json`` on the sides, places included."""
+def _agreement(request: ExportRequest) -> dict[str, Any]:
+    """Return the report of ``agree --json`` on the sides, places included."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -322,7 +292,7 @@ def _agreement(request: Request) -> dict[str, Any]:
         traces=request.viewer.traces,
     )
     orders = SpanOrders(request.workspace)
-    marked = span_input_from_workspace(
+    spans = span_input_from_workspace(
         request.workspace,
         request.taxonomy,
         study.annotators,
@@ -331,62 +301,56 @@ def _agreement(request: Request) -> dict[str, Any]:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    return {**agreement_report(study), "spans": span_report(marked)}
+    return {**agreement_report(study), "spans": span_report(spans)}
 
 
-def _judges(request: Request, entries: Sequence[GoldEntry]) -> dict[str, Mapping[str, Any]]:
-    """How each judge that is no side of the gold fares against it, where that may be seen.
+def _judges(
+    request: ExportRequest, entries: Sequence[GoldWithSides]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the report on each judge that is no side of the gold, where the viewer may see it.
 
-    The entries are all: of traces that are hidden it is no secret that somebody has spoken.
+    ``entries`` are those of all traces: it is no secret that somebody has labelled a hidden trace.
     """
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
-    seen = request.workspace.judgements(taxonomy=request.taxonomy.ref)
-    order_of = SpanOrders(request.workspace)
+    judgements = request.workspace.judgements(taxonomy=request.taxonomy.ref)
+    orders = SpanOrders(request.workspace)
     may_see = request.viewer.may_see_judges()
 
-    def judged(name: str) -> JudgeInput:
-        found = judge_input_from_workspace(
+    def input_of(name: str) -> JudgeInput:
+        judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,
             name,
             gold=gold,
-            order_of=order_of,
+            order_of=orders,
             traces=request.viewer.traces,
             settled_only=request.gold == "settled",
         )
-        return replace(found, unlabelled=frozenset(filter(may_see, found.unlabelled)))
+        unlabelled = frozenset(filter(may_see, judge_input.unlabelled))
+        return replace(judge_input, unlabelled=unlabelled)
 
-    return {
-        name: judge_report(judged(name))
-        for name in sorted({one.judge for one in seen} - sides)
-        if gold
-    }
+    names = {judgement.judge for judgement in judgements} - sides
+    return {name: judge_report(input_of(name)) for name in sorted(names) if gold}
 
 
-def _add_gold_document(
-    request: Request, document: Mapping[str, Any], outputs: Outputs
+def _add_companion(
+    request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
-    beside = _add_beside(request, outputs, "datasheet.md", datasheet(document), *MARKS)
-    outputs.add(request.output, _json(document))
-    return beside
+    """Add a file that the user has not named beside the one that they named; return its path.
 
-
-def _add_beside(request: Request, outputs: Outputs, end: str, text: str, *marks: str) -> list[str]:
-    """Add a file that nobody has named, beside one that somebody has; where it is.
-
-    It replaces only an earlier one, which has the marks. Beside a pipe there is no place for it.
+    It replaces only an earlier file that has the marks. There is no place beside a pipe.
     """
     output = request.output
-    beside = output.with_name(f"{output.stem}.{end}")
+    path = output.with_name(f"{output.stem}.{suffix}")
     if is_stream(output):
-        request.say(f"{output}: is no file, so nothing is written beside it ({end})")
+        request.say(f"{output}: is no file, so nothing is written beside it ({suffix})")
         return []
-    outputs.add(beside, text, ours=marked(*marks))
-    return [str(beside)]
+    outputs.add(path, text, ours=marked(*marks))
+    return [str(path)]
 
 
-def _add_dataset(request: Request, document: Mapping[str, Any], outputs: Outputs) -> list[str]:
+def _add_tables(request: ExportRequest, document: Mapping[str, Any], outputs: Outputs) -> list[str]:
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -404,7 +368,7 @@ def _add_dataset(request: Request, document: Mapping[str, Any], outputs: Outputs
     # The README comes last: it names the files, so until then the old ones are the set.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
-    # Somebody whose labels are not in this set must not be published with it.
+    # Labels of an annotator who is not in this set must not be published with it.
     for name in earlier:
         if name not in files:
             outputs.remove(output / name)
@@ -415,150 +379,201 @@ def _is_card(head: bytes) -> bool:
     return tables_named_in(head.decode("utf-8", "replace")) is not None
 
 
-def _add_codebook(request: Request, outputs: Outputs) -> Counts:
-    """The codebook: LaTeX where the name ends so, else Markdown."""
-    viewer, output = request.viewer, request.output
+def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
+    """Add the codebook: LaTeX if the file's suffix is ``.tex``, otherwise Markdown.
+
+    Args:
+        request: The export.
+        outputs: The collection of files to write.
+
+    Returns:
+        The counts of the export.
+    """
+    viewer = request.viewer
     request.stage("Reading the guidelines")
-    agreed = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
-    cases = [case for page in agreed.values() for case in page["cases"]]
+    pages = guidelines_document(request.workspace, request.taxonomy, traces=viewer.traces)
+    cases = [case for page in pages.values() for case in page["cases"]]
     viewer.reveal({case["trace"] for case in cases})
     if request.pseudonyms is not None:
-        agreed = request.pseudonyms.in_document(agreed)
-    write = codebook_latex if output.suffix.lower() == ".tex" else codebook_markdown
-    outputs.add(output, write(request.taxonomy, agreed))
-    every = guidelines_document(request.workspace, request.taxonomy)
-    decided = {case["trace"] for page in every.values() for case in page["cases"]}
+        pages = request.pseudonyms.in_document(pages)
+    is_latex = request.output.suffix.lower() == ".tex"
+    write = codebook_latex if is_latex else codebook_markdown
+    outputs.add(request.output, write(request.taxonomy, pages))
+    all_pages = guidelines_document(request.workspace, request.taxonomy)
+    decided = {case["trace"] for page in all_pages.values() for case in page["cases"]}
     return {
         "taxonomy": request.taxonomy.ref,
         "modes": len(request.taxonomy.modes),
-        "guidelines": sum(len(page["guidelines"]) for page in agreed.values()),
+        "guidelines": sum(len(page["guidelines"]) for page in pages.values()),
         "cases": len(cases),
         **sight_values(viewer, decided - {case["trace"] for case in cases}),
     }
 
 
-def _add_words(request: Request, outputs: Outputs) -> Counts:
-    """One of the formats that hold anybody's words."""
-    file_format, labels = request.file_format, request.labels or GOLD
+@dataclass(frozen=True, slots=True)
+class LabelsToWrite:
+    """The labels and verdicts that a viewer may see, and what their formats need beside them.
+
+    ``records`` are the known facts of traces by id, ``kinds`` the kinds of annotators by name.
+    """
+
+    request: ExportRequest
+    outputs: Outputs
+    work: Sequence[TraceWork]
+    records: Mapping[str, TraceRecord]
+    kinds: Mapping[str, AnnotatorKind]
+
+    def with_progress(self, read: Callable[[str], Read]) -> Callable[[str], Read]:
+        """Return a function that reads a trace by its id and reports how many were read."""
+        total = len({work.trace_id for work in self.work})
+        requested: set[str] = set()
+
+        def read_one(trace_id: str) -> Read:
+            requested.add(trace_id)
+            self.request.stage(f"Reading trace {len(requested):,} of {total:,}")
+            return read(trace_id)
+
+        return read_one
+
+
+LabelText = tuple[str, Counts]
+"""The text of a file of labels, and the counts that its format adds."""
+
+
+def labels_writer(
+    text_of: Callable[[LabelsToWrite], LabelText],
+) -> Callable[[ExportRequest, Outputs], Counts]:
+    """Return the exporter of a format that holds the labels or verdicts of any annotators."""
+
+    return partial(_add_labels, text_of)
+
+
+def _add_labels(
+    text_of: Callable[[LabelsToWrite], LabelText], request: ExportRequest, outputs: Outputs
+) -> Counts:
+    labels = request.labels or GOLD
     request.stage("Reading the labels")
     if labels == GOLD:
         entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
-        if file_format not in VERDICT_FORMATS:
+        if request.format.content is not FormatContent.VERDICTS:
             _check_ordered(request, entries)
-        everything = gold_work(entries, request.taxonomy)
+        all_work = gold_work(entries, request.taxonomy)
     else:
-        everything = selected_work(
+        all_work = selected_work(
             request.workspace,
             request.taxonomy,
             labels,
             which=request.counted_pass,
-            finished_only=file_format == "csv-wide",
+            finished_only=request.format.first_passes,
         )
-    work = _within_sight(request.viewer, everything)
-    shown = request.viewer.may_see_outcomes()
-    records = {record.trace_id: _veiled(record, shown) for record in request.workspace.traces()}
-    left_out = {one.trace_id for one in everything} - {one.trace_id for one in work}
+    visible_work = _visible_work(request.viewer, all_work)
+    trace_ids = {work.trace_id for work in visible_work}
+    hidden = {work.trace_id for work in all_work} - trace_ids
     counts: Counts = {
         "taxonomy": request.taxonomy.ref,
-        "traces": len({one.trace_id for one in work}),
-        **_label_counts(file_format, work),
-        **sight_values(request.viewer, left_out),
+        "traces": len(trace_ids),
+        "labels": sum(len(work.labels) for work in visible_work),
+        **sight_values(request.viewer, hidden),
+    }
+    may_see_outcome = request.viewer.may_see_outcomes()
+    records = {
+        record.trace_id: _without_hidden_outcome(record, may_see_outcome)
+        for record in request.workspace.traces()
     }
     kinds = {info.name: info.kind for info in request.workspace.annotators()}
     if request.pseudonyms is not None:
         kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
-        work = pseudonymous(work, request.pseudonyms)
-    outputs.add(request.output, _written(request, outputs, work, records, kinds, counts))
-    return counts
+        visible_work = pseudonymous(visible_work, request.pseudonyms)
+    to_write = LabelsToWrite(request, outputs, visible_work, records, kinds)
+    text, format_counts = text_of(to_write)
+    outputs.add(request.output, text)
+    return counts | format_counts
 
 
-def _label_counts(file_format: str, work: Sequence[LongWork]) -> Counts:
-    """Count the labels, and the rows of a format that holds verdicts only."""
-    if file_format in _VERDICTS_ONLY:
-        return {"labels": 0, _VERDICTS_ONLY[file_format]: len(work)}
-    return {"labels": sum(len(one.labels) for one in work)}
+def csv_long_text(labels: LabelsToWrite) -> LabelText:
+    """Return the rows of ``csv-long``."""
+    return write_csv_long(labels.work, labels.request.taxonomy), {}
 
 
-def _written(
-    request: Request,
-    outputs: Outputs,
-    work: Sequence[LongWork],
-    records: Mapping[str, TraceRecord],
-    kinds: Mapping[str, AnnotatorKind],
-    counts: Counts,
-) -> str:
-    """The text in the format asked for; what it lacks is counted, what goes with it added."""
-    match request.file_format:
-        case "csv-long":
-            return write_csv_long(work)
-        case "label-studio":
-            texts = _told(request, work, texts_from_files(request.workspace))
-            tasks = label_studio_tasks(work, records, kinds, texts)
-            counts["without_text"] = sum(not task["meta"][META]["texts"] for task in tasks)
-            config = label_config(request.taxonomy)
-            counts["beside"] = _add_beside(request, outputs, "config.xml", config, CONFIG_MARK)
-            return _json(tasks)
-        case "doccano":
-            texts = _told(request, work, texts_from_files(request.workspace))
-            lines, missing = doccano_lines(work, records, texts)
-            counts["without_text"] = len(missing)
-            return "".join(lines)
-        case file_format if file_format in SCORE_FORMATS:
-            native_of = _told(request, work, native_from_files(request.workspace))
-            scores, left_out = scores_of(work, native_of, kinds, TOOLS[file_format])
-            counts["scores"] = len(scores)
-            counts["without_id"] = {
-                "traces": list(left_out.traces),
-                "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
-            }
-            return score_text(scores, file_format)
-    rows = [
-        WideRow(records.get(one.trace_id, TraceRecord(one.trace_id)), one.annotator, one.verdicts)
-        for one in work
+def csv_wide_text(labels: LabelsToWrite) -> LabelText:
+    """Return the rows of ``csv-wide``."""
+    text = write_csv_wide(labels.work, labels.records, labels.request.taxonomy)
+    return text, {"labels": 0, "rows": len(labels.work)}
+
+
+def mast_data_text(labels: LabelsToWrite) -> LabelText:
+    """Return the records of ``mast-data``."""
+    records = mast_data_records(labels.work, labels.records, labels.request.taxonomy)
+    return _json(records), {"labels": 0, "records": len(records)}
+
+
+def label_studio_text(labels: LabelsToWrite) -> LabelText:
+    """Return the tasks of ``label-studio``, and add the labelling configuration beside them."""
+    request = labels.request
+    texts = labels.with_progress(texts_from_files(request.workspace))
+    tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
+    config = label_config(request.taxonomy)
+    return _json(tasks), {
+        "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
+        "beside": _add_companion(request, labels.outputs, "config.xml", config, CONFIG_MARK),
+    }
+
+
+def doccano_text(labels: LabelsToWrite) -> LabelText:
+    """Return the lines of ``doccano``."""
+    request = labels.request
+    texts = labels.with_progress(texts_from_files(request.workspace))
+    lines, missing = doccano_lines(labels.work, request.taxonomy, labels.records, texts)
+    return "".join(lines), {"without_text": len(missing)}
+
+
+def tool_scores_text(labels: LabelsToWrite) -> LabelText:
+    """Return the scores for the tool that the format is named after."""
+    request = labels.request
+    tool = request.format.name
+    native_of = labels.with_progress(native_from_files(request.workspace))
+    scores, left_out = scores_of(
+        labels.work, request.taxonomy, native_of, labels.kinds, TOOLS[tool]
+    )
+    return score_text(scores, tool), {
+        "scores": len(scores),
+        "without_id": {
+            "traces": list(left_out.traces),
+            "spans": [{"trace_id": trace, "key": key} for trace, key in left_out.spans],
+        },
+    }
+
+
+def _visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
+    """Return the work that the viewer may see, and record that they saw that of others."""
+    others_work = [
+        work
+        for work in all_work
+        if work.annotator != viewer.name
+        and annotator_kind(work.annotator) is not AnnotatorKind.JUDGE
+        and viewer.may_see_others(work.trace_id)
     ]
-    if request.file_format == "csv-wide":
-        return write_csv_wide(rows, request.taxonomy)
-    return _json(mast_data_records(rows, request.taxonomy))
-
-
-def _within_sight(viewer: Viewer, work: Sequence[LongWork]) -> list[LongWork]:
-    """One's own work, and that of others and of judges where it may be seen, which is recorded."""
-    own, others, judged = [], [], []
-    for one in work:
-        if one.annotator == viewer.name:
-            own.append(one)
-        elif annotator_kind(one.annotator) is AnnotatorKind.JUDGE:
-            judged.append(one)
-        elif viewer.may_see_others(one.trace_id):
-            others.append(one)
-    viewer.reveal(one.trace_id for one in others)
-    # Only now: what is recorded as shown hides no suggestions any longer.
+    viewer.reveal(work.trace_id for work in others_work)
+    # Only now: labels of others that are recorded as seen make suggestions visible.
     may_see_judges = viewer.may_see_judges()
-    shown = {id(one) for one in (*own, *others)}
-    shown |= {id(one) for one in judged if may_see_judges(one.trace_id)}
-    return [one for one in work if id(one) in shown]
+
+    def is_visible(work: TraceWork) -> bool:
+        if work.annotator == viewer.name:
+            return True
+        if annotator_kind(work.annotator) is AnnotatorKind.JUDGE:
+            return may_see_judges(work.trace_id)
+        return viewer.may_see_others(work.trace_id)
+
+    return [work for work in all_work if is_visible(work)]
 
 
-def _veiled(record: TraceRecord, shown: Callable[[str], bool]) -> TraceRecord:
-    """What is known of a trace, without what somebody blind may not see yet."""
-    if shown(record.trace_id):
+def _without_hidden_outcome(
+    record: TraceRecord, may_see_outcome: Callable[[str], bool]
+) -> TraceRecord:
+    """Return the facts of a trace, without the outcome if a blind annotator may not see it yet."""
+    if may_see_outcome(record.trace_id):
         return record
     return replace(record, outcome=Outcome.UNKNOWN, score=None)
-
-
-def _told(
-    request: Request, work: Sequence[LongWork], read: Callable[[str], Read]
-) -> Callable[[str], Read]:
-    """The same, which tells how many of the traces it has been asked for."""
-    of = len({one.trace_id for one in work})
-    asked: set[str] = set()
-
-    def reading(trace_id: str) -> Read:
-        asked.add(trace_id)
-        request.stage(f"Reading trace {len(asked):,} of {of:,}")
-        return read(trace_id)
-
-    return reading
 
 
 def _json(document: object) -> str:

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
-from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Side
+from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order
 from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
-from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target
+from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork
 from mast_tui.passes import finished_by
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
@@ -27,21 +27,19 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class GoldEntry:
-    """All that the document says of one trace.
+class GoldWithSides:
+    """The gold of one trace, and the work of its sides.
 
-    ``passes`` hold the finished pass of each side, ``notes`` its notes on spans by the span's key,
-    and ``minutes`` how long it took, where that is known. ``order`` gives a span's index by its
-    key, and None where it is not known. ``unordered`` counts the labels of which it is therefore
-    not known whether they overlap others.
+    ``passes`` are the finished passes of the sides by name, ``minutes`` the working times that are
+    known. ``order`` returns a span's index by its key, None if it is not known. ``unordered``
+    counts the labels of which it is therefore not known whether they overlap others.
     """
 
     trace: TraceRecord
     gold: GoldTrace
-    sides: Sequence[Side]
+    sides: Sequence[TraceWork]
     passes: Mapping[str, Pass]
     order: Order
-    notes: Mapping[str, Mapping[str, str]]
     minutes: Mapping[str, float]
     unordered: int = 0
 
@@ -65,13 +63,13 @@ def gold_document(
     workspace: Workspace,
     taxonomy: Taxonomy,
     agreement: Mapping[str, Any],
-    entries: Sequence[GoldEntry],
+    entries: Sequence[GoldWithSides],
     *,
     judges: Mapping[str, Mapping[str, Any]] | None = None,
     rules: GoldRules = ALL_GOLD,
     traces: Container[str] | None = None,
 ) -> Values:
-    """The whole document. Traces stand in the order of their ids, modes in that of the taxonomy.
+    """Return the whole document, with traces in the order of their ids.
 
     Args:
         workspace: Where all of it was said.
@@ -85,15 +83,27 @@ def gold_document(
     ref = taxonomy.ref
     sides = {side.annotator for entry in entries for side in entry.sides}
     passes = [
-        one for one in workspace.passes(taxonomy=ref) if traces is None or one.trace_id in traces
+        trace_pass
+        for trace_pass in workspace.passes(taxonomy=ref)
+        if traces is None or trace_pass.trace_id in traces
     ]
-    read = {(one.annotator, one.trace_id) for one in passes if one.kind.is_reading}
+    read = {
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in passes
+        if trace_pass.kind.is_reading
+    }
     finished = {
-        (one.annotator, one.trace_id) for one in passes if one.kind.is_reading and one.finished
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in passes
+        if trace_pass.kind.is_reading and trace_pass.finished
     }
     labelled_by_judges = {name for name, _ in read if name.startswith(JUDGE_PREFIX)}
     unfinished = (name for name, _ in read - finished if name not in labelled_by_judges)
-    retests = (one.annotator for one in passes if one.kind is PassKind.RETEST and one.finished)
+    retests = (
+        trace_pass.annotator
+        for trace_pass in passes
+        if trace_pass.kind is PassKind.RETEST and trace_pass.finished
+    )
     study = workspace.study(ref)
     return {
         "format": FORMAT,
@@ -135,7 +145,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """A mode as it was put to those who labelled."""
+    """Return a mode as it was put to those who labelled."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -148,14 +158,14 @@ def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
 
 
 def _mix(
-    entries: Sequence[GoldEntry], settled_only: bool, not_in_study: Mapping[str, int]
+    entries: Sequence[GoldWithSides], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> GoldMixJson:
-    """What the gold is made of."""
+    """Return the sources of the gold."""
     counted = {
         entry.trace.trace_id: [
-            (one, source)
-            for one in entry.gold.verdicts
-            if (source := counted_source(one)) is not None
+            (verdict_of_trace, source)
+            for verdict_of_trace in entry.gold.verdicts
+            if (source := counted_source(verdict_of_trace)) is not None
         ]
         for entry in entries
     }
@@ -174,8 +184,9 @@ def _mix(
     )
 
 
-def _trace(entry: GoldEntry, taxonomy: Taxonomy) -> Values:
-    record, gold = entry.trace, entry.gold
+def _trace(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
+    record = entry.trace
+    gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
     all_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
@@ -239,25 +250,25 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
         "slug": conflict.mode,
         "sides": [
             {
-                "annotator": said.annotator,
-                "value": said.value and said.value.value,
-                "targets": [target_values(target, order) for target in said.targets],
+                "annotator": answer.annotator,
+                "value": answer.value and answer.value.value,
+                "targets": [target_values(target, order) for target in answer.targets],
             }
-            for said in conflict.said
+            for answer in conflict.said
         ],
     }
 
 
 def _side(
-    side: Side, entry: GoldEntry, codes: Mapping[str, str], all_codes: Mapping[str, str]
+    side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
 ) -> Values:
-    """One annotator's own word, as it was when the pass was finished, with their open codes."""
+    """Return one annotator's own work when the pass was finished, with their open codes."""
     done = entry.passes.get(side.annotator)
-    values = {mode: side.value(mode) for mode in codes}
+    values = {mode: side.verdict(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
     return {
         "name": side.annotator,
-        "kind": side.kind.value,
+        "kind": side.author_kind.value,
         "pass": done and done.number,
         "pass_kind": done and done.kind.value,
         "finished_at": done and done.finished_at,
@@ -267,12 +278,12 @@ def _side(
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
             _label(label, all_codes, entry.order)
-            for label in side.labels
+            for label in side.labels.values()
             if label.mode in all_codes
         ],
         "span_notes": [
             {"key": key, "index": entry.order(key), "note": text}
-            for key, text in sorted(entry.notes.get(side.annotator, {}).items())
+            for key, text in sorted(side.notes.items())
         ],
     }
 
@@ -293,8 +304,14 @@ def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """A target with the indices (from 0) of its spans, None where they are not known."""
-    first, last = target.first, target.last
+    """Return a target with the indices (from 0) of its spans, None where they are not known.
+
+    Args:
+        target: The target.
+        order: Returns the index of a span by its key, None if it is not known.
+    """
+    first = target.first
+    last = target.last
     return {
         "whole_trace": target.is_whole,
         "first": first,

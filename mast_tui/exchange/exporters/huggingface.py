@@ -129,7 +129,7 @@ class _Table:
 
 
 def dataset_files(document: Values) -> dict[str, str]:
-    """The files of the set by their path in its folder, from a gold document.
+    """Return the files of the set by their path in its folder, from a gold document.
 
     A table without rows is left out, since it would not load. Raises ``ValueError`` where there
     is no trace at all.
@@ -142,8 +142,10 @@ def dataset_files(document: Values) -> dict[str, str]:
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:
-    """The files of tables that the ``README.md`` of a set names; None where this project did not
-    write it."""
+    """Return the table files that the ``README.md`` of a set names.
+
+    Returns None if this project did not write it.
+    """
     if "Written by mast-tui" not in card:
         return None
     heading = card.partition("\n---\n")[0]
@@ -182,7 +184,7 @@ def _tables(document: Values) -> Iterator[_Table]:
         "every annotator's own labels",
         _LABELS,
         [
-            _row(_LABELS, side, label, label["target"], **_who(trace, side, ref))
+            _row(_LABELS, side, label, label["target"], **_author(trace, side, ref))
             for trace, side in _sides(traces)
             for label in side["labels"]
         ],
@@ -194,7 +196,9 @@ def _tables(document: Values) -> Iterator[_Table]:
             f"the verdicts of {name} alone; a mode that is open has no row",
             _VERDICTS,
             [
-                _row(_VERDICTS, side, **_who(trace, side, ref), mode=code, slug=slug, value=value)
+                _row(
+                    _VERDICTS, side, **_author(trace, side, ref), mode=code, slug=slug, value=value
+                )
                 for trace, side in _sides(traces)
                 if side["name"] == name
                 for code, value in side["verdicts"].items()
@@ -216,9 +220,16 @@ def _tables(document: Values) -> Iterator[_Table]:
         "what was agreed about the modes",
         _GUIDELINES,
         [
-            _row(_GUIDELINES, one, taxonomy=ref, mode=code, slug=page["mode"], name=page["name"])
+            _row(
+                _GUIDELINES,
+                guideline,
+                taxonomy=ref,
+                mode=code,
+                slug=page["mode"],
+                name=page["name"],
+            )
             for code, page in document["guidelines"].items()
-            for one in page["guidelines"]
+            for guideline in page["guidelines"]
         ],
     )
 
@@ -229,7 +240,7 @@ def _sides(traces: Iterable[Values]) -> Iterator[tuple[Values, Values]]:
             yield trace, side
 
 
-def _who(trace: Values, side: Values, ref: str) -> dict[str, Any]:
+def _author(trace: Values, side: Values, ref: str) -> dict[str, Any]:
     return {"trace_id": trace["trace_id"], "annotator": side["name"], "taxonomy": ref}
 
 
@@ -239,17 +250,17 @@ def _slug_of(document: Values, code: str) -> str:
 
 
 def _row(columns: Columns, *sources: Values, **more: Any) -> dict[str, Any]:
-    """A row with every column; of several sources the last one that has it counts."""
-    known: dict[str, Any] = {}
+    """Return a row with every column; of several sources the last one that has it counts."""
+    row: dict[str, Any] = {}
     for source in (*sources, more):
-        known.update(source)
+        row.update(source)
     return {
-        name: _time(known.get(name)) if kind == _TIME else known.get(name) for name, kind in columns
+        name: _time(row.get(name)) if kind == _TIME else row.get(name) for name, kind in columns
     }
 
 
 def _time(text: object) -> str | None:
-    """A time in one spelling, so that a column has one type; None where there is none."""
+    """Return a time in one spelling, so that a column has one type; None where there is none."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
@@ -263,18 +274,18 @@ def _pairs(sides: Values) -> list[dict[str, Any]]:
 
 
 def _table_names(names: Iterable[str]) -> list[str]:
-    """A name for each annotator's table, in letters, digits and ``_``, none of them twice."""
-    found: list[str] = []
+    """Return a different name for each annotator's table, in letters, digits and ``_``."""
+    table_names: list[str] = []
     for name in names:
         safe = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
-        while safe.casefold() in (other.casefold() for other in found):
+        while safe.casefold() in (other.casefold() for other in table_names):
             safe += "_"
-        found.append(safe)
-    return found
+        table_names.append(safe)
+    return table_names
 
 
 def _card(document: Values, tables: list[_Table]) -> str:
-    """The README; its heading is YAML, of which JSON is a part."""
+    """Return the README; its heading is YAML, of which JSON is a part."""
     heading = {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
         "task_categories": ["text-classification"],

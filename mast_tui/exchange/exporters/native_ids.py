@@ -1,4 +1,4 @@
-"""What the tool that recorded a trace calls it and its spans, for labels that go back there."""
+"""The ids that the tool which recorded a trace gives to it and its spans."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NativeOf = Callable[[str], NativeTrace | None]
 
 
 def native_from_files(workspace: Workspace) -> NativeOf:
-    """The native ids of the workspace's traces, from their files where the keys do not tell them.
+    """Return a function that finds the native ids of a trace, in its file if necessary.
 
     OpenTelemetry's ids stand in the workspace. Of the other tools the file is needed, as nothing
     else tells whose export it was; a trace whose file is not at hand has no native id then.
@@ -115,14 +115,14 @@ class _Natives:
             return None
 
         def span(key: str) -> str | None:
-            if told := _KEY.fullmatch(key):
-                return told[1]
+            if match := _KEY.fullmatch(key):
+                return match[1]
             trace = self._trace_of(trace_id)
             file = None if trace is None else self._file(trace.path)
             if trace is None or file is None:
                 return None
-            found = _SpansByPlace(trace, file).id_of(key)
-            return found if found is not None and _SPAN_ID.fullmatch(found) else None
+            span_id = _SpansByPlace(trace, file).id_of(key)
+            return span_id if span_id is not None and _SPAN_ID.fullmatch(span_id) else None
 
         return NativeTrace("otel", identity.trace_id, span)
 
@@ -145,15 +145,17 @@ class _SpansByPlace:
 
 
 def _read(source: Source) -> _File | None:
-    """The ids in a file of one of the tools; None for any other."""
+    """Return the ids in a file of one of the tools; None for any other."""
     if inspect.READER.recognises(source):
         return _of_inspect(source, inspect.samples_in(source))
     if source.is_binary:
         return None
     if (vendor := vendor_of(source)) is not None:
-        found = [one for records in traces_in(source, vendor, []) for one in records.by_id.values()]
-        ids = {one.place: one.id for one in found if one.id != one.place}
-        projects = {one.id: text_at(one.value, ("session_id",)) for one in found}
+        spans = [
+            span for records in traces_in(source, vendor, []) for span in records.by_id.values()
+        ]
+        ids = {span.location: span.id for span in spans if span.id != span.location}
+        projects = {span.id: text_at(span.value, ("session_id",)) for span in spans}
         return _File(vendor.name, ids, {run: name for run, name in projects.items() if name})
     if layout_of(source) is not None:
         return _File("otel", _ids_of_otel(source))
@@ -163,22 +165,23 @@ def _read(source: Source) -> _File | None:
 def _of_inspect(source: Source, samples: Iterable[tuple[int, Mapping[str, object]]]) -> _File:
     named = {}
     for record, sample in samples:
-        name, epoch = sample.get("id"), as_count(sample.get("epoch"))
+        name = sample.get("id")
+        epoch = as_count(sample.get("epoch"))
         if isinstance(name, str | int) and not isinstance(name, bool) and epoch is not None:
             named[record] = Sample(source.path, name, epoch, as_text(sample.get("uuid")))
     return _File("inspect", {}, samples=named)
 
 
 def _ids_of_otel(source: Source) -> dict[str, str]:
-    """The ids of spans by their places; a log record goes by the span that it belongs to."""
+    """Return the ids of spans by their places; a log record goes by the span that it belongs to."""
     ids = {}
     for raw in raw_spans(source, []):
         if not isinstance(raw.value, Mapping):
             continue
         if raw.is_log:
-            own = span_id(raw.value.get("spanId", raw.value.get("span_id")))
+            native_id = span_id(raw.value.get("spanId", raw.value.get("span_id")))
         else:
-            own = span_of(raw.value, raw.place).id
-        if own is not None:
-            ids[raw.place] = own
+            native_id = span_of(raw.value, raw.location).id
+        if native_id is not None:
+            ids[raw.location] = native_id
     return ids

@@ -32,22 +32,21 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
-from mast_tui.exchange.csv_long import LongWork
 from mast_tui.exchange.csv_wide import NUMBERS
 from mast_tui.exchange.exporters.native_ids import NativeOf, NativeTrace, Sample, Tool
 from mast_tui.exchange.import_batch import label_id, lasting_id
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, VerdictValue
-from mast_tui.taxonomy.model import Mode
+from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
+from mast_tui.taxonomy.model import Mode, Taxonomy
 
 GOLD: Final = "gold"
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one annotator says of one mode in a trace, or of one place where it shows.
+    """One annotator's verdict on one mode in a trace, or one place where the mode shows.
 
     ``id`` is the same at every export. ``span`` is the tool's id of the span, None for the trace.
-    ``labels`` are those that it stands for: that of the place, or all of the whole trace. ``at``
+    ``labels`` are those that it stands for: that of the place, or all of the whole trace. ``time``
     is ISO 8601 in UTC, or empty where nobody noted when.
     """
 
@@ -61,17 +60,17 @@ class Score:
     value: VerdictValue
     taxonomy: str
     labels: Sequence[Label]
-    at: str
+    time: str
     merged: frozenset[str] = frozenset()
 
     @property
     def comment(self) -> str:
-        """What was noted with the labels, one a line."""
+        """The notes of the labels, one a line."""
         return "\n".join(label.note for label in self.labels if label.note)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the tools have no field for; of one label also its place and what it says."""
+        """The facts for which the tools have no field; of one label also its details."""
         return {
             "taxonomy": self.taxonomy,
             "mode": self.mode.code,
@@ -101,84 +100,86 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What has no id of the tool's: traces, and of others the spans by trace and key."""
+    """The traces without an id of the tool, and the spans without one by trace and key."""
 
     traces: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
 def scores_of(
-    work: Iterable[LongWork],
+    all_work: Iterable[TraceWork],
+    taxonomy: Taxonomy,
     native_of: NativeOf,
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """The scores for one tool, by trace, annotator and mode, and what has no place in it.
+    """Return the scores for one tool, by trace, annotator and mode, and what has no id in it.
 
     Args:
-        work: What annotators say of traces.
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
         native_of: The traces as the tools know them.
         kinds: The kinds of annotators by their names; gold counts as people's.
         tools: Whose traces are meant.
     """
     scores: list[Score] = []
     left_out = LeftOut()
-    for one in sorted(work, key=lambda w: (w.trace_id, w.annotator)):
-        trace = native_of(one.trace_id)
+    for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
+        trace = native_of(work.trace_id)
         if trace is None or trace.tool not in tools:
-            left_out.traces[one.trace_id] = None
+            left_out.traces[work.trace_id] = None
             continue
-        kind = kinds.get(one.annotator, AnnotatorKind.HUMAN)
-        for score, key in _scores(one, trace, kind):
+        kind = kinds.get(work.annotator, AnnotatorKind.HUMAN)
+        for score, key in _scores(work, taxonomy, trace, kind):
             if key is not None and score.span is None:
-                left_out.spans[one.trace_id, key] = None
+                left_out.spans[work.trace_id, key] = None
             else:
                 scores.append(score)
     return scores, left_out
 
 
 def _scores(
-    work: LongWork, trace: NativeTrace, kind: AnnotatorKind
+    work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """The scores of one annotator and trace, each with the key of its span."""
-    for mode in work.taxonomy.modes:
-        labels = [label for label in work.labels if label.mode == mode.slug]
-        value = VerdictValue.PRESENT if labels else work.verdicts.get(mode.slug)
+    """Yield the scores of one annotator and trace, each with the key of its span."""
+    for mode in taxonomy.modes:
+        labels = work.labels_of(mode.slug)
+        value = work.verdict(mode.slug)
         if value is None:
             continue
         verdict = Score(
-            id=lasting_id("score", trace.id, work.annotator, work.taxonomy.ref, mode.slug),
+            id=lasting_id("score", trace.id, work.annotator, taxonomy.ref, mode.slug),
             trace=trace,
             span=None,
             annotator=work.annotator,
             kind=kind,
             mode=mode,
-            name=f"{work.taxonomy.id}.{mode.slug}",
+            name=f"{taxonomy.id}.{mode.slug}",
             value=value,
-            taxonomy=work.taxonomy.ref,
+            taxonomy=taxonomy.ref,
             labels=[label for label in labels if label.target.is_whole],
-            at=work.finished_at or "",
+            time=work.finished_at or "",
             merged=work.merged,
         )
         yield verdict, None
         for label in labels:
             key = label.target.first
             if key is not None:
-                place = replace(
+                label_score = replace(
                     verdict,
                     id=_id(work, label),
                     span=trace.span(key),
                     labels=[label],
-                    at=label.created_at,
+                    time=label.created_at,
                 )
-                yield place, key
+                yield label_score, key
 
 
-def _id(work: LongWork, label: Label) -> str:
-    """The id of a label's score; gold's own ids are numbers, which say nothing of the label."""
+def _id(work: TraceWork, label: Label) -> str:
+    """Return the id of a label's score; gold's own ids are numbers that tell nothing of it."""
     if work.annotator == GOLD:
-        place = label_id(GOLD, work.trace_id, work.taxonomy.ref, label.mode, label.target)
-        return lasting_id("score", place)
+        gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
+        return lasting_id("score", gold_label_id)
     return lasting_id("score", label.id)
 
 
@@ -195,7 +196,12 @@ _CODE: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
 
 
 def score_text(scores: Iterable[Score], file_format: str) -> str:
-    """The file of scores that come by trace, annotator and mode."""
+    """Return the file of scores that come by trace, annotator and mode.
+
+    Args:
+        scores: The scores.
+        file_format: The name of the format.
+    """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
         case "phoenix":
@@ -207,16 +213,16 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
             bodies = map(_langsmith, scores)
         case _:
             bodies = _edits(scores)
-    return "".join(json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in bodies)
+    return "".join(json.dumps(body, ensure_ascii=False, allow_nan=False) + "\n" for body in bodies)
 
 
-def _known(body: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
 def _langfuse(score: Score) -> dict[str, Any]:
-    """One body; all verdicts are categories, as ``unsure`` is neither of the two of ``BOOLEAN``."""
-    return _known(
+    """Return one body; verdicts are categories, because ``BOOLEAN`` has no ``unsure``."""
+    return _without_none(
         {
             "dataType": "CATEGORICAL",
             "id": score.id,
@@ -231,9 +237,9 @@ def _langfuse(score: Score) -> dict[str, Any]:
 
 
 def _langsmith(score: Score) -> dict[str, Any]:
-    """One body; a trace is meant by its root run, whose id it has."""
+    """Return one body; a trace is meant by its root run, whose id it has."""
     run = score.span or score.trace.id
-    return _known(
+    return _without_none(
         {
             "feedback_source": {
                 "type": "model" if score.kind is AnnotatorKind.JUDGE else "api",
@@ -243,7 +249,7 @@ def _langsmith(score: Score) -> dict[str, Any]:
             "run_id": run,
             "trace_id": score.trace.id,
             "session_id": score.trace.projects.get(run),
-            "created_at": score.at or None,
+            "created_at": score.time or None,
             "key": score.name,
             "score": NUMBERS.get(score.value),
             "value": score.value.value,
@@ -253,8 +259,9 @@ def _langsmith(score: Score) -> dict[str, Any]:
 
 
 def _phoenix(scores: Iterable[Score]) -> dict[str, Any]:
-    """Both bodies under the last part of their paths, as one JSON document has no two roots."""
-    spans, traces = [], []
+    """Return both bodies under the last part of their paths, in one JSON document."""
+    spans = []
+    traces = []
     for score in scores:
         if score.span is None:
             traces.append({"trace_id": score.trace.id, **_annotation(score)})
@@ -282,22 +289,23 @@ def _annotation(score: Score) -> Mapping[str, Any]:
 
 def _edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
     """Inspect's edits, one for each sample, annotator and mode."""
-    for _, own in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
-        verdict, *places = own
-        sample, number = verdict.trace.sample, NUMBERS.get(verdict.value)
+    for _, group in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
+        verdict, *places = group
+        sample = verdict.trace.sample
+        number = NUMBERS.get(verdict.value)
         if sample is not None and number is not None:
             yield _edit(sample, verdict, places, number)
 
 
 def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) -> dict[str, Any]:
-    said = [verdict, *places]
-    labels = [label for score in said for label in score.labels]
+    all_scores = [verdict, *places]
+    labels = [label for score in all_scores for label in score.labels]
     notes = [
         label.note if label.target.is_whole else f"{label.target.first}: {label.note}"
         for label in labels
         if label.note
     ]
-    times = [score.at for score in said if score.at]
+    times = [score.time for score in all_scores if score.time]
     gold = verdict.annotator == GOLD
     return {
         "score_name": verdict.name if gold else f"{verdict.name} ({verdict.annotator})",

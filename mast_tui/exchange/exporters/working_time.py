@@ -1,4 +1,4 @@
-"""How long people were at work on a trace, from the times of what they did there."""
+"""The working time of people on a trace, from the times of their events there."""
 
 from __future__ import annotations
 
@@ -29,24 +29,28 @@ _Moments = dict[PassKey, list[tuple[str, bool]]]
 
 
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
-    """The minutes from the first event of each finished pass to its finish, without long pauses.
+    """Return the minutes of each finished pass from its first event, without long pauses.
 
     Judges are left out, and passes of which an import made anything: its events say when the file
     was read. So are those with no event but the finish.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
     """
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
     imported = set[PassKey]()
 
     def take(rows: Iterator[tuple[Any, ...]]) -> _Moments:
-        found: _Moments = defaultdict(list)
-        for annotator, trace_id, number, at, kind, action in rows:
+        moments: _Moments = defaultdict(list)
+        for annotator, trace_id, number, time, kind, action in rows:
             if trace_id is None or number is None:
                 continue
             key = (annotator, trace_id, number)
-            found[key].append((at, kind == EventKind.PASS_FINISHED.value))
+            moments[key].append((time, kind == EventKind.PASS_FINISHED.value))
             if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
                 imported.add(key)
-        return found
+        return moments
 
     moments = workspace.read_columns("events", columns, take, wanted={"taxonomy": taxonomy.ref})
     worked = {
@@ -58,25 +62,25 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
 
 
 def _minutes(moments: Iterable[tuple[str, bool]]) -> float | None:
-    """The minutes up to the last finish; None where it never came, or alone."""
-    times = sorted((datetime.fromisoformat(at), finish) for at, finish in moments)
-    finishes = [place for place, (_, finish) in enumerate(times) if finish]
+    """Return the minutes up to the last finish; None if there is no finish, or nothing else."""
+    times = sorted((datetime.fromisoformat(time), finish) for time, finish in moments)
+    finishes = [index for index, (_, finish) in enumerate(times) if finish]
     if not finishes or not finishes[-1]:
         return None
-    until = [time for time, _ in times[: finishes[-1] + 1]]
-    gaps = ((after - before).total_seconds() / 60 for before, after in pairwise(until))
+    until = [moment for moment, _ in times[: finishes[-1] + 1]]
+    gaps = ((after - earlier).total_seconds() / 60 for earlier, after in pairwise(until))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 
 def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    """The median over traces and their number by annotator, with the rule they were counted by."""
+    """Return the median over traces and their number by annotator, with the longest pause."""
     by_name: dict[str, list[float]] = defaultdict(list)
-    for name, one in minutes:
-        by_name[name].append(one)
+    for name, minutes_of_trace in minutes:
+        by_name[name].append(minutes_of_trace)
     return {
         "longest_pause": LONGEST_PAUSE,
         "annotators": {
-            name: {"n": len(own), "median": round(median(own), 2)}
-            for name, own in sorted(by_name.items())
+            name: {"n": len(own_minutes), "median": round(median(own_minutes), 2)}
+            for name, own_minutes in sorted(by_name.items())
         },
     }

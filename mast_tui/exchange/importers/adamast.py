@@ -18,8 +18,8 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    WorkDraft,
     imported_kind,
     shipped_taxonomy,
 )
@@ -40,7 +40,7 @@ def shipped_mast() -> Taxonomy:
 
 
 def is_taxonomy(document: object) -> bool:
-    """Whether a document is a taxonomy: flat ``codes``, or codes in layers."""
+    """Return whether a document is a taxonomy: flat ``codes``, or codes in layers."""
     if not isinstance(document, Mapping) or "diagnoses" in document:
         return False
     return isinstance(document.get("codes"), list) or any(
@@ -49,9 +49,13 @@ def is_taxonomy(document: object) -> bool:
 
 
 def taxonomy_of(document: object, source: str) -> Taxonomy:
-    """The taxonomy ``adamast@HASH`` of a file's codes; the version is a hash of what they say.
+    """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
 
     Raises ``ValueError`` for a document without usable codes.
+
+    Args:
+        document: The JSON document.
+        source: The name of the source.
     """
     if not isinstance(document, Mapping):
         raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
@@ -60,7 +64,7 @@ def taxonomy_of(document: object, source: str) -> Taxonomy:
 
 
 def taxonomy_of_seen(seen: Sequence[tuple[str, str]]) -> Taxonomy:
-    """A taxonomy of the codes and names that diagnoses use, where theirs is not at hand."""
+    """Return a taxonomy of the codes and names that diagnoses use, where theirs is not at hand."""
     codes: list[Values] = [{"id": code, "name": name} for code, name in sorted(dict(seen).items())]
     return _made_of(codes or [{"id": "none"}], "AdaMAST, codes that were used", ID)
 
@@ -126,7 +130,7 @@ def _sentences(value: object) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """A code as it may be typed: printable, without what separates names."""
+    """Return a code as it may be typed: printable, without what separates names."""
     return "".join(char for char in text.strip() if char.isprintable() and char not in ",|@ ")[:64]
 
 
@@ -140,8 +144,8 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class _Found(Gathered):
-    """What the files hold: judgements with their place, and taxonomies by path."""
+class _AdamastBatch(Gathered):
+    """The contents of the files: judgements with their location, and taxonomies by path."""
 
     diagnoses: list[tuple[Path, str, Record, Record]] = field(default_factory=list)
     lists: dict[Path, Taxonomy] = field(default_factory=dict)
@@ -153,69 +157,73 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     Their taxonomy is the file that they name, where it is among the files or beside them, or the
     only one among them; else AdaMAST's own list of MAST's modes where all codes are of it; else
     one made of the codes that were used, so that nothing is said of the others.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
-    found = _Found()
-    for file, document in read_each(files, found.problems, read_json):
+    batch = _AdamastBatch()
+    for file, document in read_each(files, batch.problems, read_json):
         try:
-            _take(file, document, found)
+            _take(file, document, batch)
         except ValueError as error:
-            found.wrong(file, "file", error)
-    for file in dict.fromkeys(file for file, _, _, _ in found.diagnoses):
-        of_file = [one for one in found.diagnoses if one[0] == file]
+            batch.wrong(file, "file", error)
+    for file in dict.fromkeys(file for file, _, _, _ in batch.diagnoses):
+        of_file = [diagnosis for diagnosis in batch.diagnoses if diagnosis[0] == file]
         try:
-            taxonomy, whole, how = _taxonomy(file, of_file, found)
+            taxonomy, whole, how = _taxonomy(file, of_file, batch)
         except ValueError as error:
-            found.wrong(file, "codes", error)
+            batch.wrong(file, "codes", error)
             continue
-        found.taxonomies[taxonomy.ref] = taxonomy
-        found.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
-        for _, place, head, record in of_file:
+        batch.taxonomies[taxonomy.ref] = taxonomy
+        batch.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
+        for _, location, head, record in of_file:
             try:
                 draft = _draft(annotator or _judge(head, record), file, record, taxonomy, whole)
-                if draft.key in found.drafts:
+                if draft.key in batch.drafts:
                     raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
             except ValueError as error:
-                found.wrong(file, place, error)
+                batch.wrong(file, location, error)
                 continue
-            found.keep(draft)
-    unanswered = sum(not (draft.labels or draft.verdicts) for draft in found.drafts.values())
+            batch.keep(draft)
+    unanswered = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
     if unanswered:
         without = counted(unanswered, "diagnosis names", "diagnoses name")
-        found.notes.append(f"{without} no code, and 'none_apply' is not set")
-    return found.done()
+        batch.notes.append(f"{without} no code, and 'none_apply' is not set")
+    return batch.done()
 
 
-def _take(file: Path, document: object, found: _Found) -> None:
+def _take(file: Path, document: object, batch: _AdamastBatch) -> None:
     if is_taxonomy(document):
-        found.lists[file.resolve()] = taxonomy_of(document, str(file))
+        batch.lists[file.resolve()] = taxonomy_of(document, str(file))
         return
     head: Record = document if isinstance(document, Mapping) else {}
     records = head.get("diagnoses") if "diagnoses" in head else document
     records = records if isinstance(records, list) else [records]
     for number, record in enumerate(records, start=1):
-        place = f"diagnosis {number}"
+        location = f"diagnosis {number}"
         if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
-            found.diagnoses.append((file, place, head, record))
+            batch.diagnoses.append((file, location, head, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
-            found.wrong(file, place, reason)
+            batch.wrong(file, location, reason)
 
 
 def _taxonomy(
-    file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], found: _Found
+    file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], batch: _AdamastBatch
 ) -> tuple[Taxonomy, bool, str]:
-    """The taxonomy of a file's diagnoses, whether it is whole, and how it was found."""
+    """Return the taxonomy of a file's diagnoses, whether it is whole, and how it was found."""
     named = diagnoses[0][2].get("taxonomy")
     if isinstance(named, str) and named:
         for path in (Path(named), file.parent / Path(named.replace("\\", "/")).name):
-            if path.resolve() in found.lists:
-                return found.lists[path.resolve()], True, f"the taxonomy in {path.name}"
+            if path.resolve() in batch.lists:
+                return batch.lists[path.resolve()], True, f"the taxonomy in {path.name}"
             try:
                 return taxonomy_of(read_json(path), str(path)), True, f"from {path.name}"
             except (ValueError, OSError):
                 continue
-    elif len(found.lists) == 1:
-        path, taxonomy = next(iter(found.lists.items()))
+    elif len(batch.lists) == 1:
+        path, taxonomy = next(iter(batch.lists.items()))
         return taxonomy, True, f"the taxonomy in {path.name}"
     seen = [pair for *_, record in diagnoses for pair in _codes(record)]
     mast = shipped_mast()
@@ -226,7 +234,7 @@ def _taxonomy(
 
 
 def _codes(record: Record) -> list[tuple[str, str]]:
-    """The codes that a diagnosis names, each with what it is called there."""
+    """Return the codes that a diagnosis names, each with what it is called there."""
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
@@ -236,23 +244,24 @@ def _codes(record: Record) -> list[tuple[str, str]]:
 
 
 def _judge(head: Record, record: Record) -> str:
-    """The judge's name: ``judge:MODEL@adamast`` where a model is named."""
-    judge, beside = head.get("judge"), record.get("judge_metadata")
+    """Return the judge's name: ``judge:MODEL@adamast`` where a model is named."""
+    judge = head.get("judge")
+    metadata = record.get("judge_metadata")
     model = judge.get("model") if isinstance(judge, Mapping) else None
-    if not model and isinstance(beside, Mapping):
-        model = beside.get("judge_model")
+    if not model and isinstance(metadata, Mapping):
+        model = metadata.get("judge_model")
     if not isinstance(model, str) or not model.strip():
         return JUDGE
     plain = "".join(char for char in model.strip() if char.isprintable() and char not in ",|")
     return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
 
 
-def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> WorkDraft:
+def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> ImportedWork:
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
     kind = imported_kind(name)
-    draft = WorkDraft(name, kind, str(trace_id), taxonomy.ref, file, finished_at="")
+    draft = ImportedWork(name, str(trace_id), taxonomy.ref, kind, finished_at="", file=file)
     picks_all = "failure_modes" in record
     modes = record["failure_modes"] if picks_all else [record]
     if not isinstance(modes, list):
@@ -272,14 +281,17 @@ def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: boo
     return draft
 
 
-def _label(draft: WorkDraft, slug: str, value: Record) -> Label:
-    evidence, confidence = value.get("evidence"), value.get("confidence")
+def _label(draft: ImportedWork, slug: str, value: Record) -> Label:
+    evidence = value.get("evidence")
+    confidence = value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
         raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
-    said = {"confidence": confidence if number is None else None}
-    said |= {name: value.get(name) for name in ("severity", "recovery_hint")}
-    remarks = [f"{name.replace('_', ' ')}: {word}" for name, word in said.items() if word]
+    confidence_note = {"confidence": confidence if number is None else None}
+    confidence_note |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    remarks = [
+        f"{name.replace('_', ' ')}: {word}" for name, word in confidence_note.items() if word
+    ]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
     return draft.label(
         slug,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft, imported_kind
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, imported_kind
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import VerdictValue
@@ -39,31 +39,35 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
 
     A folder stands for the JSON files in it. The labels lie on whole traces; the summary is their
     note. Whether the task was done, as the model saw it, is not taken for the run's outcome.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     mast = load_mast()
     binding = mast_binding(mast, [_PRINTED])
     name = annotator or JUDGE
-    found = Gathered({mast.ref: mast}, notes=[binding.in_words])
+    batch = Gathered({mast.ref: mast}, notes=[binding.in_words])
     silent = 0
-    for file, records in read_each(files, found.problems, _records):
-        for place, trace_id, record in records:
+    for file, records in read_each(files, batch.problems, _records):
+        for location, trace_id, record in records:
             try:
                 draft, unanswered = _draft(name, file, trace_id, record, binding.slugs, mast)
-                if draft.key in found.drafts:
+                if draft.key in batch.drafts:
                     raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
             except ValueError as error:
-                found.wrong(file, place, error)
+                batch.wrong(file, location, error)
                 continue
             silent += unanswered
-            found.keep(draft)
+            batch.keep(draft)
     if silent:
         zeros = counted(silent, "zero stands for a mode", "zeros stand for modes")
-        found.notes.append(f"{zeros} that the model did not speak of; left open")
-    return found.done()
+        batch.notes.append(f"{zeros} that the model did not speak of; left open")
+    return batch.done()
 
 
 def _records(file: Path) -> list[tuple[str, str, Record]]:
-    """Each answer in a file with its place and its trace."""
+    """Return each answer in a file with its place and its trace."""
     return list(_answers(read_json(file), file))
 
 
@@ -86,23 +90,23 @@ def _answers(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
 
 
 def _inner(value: Record) -> Record:
-    """The answer where a script has put it beside other things."""
+    """Return the answer where a script has put it beside other things."""
     inner = value.get("annotation")
     return inner if isinstance(inner, Mapping) else value
 
 
-def _answer(value: object, place: str) -> Record:
+def _answer(value: object, location: str) -> Record:
     if isinstance(value, Mapping):
         answer = value if _MODES in value else _inner(value)
         if isinstance(answer.get(_MODES), Mapping):
             return answer
-    raise ValueError(f"{place}: has no 'failure_modes' with a 1 or 0 per mode")
+    raise ValueError(f"{location}: has no 'failure_modes' with a 1 or 0 per mode")
 
 
 def _named(value: object) -> str | None:
     assert isinstance(value, Mapping)
-    found = (value.get(name) for name in _IDS)
-    return next((str(x) for x in found if isinstance(x, str | int) and str(x).strip()), None)
+    ids = (value.get(name) for name in _IDS)
+    return next((str(x) for x in ids if isinstance(x, str | int) and str(x).strip()), None)
 
 
 def _draft(
@@ -112,9 +116,9 @@ def _draft(
     record: Record,
     slugs: Mapping[str, str],
     mast: Taxonomy,
-) -> tuple[WorkDraft, int]:
-    """What one answer says, and how many of its zeros stand for no answer."""
-    draft = WorkDraft(name, imported_kind(name), trace_id, mast.ref, file, finished_at="")
+) -> tuple[ImportedWork, int]:
+    """Return the work of one answer, and the number of its zeros that stand for no answer."""
+    draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
     silent = 0
     for code, value in record[_MODES].items():
         if code not in slugs:
@@ -130,8 +134,8 @@ def _draft(
     return draft, silent
 
 
-def _spoke_of(words: object, code: str) -> bool:
-    """Whether the model's words name the mode; True where they were not kept."""
-    if not isinstance(words, str):
+def _spoke_of(answer_text: object, code: str) -> bool:
+    """Return whether the model's text names the mode; True if the text was not kept."""
+    if not isinstance(answer_text, str):
         return True
-    return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", words) is not None
+    return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, LabelledRuns
 from mast_tui.exchange.trace_files import message_spans, read_each, read_json, read_traces
 from mast_tui.labels import Severity, Target
 from mast_tui.traces.model import Trace
@@ -30,6 +30,10 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     and in the folders there, then as the record of τ-bench with this ``task_id`` in the files
     named. Labels of one that is nowhere are kept under its bare id, with the keys that its messages
     would have. Raises ``ExchangeError`` where no label file is among ``files``.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the format's.
     """
     reader = _Reader(annotator)
     label_files = []
@@ -46,14 +50,14 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
             f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
         )
     for file, labels in label_files:
-        reader.look_beside(file)
+        reader.add_neighbours(file)
         for number, record in enumerate(labels):
             reader.read(file, number, record)
     return reader.done()
 
 
 def _label_records(document: object) -> list[Mapping[str, object]]:
-    """The records of a label file; none where the document is something else."""
+    """Return the records of a label file; none where the document is something else."""
     if isinstance(document, Mapping):
         return _answers(document) or _planted(document)
     if not isinstance(document, list):
@@ -64,9 +68,9 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """What AgentRx's judge has answered, as label records."""
+    """Return the answers of AgentRx's judge as label records."""
     results = document.get("detailed_results")
-    found: list[Mapping[str, object]] = []
+    records: list[Mapping[str, object]] = []
     for result in results if isinstance(results, list) else ():
         if not isinstance(result, Mapping) or "task_id" not in result:
             return []
@@ -85,12 +89,12 @@ def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
             if isinstance(failure, Mapping)
         ]
         root = {"failure_id": 1}
-        found.append({"trajectory_id": result["task_id"], "failures": of_run, "root_cause": root})
-    return found
+        records.append({"trajectory_id": result["task_id"], "failures": of_run, "root_cause": root})
+    return records
 
 
 def _planted(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """The fault that was planted in a simulated run, as a label record."""
+    """Return the fault that was planted in a simulated run, as a label record."""
     if not {"run_task_id", "critical_failure_step"} <= document.keys():
         return []
     failure = {
@@ -105,15 +109,15 @@ def _planted(document: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _task_ids(document: object) -> Iterator[tuple[int, str]]:
-    """The place and ``task_id`` of each of τ-bench's records; nothing of any other document."""
+    """Yield the index and ``task_id`` of each record of τ-bench in a document."""
     if isinstance(document, list):
-        for place, record in enumerate(document):
+        for index, record in enumerate(document):
             if isinstance(record, Mapping) and "traj" in record and "task_id" in record:
-                yield place, str(record["task_id"])
+                yield index, str(record["task_id"])
 
 
 class _Reader(LabelledRuns):
-    """What has been read so far."""
+    """The labels that were read so far."""
 
     def __init__(self, annotator: str | None) -> None:
         note = "step_number counts from 1; the root cause is marked fatal"
@@ -123,18 +127,29 @@ class _Reader(LabelledRuns):
         self._traces: dict[Path, tuple[Trace, ...]] = {}
         self._mismatches: dict[str, list[str]] = {}
 
-    def look_beside(self, file: Path) -> None:
+    def add_neighbours(self, file: Path) -> None:
         """Find trajectories in the folder of a label file and the folders in it."""
         for path in sorted([*file.parent.glob("*.json"), *file.parent.glob("*/*.json")]):
             self.trajectories.setdefault(path.stem, path)
 
     def add_tasks(self, file: Path, document: object) -> None:
-        """Keep which tasks of τ-bench a file holds runs of."""
-        for place, task in _task_ids(document):
-            self._tasks.setdefault(task, []).append((file, place))
+        """Keep which tasks of τ-bench a file holds runs of.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
+        for index, task in _task_ids(document):
+            self._tasks.setdefault(task, []).append((file, index))
 
     def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
-        """Read the labels of one run."""
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            number: The number, counted from 0.
+            record: The record.
+        """
         native = str(record["trajectory_id"])
         failures = record.get("failures")
         root = record.get("root_cause")
@@ -146,12 +161,12 @@ class _Reader(LabelledRuns):
         except ValueError as error:
             self.wrong(file, f"record {number}", error)
             return
-        draft = self.work(file, native, trace, anew=True)
-        for place, failure in enumerate(failures):
+        draft = self.work(file, native, trace, replaces=True)
+        for index, failure in enumerate(failures):
             try:
                 self._add(draft, trace, failure, root)
             except ValueError as error:
-                self.wrong(file, f"record {number}, failure {place}", error)
+                self.wrong(file, f"record {number}, failure {index}", error)
 
     def _trace(self, native: str) -> Trace | None:
         path = self.trajectories.get(native)
@@ -159,13 +174,13 @@ class _Reader(LabelledRuns):
         return traces[0] if traces else self._run_of_task(native)
 
     def _run_of_task(self, task: str) -> Trace | None:
-        """The run of a task of τ-bench; raises ``ValueError`` where several runs may be meant."""
+        """Return the run of a task of τ-bench; raises ``ValueError`` if there are several."""
         places = self._tasks.get(task, [])
         runs = {
             trace.identity.content_hash: trace
-            for file, place in places
+            for file, index in places
             for trace in self._runs(file)
-            if trace.record == place
+            if trace.record == index
         }
         if len(runs) > 1:
             files = ", ".join(dict.fromkeys(str(file) for file, _ in places))
@@ -176,12 +191,12 @@ class _Reader(LabelledRuns):
         return next(iter(runs.values()), None)
 
     def _runs(self, file: Path) -> tuple[Trace, ...]:
-        """The traces of a file that holds many, read once."""
+        """Return the traces of a file that holds many, read once."""
         if file not in self._traces:
             self._traces[file] = read_traces(file)
         return self._traces[file]
 
-    def _add(self, draft: WorkDraft, trace: Trace | None, failure: object, root: object) -> None:
+    def _add(self, draft: ImportedWork, trace: Trace | None, failure: object, root: object) -> None:
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
@@ -217,21 +232,22 @@ class _Reader(LabelledRuns):
         index = None if trace is None else trace.index_of(key)
         if trace is None or index is None:
             return
-        acted, meant = trace.span(index).agent, str(failure.get("failed_agent") or "")
-        if meant and _spelling(acted) != _spelling(meant.split("(")[0]):
-            words = f"step {step} is by {acted!r}, the label names {meant!r}"
-            self._mismatches.setdefault(trace_id, []).append(words)
+        acted = trace.span(index).agent
+        named = str(failure.get("failed_agent") or "")
+        if named and _spelling(acted) != _spelling(named.split("(")[0]):
+            sentence = f"step {step} is by {acted!r}, the label names {named!r}"
+            self._mismatches.setdefault(trace_id, []).append(sentence)
 
     def done(self) -> Incoming:
-        """Everything that was read."""
-        for trace_id, found in self._mismatches.items():
-            more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
-            self.notes.append(f"{trace_id}: {found[0]}{more}")
+        """Return everything that was read."""
+        for trace_id, mismatches in self._mismatches.items():
+            more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
+            self.notes.append(f"{trace_id}: {mismatches[0]}{more}")
         return super().done()
 
 
 def _spelling(name: str) -> str:
-    """A name without case, blanks and signs: the set spells its categories in several ways."""
+    """Return a name without case, blanks and signs: spellings of categories vary."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    WorkDraft,
     imported_kind,
     shipped_taxonomy,
 )
@@ -39,36 +39,40 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
     An issue is a label at each stretch of spans that its evidence names, from the first to the
     last; one that names none is about the whole trace.
 
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
     Raises:
         ExchangeError: No answer of Pisama is among the files.
     """
-    found = _Found("pisama", annotator)
+    batch = _ToolBatch("pisama", annotator)
     answers: list[tuple[Path, Record]] = []
     trajectories: dict[str, _Trajectory] = {}
-    for file, record in found.records_in(files, ".json", ".jsonl", ".pisama"):
+    for file, record in batch.records_in(files, ".json", ".jsonl", ".pisama"):
         if isinstance(record.get("issues"), list) and "trace_id" in record:
             answers.append((file, record))
         elif str(record.get("schema_version", "")).startswith("ATIF-"):
             trajectory = _Trajectory.of(record)
             if trajectory is not None:
                 trajectories[trajectory.id] = trajectory
-    if not answers and not found.problems:
+    if not answers and not batch.problems:
         raise ExchangeError(f"{files[0]}: no answer of Pisama, which has 'issues' and 'trace_id'")
     for file, record in answers:
         trajectory = trajectories.get(str(record["trace_id"]))
         if trajectory is None:
-            found.wrong(
+            batch.wrong(
                 file,
                 f"trace {record['trace_id']}",
                 "the file that was analyzed is not named; name the one that 'mast-tui convert "
                 "--to atif' wrote",
             )
             continue
-        draft = found.work(file, trajectory.trace_id)
+        draft = batch.work(file, trajectory.trace_id)
         for number, issue in enumerate(record["issues"]):
             try:
                 for target in _places(issue, trajectory):
-                    found.add(
+                    batch.add(
                         draft,
                         str(issue["type"]),
                         target,
@@ -76,8 +80,8 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                         issue.get("confidence"),
                     )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                found.wrong(file, f"issue {number}", f"no issue of Pisama: {error}")
-    return found.done()
+                batch.wrong(file, f"issue {number}", f"no issue of Pisama: {error}")
+    return batch.done()
 
 
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -86,47 +90,59 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
     A finding is a label on its event's span. The step that the attribution names first, else the
     root cause, is decisive.
 
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
     Raises:
         ExchangeError: No report of AgentDebugX is among the files.
     """
-    found = _Found("agentdebugx", annotator)
+    batch = _ToolBatch("agentdebugx", annotator)
     reports = [
         (file, record)
-        for file, record in found.records_in(files, ".json", ".jsonl")
+        for file, record in batch.records_in(files, ".json", ".jsonl")
         if isinstance(record.get("findings"), list) and "trace_id" in record
     ]
-    if not reports and not found.problems:
+    if not reports and not batch.problems:
         raise ExchangeError(
             f"{files[0]}: no report of AgentDebugX, which has 'findings' and 'trace_id'"
         )
     for file, report in reports:
-        draft = found.work(file, str(report["trace_id"]))
+        draft = batch.work(file, str(report["trace_id"]))
         decisive = _decisive_event(report)
         met = False
         for number, finding in enumerate(report["findings"]):
             try:
-                mode, event = finding["failure_mode"], finding.get("event_id")
+                mode = finding["failure_mode"]
+                event = finding.get("event_id")
                 met = met or (event == decisive and event is not None)
-                found.add(
+                batch.add(
                     draft,
                     str(mode["mode_id"]),
-                    _at(event),
+                    _target_of_event(event),
                     [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
                     finding.get("confidence"),
                     fatal=event is not None and event == decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                found.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
+                batch.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
         if decisive is not None and not met:
             try:
-                found.add(draft, _OTHER, _at(decisive), [report.get("summary")], None, fatal=True)
+                batch.add(
+                    draft,
+                    _OTHER,
+                    _target_of_event(decisive),
+                    [report.get("summary")],
+                    None,
+                    fatal=True,
+                )
             except ValueError as error:
-                found.wrong(file, "root cause", str(error))
-    return found.done()
+                batch.wrong(file, "root cause", str(error))
+    return batch.done()
 
 
 def _decisive_event(report: Record) -> str | None:
-    """The event that the attribution blames first, else the root cause of the findings."""
+    """Return the event that the attribution blames first, else the root cause of the findings."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
@@ -135,8 +151,8 @@ def _decisive_event(report: Record) -> str | None:
     return None if event is None else str(event)
 
 
-def _at(event: object) -> Target:
-    """The span of an event; the whole trace where there is none."""
+def _target_of_event(event: object) -> Target:
+    """Return the span of an event; the whole trace where there is none."""
     if event is None:
         return WHOLE_TRACE
     key = str(event)
@@ -162,7 +178,8 @@ class _Trajectory:
     @classmethod
     def of(cls, record: Record) -> _Trajectory | None:
         """None where the keys of the spans do not stand in it."""
-        extra, agent = record.get("extra"), record.get("agent")
+        extra = record.get("extra")
+        agent = record.get("agent")
         if not isinstance(extra, Mapping) or not isinstance(agent, Mapping):
             return None
         trace_id = extra.get("trace")
@@ -178,28 +195,29 @@ class _Trajectory:
             of_calls = spans[len(spans) - len(calls) :] if calls else []
             for child, key in enumerate([spans[0], *of_calls]):
                 named = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
-                told = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
-                keys[hashlib.sha256(told.encode()).hexdigest()[:16]] = key
+                arguments = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
+                keys[hashlib.sha256(arguments.encode()).hexdigest()[:16]] = key
         return cls(trace, trace_id, keys)
 
 
 def _places(issue: Record, trajectory: _Trajectory) -> list[Target]:
-    """The stretches that an issue's evidence names, each once; the whole trace without any."""
-    order = {span: place for place, span in enumerate(trajectory.keys)}
-    found: dict[Target, None] = {}
+    """Return the ranges that an issue's evidence names, each once, or the whole trace."""
+    order = {span: index for index, span in enumerate(trajectory.keys)}
+    targets: dict[Target, None] = {}
     for evidence in issue["evidence"]:
         named = list(evidence.get("span_ids") or ())
         unknown = [span for span in named if span not in order]
         if unknown:
             raise ValueError(f"span {unknown[0]!r} is not in the file that was analyzed")
         if named:
-            first, last = min(named, key=order.__getitem__), max(named, key=order.__getitem__)
-            found[Target(trajectory.keys[first], trajectory.keys[last])] = None
-    return list(found) or [WHOLE_TRACE]
+            first = min(named, key=order.__getitem__)
+            last = max(named, key=order.__getitem__)
+            targets[Target(trajectory.keys[first], trajectory.keys[last])] = None
+    return list(targets) or [WHOLE_TRACE]
 
 
-class _Found(Gathered):
-    """What has been read so far of one tool's findings."""
+class _ToolBatch(Gathered):
+    """The findings of one tool that were read so far."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:
         self._taxonomy = shipped_taxonomy(tool)
@@ -212,22 +230,29 @@ class _Found(Gathered):
         }
 
     def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
-        """The objects of JSON files, or of their lines; what cannot be read is noted."""
+        """Yield the objects of JSON files, or of their lines; what cannot be read is noted."""
         for file, document in read_each(files, self.problems, read_json, suffixes):
             for record in document if isinstance(document, list) else [document]:
                 if isinstance(record, Mapping):
                     yield file, record
 
-    def work(self, file: Path, trace_id: str) -> WorkDraft:
-        """The finished work on a trace; a second answer about it takes the first one's place."""
+    def work(self, file: Path, trace_id: str) -> ImportedWork:
+        """Return the finished work on a trace; a second answer replaces the first.
+
+        Args:
+            file: The file.
+            trace_id: The trace's id.
+        """
         kind = imported_kind(self._name)
-        draft = WorkDraft(self._name, kind, trace_id, self._taxonomy.ref, file, finished_at="")
+        draft = ImportedWork(
+            self._name, trace_id, self._taxonomy.ref, kind, finished_at="", file=file
+        )
         self.keep(draft)
         return draft
 
     def add(
         self,
-        draft: WorkDraft,
+        draft: ImportedWork,
         mode: str,
         target: Target,
         notes: Sequence[object],
@@ -235,13 +260,22 @@ class _Found(Gathered):
         *,
         fatal: bool = False,
     ) -> None:
-        """Add a finding; one of a mode that is not known goes to ``other`` with its name."""
+        """Add a finding; one of a mode that is not known goes to ``other`` with its name.
+
+        Args:
+            draft: The work to which it is added.
+            mode: The name of the failure mode.
+            target: The target.
+            notes: The lines of the note.
+            confidence: The confidence as JSON.
+            fatal: Whether the failure decided the outcome.
+        """
         slug = self._modes.get(mode, _OTHER)
-        told = [str(note) for note in notes if note]
+        texts = [str(note) for note in notes if note]
         label = draft.label(
             slug,
             target,
-            "\n".join(told if mode in self._modes else [mode, *told]),
+            "\n".join(texts if mode in self._modes else [mode, *texts]),
             confidence=float(confidence) if isinstance(confidence, int | float) else None,
             severity=Severity.FATAL if fatal else None,
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Gathered, Incoming, WorkDraft
+from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_each, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
@@ -38,21 +38,27 @@ class _Heading(NamedTuple):
     @classmethod
     def of(cls, text: str) -> _Heading:
         """Take it apart; raises ``ValueError`` for one without code and name."""
-        found = _FIRST_LINE.match(text)
-        if found is None:
+        match = _FIRST_LINE.match(text)
+        if match is None:
             raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
         definition = "\n".join(text.strip().split("\n")[1:])
-        return cls(int(found[1]), int(found[2]), found[3].strip(), definition)
+        return cls(int(match[1]), int(match[2]), match[3].strip(), definition)
 
 
 def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
-    """The taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
+    """Return the taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
 
     The first number of a code is its category, which has no name of its own in the file. Raises
     ``ValueError`` for a heading without code and name.
+
+    Args:
+        scheme: The name of the label scheme.
+        headings: The headings of the codes.
     """
-    ordered = sorted(map(_Heading.of, headings), key=lambda one: (one.first, one.second))
-    groups = sorted({one.first for one in ordered})
+    ordered = sorted(
+        map(_Heading.of, headings), key=lambda heading: (heading.first, heading.second)
+    )
+    groups = sorted({heading.first for heading in ordered})
     return from_dict(
         {
             "id": _slug(scheme).replace("_", "-"),
@@ -61,13 +67,13 @@ def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
             "categories": [{"id": f"group-{n}", "name": f"Group {n}"} for n in groups],
             "modes": [
                 {
-                    "slug": _slug(one.name),
-                    "code": f"{one.first}.{one.second}",
-                    "name": one.name,
-                    "category": f"group-{one.first}",
-                    "definition": one.definition,
+                    "slug": _slug(heading.name),
+                    "code": f"{heading.first}.{heading.second}",
+                    "name": heading.name,
+                    "category": f"group-{heading.first}",
+                    "definition": heading.definition,
                 }
-                for one in ordered
+                for heading in ordered
             ],
         },
         scheme,
@@ -103,7 +109,7 @@ class _Record:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Whether somebody sees a mode in a trace."""
+    """An annotator's answer on a mode in a trace."""
 
     annotator: str
     mode: str
@@ -117,6 +123,10 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     people keep their names. ``human_labels`` are kept under ``annotator`` (``mast-consensus``),
     their numbers bound to modes of MAST by the names that the file prints. Raises
     ``ExchangeError`` where no file holds such labels.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     problems: list[RowProblem] = []
     named = list(files_under(files, (".json", ".jsonl")))
@@ -128,7 +138,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _beside(named) if _is_label(r) not in kinds]
+        records += [r for r in _neighbours(named) if _is_label(r) not in kinds]
     reader = _Reader([r for r in records if not _is_label(r)], problems)
     for record in filter(_is_label, records):
         reader.people(record)
@@ -150,10 +160,10 @@ def _records(files: Sequence[Path], problems: list[RowProblem]) -> Iterator[_Rec
                 yield _Record(file, number, fields)
 
 
-def _beside(named: Sequence[Path]) -> Iterator[_Record]:
+def _neighbours(named: Sequence[Path]) -> Iterator[_Record]:
     folders = sorted({file.parent for file in named})
-    there = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return _records([file for file in there if file not in named], [])
+    files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
+    return _records([file for file in files if file not in named], [])
 
 
 class _Reader(Gathered):
@@ -162,12 +172,12 @@ class _Reader(Gathered):
     def __init__(self, texts: Sequence[_Record], problems: list[RowProblem]) -> None:
         super().__init__(problems=problems)
         self._texts = texts
-        self._found = _traces(texts)
+        self._traces_by_place = _traces(texts)
 
     def people(self, record: _Record) -> None:
-        """The labels of each person in one label record."""
+        """Add the labels of each person in one label record."""
         try:
-            trace = self._found.get(self._partner(record))
+            trace = self._traces_by_place.get(self._partner(record))
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
@@ -194,7 +204,7 @@ class _Reader(Gathered):
         )
 
     def consensus(self, annotator: str) -> None:
-        """The single yes or no per code that trace records carry."""
+        """Add the single yes or no per code of each trace record."""
         if not self._texts:
             return
         mast = load_mast()
@@ -205,14 +215,14 @@ class _Reader(Gathered):
             self.problems.append(self._texts[0].problem(error))
             return
         for record in self._texts:
-            trace = self._found.get((record.file, record.number))
+            trace = self._traces_by_place.get((record.file, record.number))
             try:
                 if trace is None:
                     raise ValueError("no trace was recognised in 'trace_text'")
-                said = record.table("human_labels")
+                labels = record.table("human_labels")
                 answers = [
                     _Answer(annotator, _bound(code, binding.slugs), value)
-                    for code, value in _yes_or_no(said)
+                    for code, value in _yes_or_no(labels)
                 ]
                 incoming = _incoming(trace, record)
                 self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
@@ -222,7 +232,7 @@ class _Reader(Gathered):
         self.notes.append(f"{annotator}: {binding.in_words}")
 
     def _partner(self, record: _Record) -> tuple[Path, int] | None:
-        """Which trace record a label record speaks of.
+        """Return the trace record that a label record is about.
 
         The number in ``trace_id`` (``hf_3``) is the trace's; round and framework must be the same,
         and ``instance_id``, where there is one, must stand in the text.
@@ -256,10 +266,10 @@ class _Reader(Gathered):
         file: Path,
     ) -> None:
         """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
-        drafts: dict[tuple[str, str, str], WorkDraft] = {}
+        drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for answer in answers:
-            new = WorkDraft(
-                answer.annotator, kind, trace.trace_id, taxonomy.ref, file, finished_at=""
+            new = ImportedWork(
+                answer.annotator, trace.trace_id, taxonomy.ref, kind, finished_at="", file=file
             )
             if new.key in self.drafts:
                 raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
@@ -272,7 +282,7 @@ class _Reader(Gathered):
         self.traces[trace.trace_id] = trace
 
     def done(self) -> Incoming:
-        """Everything that was read; what was noted of several records is said once."""
+        """Return everything that was read; what was noted of several records is said once."""
         self.notes = list(dict.fromkeys(self.notes))
         return super().done()
 
@@ -288,24 +298,24 @@ def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
 
 
 def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
-    found: dict[tuple[Path, int] | None, Trace] = {}
+    traces: dict[tuple[Path, int] | None, Trace] = {}
     for file in {record.file for record in texts}:
         for trace in read_traces(file):
-            found[file, trace.record or 0] = trace
-    return found
+            traces[file, trace.record or 0] = trace
+    return traces
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
-    for heading, said in headings.items():
-        if not isinstance(said, Mapping):
+    for heading, answers in headings.items():
+        if not isinstance(answers, Mapping):
             raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
-        for name, present in _yes_or_no(said):
+        for name, present in _yes_or_no(answers):
             yield _Answer(checked_person(name), _slug(_Heading.of(heading).name), present)
 
 
-def _yes_or_no(said: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+def _yes_or_no(answers: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
     """Yield the answers that were given; null and NaN are missing cells of the spreadsheet."""
-    for name, value in said.items():
+    for name, value in answers.items():
         if value is None or _is_nan(value):
             continue
         if value not in (True, False):  # 1 and 0 as well

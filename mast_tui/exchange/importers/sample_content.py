@@ -1,4 +1,4 @@
-"""What two invented annotators and a judge say of the sample traces, for the first start."""
+"""The labels of two invented annotators and a judge on the sample traces, for the first start."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, LabelledRuns, WorkDraft
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, LabelledRuns
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
 from mast_tui.labels import Target
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
 from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.otel import spans as otel_spans
 
-_BESIDE: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
+_NEIGHBOURS: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
 """Where the traces may lie, seen from the labels' folder; the last is as the set was published."""
 
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
@@ -33,24 +33,28 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     folders named, beside the label file, and where the published set keeps them. Labels of a
     trace that is nowhere are kept under the id, on the span ids themselves. Raises
     ``ExchangeError`` where no label file is among ``files``.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
     """
     reader = _Reader(annotator)
-    found = []
+    label_files = []
     for file, document in read_each(files, reader.problems, _read):
         if labels := _label_records(document):
-            found.append((file, labels))
+            label_files.append((file, labels))
         else:
             reader.note_trace(file, document)
-    if not found and not reader.problems:
+    if not label_files and not reader.problems:
         raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
-    for file, labels in found:
+    for file, labels in label_files:
         for number, record in enumerate(labels):
             reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
     return reader.done()
 
 
 def _read(file: Path) -> object:
-    """The file as JSON; commas before a closing bracket, as one published file has, are let be."""
+    """Return the file as JSON; commas before a closing bracket are allowed."""
     try:
         return read_json(file)
     except ValueError as error:
@@ -63,14 +67,14 @@ def _read(file: Path) -> object:
 
 
 def _label_records(document: object) -> list[Mapping[str, object]]:
-    """The records of a label file; none where the document is something else."""
+    """Return the records of a label file; none where the document is something else."""
     records = document if isinstance(document, list) else [document]
-    found = [record for record in map(_label_record, records) if record is not None]
-    return found if len(found) == len(records) else []
+    label_records = [record for record in map(_label_record, records) if record is not None]
+    return label_records if len(label_records) == len(records) else []
 
 
 def _label_record(value: object) -> Mapping[str, object] | None:
-    """The labels that a value is, or that a row of the set's tables holds as ``labels``."""
+    """Return the labels that a value is, or that a row of the set's tables holds as ``labels``."""
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
         if isinstance(value, str):
@@ -84,37 +88,48 @@ def _label_record(value: object) -> Mapping[str, object] | None:
 
 
 class _Reader(LabelledRuns):
-    """What has been read so far."""
+    """The labels that were read so far."""
 
     def __init__(self, annotator: str | None) -> None:
         note = "the impact that TRAIL gives stands in the note; no severity follows from it"
         super().__init__("trail", annotator, _spelling, note)
         self._files: dict[str, Path] = {}
-        self._beside: dict[Path, dict[str, list[Path]]] = {}
+        self._neighbours: dict[Path, dict[str, list[Path]]] = {}
         self._unquoted = 0
 
     def note_trace(self, file: Path, document: object) -> None:
-        """Remember a file that may hold a trace, by its name and by the id in it."""
+        """Remember a file that may hold a trace, by its name and by the id in it.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
         self._files.setdefault(file.stem, file)
         native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
         if native is not None:
             self._files.setdefault(otel_spans.trace_id(native) or native, file)
 
-    def read(self, file: Path, place: str, record: Mapping[str, object]) -> None:
-        """Read the labels of one run."""
+    def read(self, file: Path, location: str, record: Mapping[str, object]) -> None:
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            location: The location in the file.
+            record: The record.
+        """
         errors = record.get("errors")
         if not isinstance(errors, list):
-            self.wrong(file, place, "'errors' is no list")
+            self.wrong(file, location, "'errors' is no list")
             return
         native = as_text(record.get("trace_id")) or file.stem
         native = otel_spans.trace_id(native) or native
         trace = self._trace(file, native)
-        draft = self.work(file, native, trace, anew=False)
+        draft = self.work(file, native, trace, replaces=False)
         for number, error in enumerate(errors):
             try:
                 self._add(draft, trace, error)
             except ValueError as problem:
-                where = f"error {number}" if place == "file" else f"{place}, error {number}"
+                where = f"error {number}" if location == "file" else f"{location}, error {number}"
                 self.wrong(file, where, problem)
 
     def _trace(self, file: Path, native: str) -> Trace | None:
@@ -127,19 +142,19 @@ class _Reader(LabelledRuns):
 
     def _candidates(self, file: Path, native: str) -> Iterator[Path]:
         folder = file.parent.resolve()
-        if folder not in self._beside:
-            beside = self._beside[folder] = {}
-            for pattern in _BESIDE:
+        if folder not in self._neighbours:
+            neighbours = self._neighbours[folder] = {}
+            for pattern in _NEIGHBOURS:
                 above = folder.parent if pattern.startswith("../") else folder
                 for path in sorted(above.glob(pattern.removeprefix("../"))):
-                    beside.setdefault(path.stem, []).append(path)
-        own = file.resolve()
+                    neighbours.setdefault(path.stem, []).append(path)
+        own_path = file.resolve()
         for name in dict.fromkeys((native, file.stem)):
             if name in self._files:
                 yield self._files[name]
-            yield from (path for path in self._beside[folder].get(name, ()) if path != own)
+            yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
 
-    def _add(self, draft: WorkDraft, trace: Trace | None, error: object) -> None:
+    def _add(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
         mode = self.mode("category", as_text(error.get("category")) or "")
@@ -162,7 +177,7 @@ class _Reader(LabelledRuns):
         draft.join_label(draft.label(mode.slug, target, note))
 
     def done(self) -> Incoming:
-        """Everything that was read."""
+        """Return everything that was read."""
         if self._unquoted:
             labels = counted(self._unquoted, "label has", "labels have")
             self.notes.append(f"{labels} evidence that is not in the span's text; the note has it")
@@ -170,12 +185,12 @@ class _Reader(LabelledRuns):
 
 
 def _spelling(name: str) -> str:
-    """A name without case, signs and plurals: the set spells its categories in several ways."""
+    """Return a name without case, signs and plurals: spellings of categories vary."""
     return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
 
 
 def _target(trace: Trace, span: str, evidence: str | None) -> Target:
-    """Where in a trace a label lies: on the words of its evidence, else on the span.
+    """Return the target of a label: the text of its evidence, or else the span.
 
     One span of the source may be several here; the first that holds the words is taken, else the
     first. Raises ``ValueError`` where the trace has no such span.
@@ -189,25 +204,25 @@ def _target(trace: Trace, span: str, evidence: str | None) -> Target:
         raise ValueError(f"location is {span!r}, but the trace has no such span")
     for index in parts if evidence is not None else ():
         text = trace.text(index)
-        if (place := _place(text, evidence or "")) is not None:
+        if (bounds := _bounds(text, evidence or "")) is not None:
             key = trace.span(index).key
-            return Target(key, key, text[place[0] : place[1]], *place)
+            return Target(key, key, text[bounds[0] : bounds[1]], *bounds)
     exact = trace.index_of(span)
     key = trace.span(parts[0] if exact is None else exact).key
     return Target(key, key)
 
 
-def _place(text: str, evidence: str) -> tuple[int, int] | None:
-    """Where the words stand in a text, whatever white space is between them."""
+def _bounds(text: str, evidence: str) -> tuple[int, int] | None:
+    """Return the bounds of a passage in a text, whatever white space separates its parts."""
     evidence = evidence.strip()
     plain = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
-    for words in dict.fromkeys((evidence, plain, plain.strip("\"'` \n"))):
-        if not words.strip():
+    for variant in dict.fromkeys((evidence, plain, plain.strip("\"'` \n"))):
+        if not variant.strip():
             continue
-        start = text.find(words)
+        start = text.find(variant)
         if start >= 0:
-            return start, start + len(words)
-        found = re.search(r"\s+".join(map(re.escape, words.split())), text)
-        if found is not None:
-            return found.start(), found.end()
+            return start, start + len(variant)
+        match = re.search(r"\s+".join(map(re.escape, variant.split())), text)
+        if match is not None:
+            return match.start(), match.end()
     return None

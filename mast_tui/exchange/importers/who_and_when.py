@@ -13,9 +13,8 @@ from typing import Final
 from mast_tui.exchange.errors import RowProblem
 from mast_tui.exchange.import_batch import (
     Gathered,
+    ImportedWork,
     Incoming,
-    IncomingWork,
-    WorkDraft,
     shipped_taxonomy,
 )
 from mast_tui.exchange.trace_files import (
@@ -50,19 +49,19 @@ def read_who_and_when(
     """
     taxonomy = shipped_taxonomy("who_and_when")
     traces: dict[str, TraceRecord] = {}
-    work: dict[str, IncomingWork] = {}
+    work: dict[str, ImportedWork] = {}
     problems: list[RowProblem] = []
     notes = ["mistake_step counts from 0"]
     paths = [*files_under(files, (".json", ".jsonl"))]
     read = partial(_read, annotator or ANNOTATOR, taxonomy)
-    for file, found in zip(paths, each(read, paths, workers), strict=True):
-        if isinstance(found, LostItem):
-            problems.append(RowProblem(file, "file", found.reason))
+    for file, file_batch in zip(paths, each(read, paths, workers), strict=True):
+        if isinstance(file_batch, LostItem):
+            problems.append(RowProblem(file, "file", file_batch.reason))
             continue
-        traces |= {one.trace_id: one for one in found.traces}
-        work |= {one.trace_id: one for one in found.work}
-        problems += found.problems
-        notes += found.notes
+        traces |= {file_work.trace_id: file_work for file_work in file_batch.traces}
+        work |= {file_work.trace_id: file_work for file_work in file_batch.work}
+        problems += file_batch.problems
+        notes += file_batch.notes
     return Incoming(
         taxonomies=(taxonomy,),
         traces=tuple(traces.values()),
@@ -73,46 +72,47 @@ def read_who_and_when(
 
 
 def _read(name: str, taxonomy: Taxonomy, files: Sequence[Path]) -> list[Incoming]:
-    """What each file holds; its notes are the agents that are others than those named."""
+    """Return the labels of each file; its notes name agents that differ from those in the trace."""
     return [_read_one(name, taxonomy, file) for file in files]
 
 
 def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
-    found = Gathered()
-    for _, labelled in read_each([file], found.problems, _labelled):
+    batch = Gathered()
+    for _, labelled in read_each([file], batch.problems, _labelled):
         for trace, record in labelled:
-            kind, trace_id = AnnotatorKind.IMPORTED, trace.identity.trace_id
-            draft = WorkDraft(name, kind, trace_id, taxonomy.ref, file, finished_at="")
+            kind = AnnotatorKind.IMPORTED
+            trace_id = trace.identity.trace_id
+            draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
             try:
                 mismatch = _add(draft, trace, record)
             except ValueError as error:
-                place = "file" if trace.record is None else f"record {trace.record}"
-                found.wrong(file, place, error)
+                location = "file" if trace.record is None else f"record {trace.record}"
+                batch.wrong(file, location, error)
                 continue
             if mismatch:
-                found.notes.append(f"{file}: {mismatch}")
-            found.keep(draft)
-            found.traces[trace_id] = TraceRecord.of(trace)
-    return found.done()
+                batch.notes.append(f"{file}: {mismatch}")
+            batch.keep(draft)
+            batch.traces[trace_id] = TraceRecord.of(trace)
+    return batch.done()
 
 
 def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
-    """The file's traces with the records that label them."""
+    """Return the file's traces with the records that label them."""
     document = read_json(file)
     records = document if isinstance(document, list) else [document]
     traces = read_traces(file)
     if not traces:
         raise ValueError("no trace was recognised in the file")
-    found = []
+    labelled = []
     for trace in traces:
         record = records[trace.record or 0]
         if not isinstance(record, Mapping) or "mistake_step" not in record:
             raise ValueError("no 'mistake_step' in the record; this is no file of Who&When")
-        found.append((trace, record))
-    return found
+        labelled.append((trace, record))
+    return labelled
 
 
-def _add(draft: WorkDraft, trace: Trace, record: Mapping[str, object]) -> str | None:
+def _add(draft: ImportedWork, trace: Trace, record: Mapping[str, object]) -> str | None:
     """Add a record's label; whose step it is in words, where that is not whom the record names."""
     step = _step(record["mistake_step"])
     spans = message_spans(trace, step)
@@ -120,11 +120,11 @@ def _add(draft: WorkDraft, trace: Trace, record: Mapping[str, object]) -> str | 
         raise ValueError(f"mistake_step is {step}, but the run has no step {step} (from 0)")
     index = trace.index_of(spans[0])
     acted = trace.span(index).agent if index is not None else ""
-    meant = str(record.get("mistake_agent") or "")
+    named = str(record.get("mistake_agent") or "")
     note = str(record.get("mistake_reason") or "")
     mismatch = None
-    if _plain(meant) != _plain(acted):
-        mismatch = f"step {step} is by {acted!r}, the label names {meant!r}"
+    if _plain(named) != _plain(acted):
+        mismatch = f"step {step} is by {acted!r}, the label names {named!r}"
         note = f"{note}\n({mismatch})".strip()
     draft.add_label(draft.label(MODE, Target(*spans), note))
     return mismatch
@@ -139,5 +139,5 @@ def _step(value: object) -> int:
 
 
 def _plain(agent: str) -> str:
-    """An agent's name without the remark in brackets that hand-crafted runs add."""
+    """Return an agent's name without the remark in brackets that hand-crafted runs add."""
     return agent.split("(")[0].strip().casefold()

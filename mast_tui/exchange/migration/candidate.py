@@ -21,7 +21,7 @@ _LONGEST: Final = 64
 
 
 class ModeWords(TypedDict, total=False):
-    """What can be said of a new mode.
+    """Further fields of a new mode.
 
     Without a ``slug`` it follows from the name, and without a ``code`` it is the next free one of
     the category. ``examples`` say when the mode applies.
@@ -39,7 +39,7 @@ def with_mode(
     category: str,
     *,
     version: str | None = None,
-    taken: Collection[str] = (),
+    used_versions: Collection[str] = (),
     **words: Unpack[ModeWords],
 ) -> Taxonomy:
     """Make the next version of a codebook, which has one mode more.
@@ -49,8 +49,8 @@ def with_mode(
         name: What the mode is called.
         category: The id of the category under which it stands, as the last one.
         version: The version; by default ``3+1`` follows ``3``, and ``3+2`` that.
-        taken: The names ``id@version`` that a default version may not have.
-        words: What else is said of the mode.
+        used_versions: The names ``id@version`` that a default version may not have.
+        words: Further fields of the mode.
 
     Returns:
         The codebook, with all else as it was.
@@ -59,9 +59,9 @@ def with_mode(
         ExchangeError: There is no such category, or no code or slug is left.
         TaxonomyError: A name, a slug, a code or a version cannot be, or another mode has it.
     """
-    if category not in [one.id for one in old.categories]:
-        there = ", ".join(one.id for one in old.categories)
-        raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {there}")
+    if category not in [known_category.id for known_category in old.categories]:
+        names = ", ".join(known_category.id for known_category in old.categories)
+        raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
     slug = words.get("slug") or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
     if not slug:
         raise ExchangeError(f"no slug follows from {name!r}; give one with --slug")
@@ -75,11 +75,14 @@ def with_mode(
     }
     values = to_dict(old)
     modes = [*_tables(values, "modes")]
-    last = max((i for i, one in enumerate(modes) if one["category"] == category), default=-1)
+    last = max(
+        (i for i, known_category in enumerate(modes) if known_category["category"] == category),
+        default=-1,
+    )
     values["modes"] = (
         [*modes[: last + 1], mode, *modes[last + 1 :]] if last >= 0 else [*modes, mode]
     )
-    values["version"] = version or _next_version(old, taken)
+    values["version"] = version or _next_version(old, used_versions)
     return from_dict(values, f"{old.ref} with {name!r}")
 
 
@@ -104,49 +107,51 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
     lines = [f"{name} = {_toml(values[name])}" for name in ("id", "version", "name")]
     lines += [f"{name} = {_toml(values[name])}" for name in ("open", "levels") if name in values]
     for table in ("categories", "modes"):
-        for one in _tables(values, table):
+        for table_item in _tables(values, table):
             lines += ["", f"[[{table}]]"]
-            lines += [f"{name} = {_toml(value)}" for name, value in one.items() if value]
+            lines += [f"{name} = {_toml(value)}" for name, value in table_item.items() if value]
     return "\n".join([*lines, ""])
 
 
 def _tables(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
-    found = values[name]
-    assert isinstance(found, list)
-    yield from found
+    value = values[name]
+    assert isinstance(value, list)
+    yield from value
 
 
 def _toml(value: object) -> str:
-    """A value of one line; JSON's strings are TOML's, but for one character."""
+    """Return a value of one line; JSON's strings are TOML's, but for one character."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list():
-            items = ",\n".join(f"    {_toml(one)}" for one in value)
+            items = ",\n".join(f"    {_toml(item)}" for item in value)
             return f"[\n{items},\n]"
         case dict():
-            return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+            return (
+                "{ " + ", ".join(f"{name} = {_toml(item)}" for name, item in value.items()) + " }"
+            )
         case other:
             raise AssertionError(f"no such value in a taxonomy: {other!r}")
 
 
-def _next_version(old: Taxonomy, taken: Collection[str]) -> str:
-    own = _OWN_VERSION.match(old.version)
-    begin, number = (old.version, 0) if own is None else (own[1], int(own[2]))
+def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
+    match = _OWN_VERSION.match(old.version)
+    begin, number = (old.version, 0) if match is None else (match[1], int(match[2]))
     while True:
         number += 1
-        found = replace(old, version=f"{begin}+{number}")
-        if found.ref not in taken:
-            return found.version
+        candidate = replace(old, version=f"{begin}+{number}")
+        if candidate.ref not in used_versions:
+            return candidate.version
 
 
 def _next_code(old: Taxonomy, category: str, slug: str) -> str:
-    """The next free code of a category: ``1.6`` after ``1.5``; the slug where codes are others."""
+    """Return the next free code of a category, such as ``1.6``; the slug if codes differ."""
     if not old.coded_by_digits:
         return slug
     codes = {mode.code for mode in old.modes} | {old.open_mode.code}
-    here = [mode.code[0] for mode in old.modes if mode.category == category]
-    firsts = here[-1:] or [d for d in "123456789" if all(code[0] != d for code in codes)]
+    first_digits = [mode.code[0] for mode in old.modes if mode.category == category]
+    firsts = first_digits[-1:] or [d for d in "123456789" if all(code[0] != d for code in codes)]
     for first in firsts:
         for second in "123456789":
             if f"{first}.{second}" not in codes:

@@ -1,4 +1,4 @@
-"""What somebody said under an old codebook, said under the new one, event by event.
+"""The work of an annotator under an old codebook, carried to a new one event by event.
 
 Each event is taken in as it happened; what it changes under the new codebook is said at the same
 time. So passes, reading and times cross as they are, and what follows from two modes that become
@@ -57,8 +57,8 @@ _READ_NOTHING: Final = SpansRead(())
 
 
 @dataclass(slots=True)
-class _Said:
-    """What stands in a pass; reviews by suggestion, labels by id.
+class _PassContent:
+    """The content of a pass; reviews by suggestion, labels by id.
 
     ``noted`` holds, by span, the labels that come of notes there.
     """
@@ -70,11 +70,11 @@ class _Said:
 
 
 @dataclass(slots=True)
-class _Pass:
-    """A pass while it is being carried: what stood under the old codebook, and stands now."""
+class _CarriedPass:
+    """A pass while it is being carried, with its content under the old and the new codebook."""
 
-    old: _Said = field(default_factory=_Said)
-    new: _Said = field(default_factory=_Said)
+    old: _PassContent = field(default_factory=_PassContent)
+    new: _PassContent = field(default_factory=_PassContent)
     kind: PassKind = PassKind.BLIND
     finish: PassFinished | None = None
     withdrawn: bool = False
@@ -90,13 +90,13 @@ class Names:
         self._about = (ref, attempt)
         self.suggestions: dict[str, str] = {}
 
-    def of(self, kind: str, *parts: object) -> str:
-        """The id of something of this kind."""
+    def id_for(self, kind: str, *parts: object) -> str:
+        """Return the id of an object of this kind."""
         return lasting_id("migrated", kind, *self._about, *parts)
 
     def label(self, old: str) -> str:
-        """The id of the label that an old one becomes."""
-        return self.of("label", old)
+        """Return the id of the label that an old one becomes."""
+        return self.id_for("label", old)
 
 
 class CarriedWork:
@@ -116,32 +116,32 @@ class CarriedWork:
         self._map = mapping
         self._names = names
         self._labelled = labelled
-        self._passes: dict[int, _Pass] = {}
+        self._passes: dict[int, _CarriedPass] = {}
         self._decided: dict[str, Decision] = {}
         self._decisions: dict[str, Decision] = {}
         self.owners: dict[str, str] = {}
         self.look_again: tuple[str, ...] = ()
 
     def carried(self, events: Sequence[Event]) -> Iterator[NewEvent]:
-        """What is said under the new codebook, in order.
+        """Yield the events of the work under the new codebook, in order.
 
         Args:
             events: All that the annotator did on the trace under the old one, in order.
         """
         for event in events:
             facts = list(self._facts(event))
-            for place, fact in enumerate(facts):
-                yield self._new(event, fact, place)
+            for number, fact in enumerate(facts):
+                yield self._new(event, fact, number)
         yield from self._open_again(events[-1])
 
-    def _new(self, event: Event, fact: Fact, place: int) -> NewEvent:
+    def _new(self, event: Event, fact: Fact, number: int) -> NewEvent:
         return NewEvent(
             event.annotator,
             event.trace_id,
             self._map.new.ref,
             event.pass_number,
             fact,
-            id=self._names.of("event", event.id, place),
+            id=self._names.id_for("event", event.id, number),
             at=event.at,
         )
 
@@ -151,48 +151,51 @@ class CarriedWork:
             yield from self._after_decision(fact, event.trace_id)
             return
         number = event.pass_number or 0
-        one = self._passes.setdefault(number, _Pass())
+        carried_pass = self._passes.setdefault(number, _CarriedPass())
         match fact:
             case PassStarted(kind):
-                one.kind, one.withdrawn = kind, False
+                carried_pass.kind = kind
+                carried_pass.withdrawn = False
                 yield fact
             case PassWithdrawn():
-                one.withdrawn = True
+                carried_pass.withdrawn = True
                 yield fact
             case PassFinished():
-                one.finish = fact
+                carried_pass.finish = fact
                 yield fact
             case PassUnfinished():
-                one.finish = None
+                carried_pass.finish = None
                 yield fact
             case Judged():
-                yield self._judged(one, fact)
+                yield self._judged(carried_pass, fact)
             case LookAgainSet(_, modes):
                 # What was open after an earlier change is open still, under its names of now.
                 self.look_again = tuple(
                     t for mode in modes for t in self._map.targets.get(mode, ())
                 )
-            case SpanNoteSet(key, _, text) if self._noted(one.old, event, key, text):
+            case SpanNoteSet(key, _, text) if self._apply_note(carried_pass.old, event, key, text):
                 yield fact
-                yield from self._changes(one)
-            case _ if _take(one.old, fact):
-                changes = list(self._changes(one))
+                yield from self._changes(carried_pass)
+            case _ if _apply(carried_pass.old, fact):
+                changes = list(self._changes(carried_pass))
                 # The time stands even where nothing of it is left: work is told by its times.
                 yield from changes or [_READ_NOTHING]
             case _:
                 yield fact
 
-    def _noted(self, old: _Said, event: Event, key: str, text: str) -> bool:
-        """Take in a note of which a label comes; False for all others."""
-        who, trace_id, number = event.annotator, event.trace_id or "", event.pass_number or 0
-        mode = self._map.of_note(who, trace_id, key)
+    def _apply_note(self, old: _PassContent, event: Event, key: str, text: str) -> bool:
+        """Apply a note that becomes a label; return False for all other notes."""
+        annotator = event.annotator
+        trace_id = event.trace_id or ""
+        number = event.pass_number or 0
+        mode = self._map.of_note(annotator, trace_id, key)
         if mode is None:
             return False
         old.noted.pop(key, None)
         if text:
-            name = self._names.of("noted", who, trace_id, number, key)
+            name = self._names.id_for("noted", annotator, trace_id, number, key)
             old.noted[key] = Label(
-                *(name, who, trace_id, self._map.old.ref, mode, Target(key, key), text),
+                *(name, annotator, trace_id, self._map.old.ref, mode, Target(key, key), text),
                 pass_number=number,
                 created_at=event.at,
             )
@@ -200,54 +203,63 @@ class CarriedWork:
 
     # A pass
 
-    def _changes(self, one: _Pass) -> Iterator[Fact]:
-        """What differs now from what was said before of a pass."""
-        before = one.new
-        old = [(label, self._map.of_label(label)) for label in one.old.labels.values()]
-        labels = self._labels([*old, *((label, label.mode) for label in one.old.noted.values())])
-        verdicts = self._verdicts(one, labels.values())
-        after = _Said(labels, verdicts=verdicts, reviews=self._reviews(one.old.reviews))
-        one.new = after
-        for name in [*before.labels, *(name for name in labels if name not in before.labels)]:
-            was, now = before.labels.get(name), labels.get(name)
-            if was is None and now is not None:
-                yield LabelAdded(now)
-            elif was is not None and now is None:
-                yield LabelRemoved(was)
-            elif was is not None and now is not None and was != now:
-                yield LabelChanged(was, now)
+    def _changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
+        """Yield the facts that differ from those that were carried before of a pass."""
+        earlier = carried_pass.new
+        old = [(label, self._map.of_label(label)) for label in carried_pass.old.labels.values()]
+        labels = self._labels(
+            [*old, *((label, label.mode) for label in carried_pass.old.noted.values())]
+        )
+        verdicts = self._verdicts(carried_pass, labels.values())
+        after = _PassContent(
+            labels, verdicts=verdicts, reviews=self._reviews(carried_pass.old.reviews)
+        )
+        carried_pass.new = after
+        for name in [*earlier.labels, *(name for name in labels if name not in earlier.labels)]:
+            old_label = earlier.labels.get(name)
+            new_label = labels.get(name)
+            if old_label is None and new_label is not None:
+                yield LabelAdded(new_label)
+            elif old_label is not None and new_label is None:
+                yield LabelRemoved(old_label)
+            elif old_label is not None and new_label is not None and old_label != new_label:
+                yield LabelChanged(old_label, new_label)
         for mode in self._map.sources:
-            said, says = before.verdicts.get(mode), verdicts.get(mode)
-            if said is not says:
-                yield VerdictSet(mode, said, says)
-        for name in dict.fromkeys([*before.reviews, *after.reviews]):
-            given, gives = before.reviews.get(name), after.reviews.get(name)
-            if given != gives:
-                yield ReviewSet(name, given, gives)
+            old_value = earlier.verdicts.get(mode)
+            new_value = verdicts.get(mode)
+            if old_value is not new_value:
+                yield VerdictSet(mode, old_value, new_value)
+        for name in dict.fromkeys([*earlier.reviews, *after.reviews]):
+            old_review = earlier.reviews.get(name)
+            new_review = after.reviews.get(name)
+            if old_review != new_review:
+                yield ReviewSet(name, old_review, new_review)
 
     def _labels(self, old: Iterable[tuple[Label, str | None]]) -> dict[str, Label]:
-        """The labels as they are now, each given with what its mode becomes.
+        """Return the labels as they are now; each comes with the new mode of its mode.
 
         Of two of one mode at one place there is one, with both notes.
         """
-        found: dict[tuple[str, Target], Label] = {}
+        by_place: dict[tuple[str, Target], Label] = {}
         for label, mode in old:
             if mode is None:
                 self.owners.pop(label.id, None)
                 continue
-            known = found.get((mode, label.target))
-            if known is None:
-                known = self._renamed(label, mode)
-            elif label.note and label.note not in known.note:
-                note = f"{known.note}\n{label.note}".strip()
-                known = replace(known, note=note, severity=known.severity or label.severity)
+            new_label = by_place.get((mode, label.target))
+            if new_label is None:
+                new_label = self._renamed(label, mode)
+            elif label.note and label.note not in new_label.note:
+                note = f"{new_label.note}\n{label.note}".strip()
+                new_label = replace(
+                    new_label, note=note, severity=new_label.severity or label.severity
+                )
             else:
-                known = replace(known, severity=known.severity or label.severity)
-            found[mode, label.target] = known
-            self.owners[label.id] = known.id
+                new_label = replace(new_label, severity=new_label.severity or label.severity)
+            by_place[mode, label.target] = new_label
+            self.owners[label.id] = new_label.id
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
-                self._names.suggestions[label.id] = known.id
-        return {label.id: label for label in found.values()}
+                self._names.suggestions[label.id] = new_label.id
+        return {label.id: label for label in by_place.values()}
 
     def _renamed(self, label: Label, mode: str) -> Label:
         suggestion = label.suggestion
@@ -261,11 +273,13 @@ class CarriedWork:
             suggestion=suggestion,
         )
 
-    def _verdicts(self, one: _Pass, labels: Iterable[Label]) -> dict[str, VerdictValue]:
-        """Absent and unsure; modes with labels are present by themselves."""
+    def _verdicts(
+        self, carried_pass: _CarriedPass, labels: Iterable[Label]
+    ) -> dict[str, VerdictValue]:
+        """Return the verdicts absent and unsure; modes with labels are present by themselves."""
         present = {label.mode for label in labels}
         values = {
-            mode: self._value(sources, one)
+            mode: self._value(sources, carried_pass)
             for mode, sources in self._map.sources.items()
             if mode not in present
         }
@@ -275,34 +289,34 @@ class CarriedWork:
             if value is not None and value is not VerdictValue.PRESENT
         }
 
-    def _value(self, sources: Sequence[str], one: _Pass) -> VerdictValue | None:
-        """The verdict that follows from modes without labels that count; present: of a split."""
-        shown = {label.mode for label in one.old.labels.values()}
-        if shown.intersection(sources):
+    def _value(self, sources: Sequence[str], carried_pass: _CarriedPass) -> VerdictValue | None:
+        """Return the verdict that follows from old modes; present if a split mode shows."""
+        labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
+        if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT
-        said = [one.old.verdicts.get(source) for source in sources]
-        if VerdictValue.UNSURE in said:
+        old_values = [carried_pass.old.verdicts.get(source) for source in sources]
+        if VerdictValue.UNSURE in old_values:
             return VerdictValue.UNSURE
-        if said and all(value is VerdictValue.ABSENT for value in said):
+        if old_values and all(value is VerdictValue.ABSENT for value in old_values):
             return VerdictValue.ABSENT
         return None
 
     def _reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
-        """The answers to those suggestions that are here under the new codebook too."""
-        found: dict[str, ReviewGiven] = {}
+        """Return the answers to those suggestions that the new codebook has too."""
+        reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
             name = self._names.suggestions.get(suggestion)
             label = None if review.label is None else self.owners.get(review.label)
             # What was accepted for a mode that is split stands with its label: in the old one.
             if name is not None and (label is not None or review.answer is Answer.REJECT):
-                found[name] = replace(review, label=label)
-        return found
+                reviews[name] = replace(review, label=label)
+        return reviews
 
-    def _judged(self, one: _Pass, fact: Judged) -> Judged:
-        one.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
-        one.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
-        labels = one.new.labels
-        verdicts = one.new.verdicts = self._verdicts(one, labels.values())
+    def _judged(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
+        carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
+        carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
+        labels = carried_pass.new.labels
+        verdicts = carried_pass.new.verdicts = self._verdicts(carried_pass, labels.values())
         present = {label.mode for label in labels.values()}
         looks_at = tuple(m for m in self._map.sources if m in present or m in verdicts)
         absent = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.ABSENT)
@@ -312,32 +326,43 @@ class CarriedWork:
     # What is to be looked at again
 
     def _open_again(self, last: Event) -> Iterator[NewEvent]:
-        """Open the last reading where a mode was split that shows in it, and say which."""
+        """Open the last reading again if a mode that shows in it was split."""
         if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
             return
-        standing = {n: one for n, one in self._passes.items() if not one.withdrawn and n}
-        readings = [number for number, one in standing.items() if one.kind.is_reading]
+        standing = {
+            n: carried_pass
+            for n, carried_pass in self._passes.items()
+            if not carried_pass.withdrawn and n
+        }
+        readings = [
+            number for number, carried_pass in standing.items() if carried_pass.kind.is_reading
+        ]
         if not readings:
             return
         number = max(readings)
-        one = standing[number]
-        present = {label.mode for label in one.new.labels.values()}
-        again = tuple(
+        carried_pass = standing[number]
+        present = {label.mode for label in carried_pass.new.labels.values()}
+        open_modes = tuple(
             mode
             for mode, sources in self._map.sources.items()
             if mode not in present
-            and (mode in self.look_again or self._value(sources, one) is VerdictValue.PRESENT)
-            and mode not in one.new.verdicts
+            and (
+                mode in self.look_again
+                or self._value(sources, carried_pass) is VerdictValue.PRESENT
+            )
+            and mode not in carried_pass.new.verdicts
         )
-        self.look_again = again
-        if not again:
+        self.look_again = open_modes
+        if not open_modes:
             return
         about = (last.annotator, last.trace_id, self._map.new.ref, number)
-        name = self._names.of("look again", last.id)
-        yield NewEvent(*about, LookAgainSet((), again), id=name)
+        name = self._names.id_for("look again", last.id)
+        yield NewEvent(*about, LookAgainSet((), open_modes), id=name)
         # A repeat that came after it is the last pass, and nothing before that is gone on with.
-        if one.finish is not None and number == max(standing):
-            yield NewEvent(*about, PassUnfinished(one.finish), id=self._names.of("open", last.id))
+        if carried_pass.finish is not None and number == max(standing):
+            yield NewEvent(
+                *about, PassUnfinished(carried_pass.finish), id=self._names.id_for("open", last.id)
+            )
 
     # Decisions
 
@@ -346,37 +371,41 @@ class CarriedWork:
             self._decided.pop(fact.item, None)
         else:
             self._decided[fact.item] = fact.after
-        before, self._decisions = self._decisions, self._decisions_now(trace_id)
-        for item in dict.fromkeys([*before, *self._decisions]):
-            was, now = before.get(item), self._decisions.get(item)
-            if was != now:
-                yield Decided(item, was, now)
+        earlier = self._decisions
+        self._decisions = self._decisions_now(trace_id)
+        for item in dict.fromkeys([*earlier, *self._decisions]):
+            old_decision = earlier.get(item)
+            new_decision = self._decisions.get(item)
+            if old_decision != new_decision:
+                yield Decided(item, old_decision, new_decision)
 
     def _decisions_now(self, trace_id: str | None) -> dict[str, Decision]:
-        found: dict[str, Decision] = {}
+        decisions: dict[str, Decision] = {}
         for mode, sources in self._map.sources.items():
             decided = [d for d in map(self._decided.get, sources) if d is not None]
             value = self._decided_value(sources, decided, trace_id)
             if value is not None:
-                found[mode] = self._joined(mode, value, decided)
+                decisions[mode] = self._joined(mode, value, decided)
         for decision in self._decided.values():
-            place = self._map.one(decision.mode)
-            if not decision.is_verdict and place is not None:
-                item = place + decision.item.removeprefix(decision.mode)
-                found[item] = replace(decision, mode=place, item=item, said=self._said([decision]))
-        return found
+            new_mode = self._map.one(decision.mode)
+            if not decision.is_verdict and new_mode is not None:
+                item = new_mode + decision.item.removeprefix(decision.mode)
+                decisions[item] = replace(
+                    decision, mode=new_mode, item=item, said=self._answers([decision])
+                )
+        return decisions
 
     def _decided_value(
         self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """What was decided of a mode; None where it was not, or only of what was split."""
+        """Return the decided value of a mode; None if only a split mode has one."""
         values = {decision.value for decision in decided}
         if VerdictValue.PRESENT in values:
-            one = any(
+            has_present = any(
                 d.value is VerdictValue.PRESENT and self._map.one(d.mode) is not None
                 for d in decided
             )
-            return VerdictValue.PRESENT if one else None
+            return VerdictValue.PRESENT if has_present else None
         if VerdictValue.UNSURE in values:
             return VerdictValue.UNSURE
         undecided = [slug for slug in sources if slug not in self._decided]
@@ -385,7 +414,7 @@ class CarriedWork:
         return VerdictValue.ABSENT
 
     def _joined(self, mode: str, value: VerdictValue, decided: Sequence[Decision]) -> Decision:
-        """One decision for those on the modes that became this one."""
+        """Return one decision for those on the modes that became this mode."""
         last = max(decided, key=lambda decision: decision.decided_at)
         counted = [d for d in decided if d.value is value]
         return replace(
@@ -395,36 +424,43 @@ class CarriedWork:
             value=value,
             targets=_once(target for d in counted for target in d.targets),
             sides=_once(side for d in counted for side in d.sides),
-            said=self._said(decided),
+            said=self._answers(decided),
             judge_seen=any(d.judge_seen for d in decided),
             reason="\n".join(_once(d.reason for d in decided if d.reason)),
         )
 
-    def _said(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
-        """What each side had said by then, of all that were decided together."""
+    def _answers(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
+        """Return the answer of each side at the time of several decisions."""
         values: dict[str, list[VerdictValue | None]] = {}
         targets: dict[str, list[Target]] = {}
         for decision in decided:
             is_split = self._map.one(decision.mode) is None
-            for said in decision.said:
-                is_open = is_split and said.value is VerdictValue.PRESENT
-                values.setdefault(said.annotator, []).append(None if is_open else said.value)
-                targets.setdefault(said.annotator, []).extend(() if is_open else said.targets)
+            for answer in decision.said:
+                is_open = is_split and answer.value is VerdictValue.PRESENT
+                values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
+                targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
         return tuple(
-            Said(name, _strongest(found), _once(targets[name])) for name, found in values.items()
+            Said(name, _strongest(side_values), _once(targets[name]))
+            for name, side_values in values.items()
         )
 
 
 def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEvent | None:
-    """A study or a guideline under the new codebook; None for one that does not cross."""
+    """Return a study or a guideline under the new codebook; None for one that does not cross.
+
+    Args:
+        mapping: The modes of the new codebook by those of the old one.
+        names: The ids of the migration.
+        event: The event.
+    """
     match event.fact:
         case StudySet(before, after):
             fact: Fact = StudySet(_study(before, mapping), _study(after, mapping))
         case GuidelineSet(name, before, after):
-            words = [_guideline(one, mapping, names) for one in (before, after)]
-            if words == [None, None]:
+            guidelines = [_guideline(guideline, mapping, names) for guideline in (before, after)]
+            if guidelines == [None, None]:
                 return None
-            fact = GuidelineSet(names.of("guideline", name), *words)
+            fact = GuidelineSet(names.id_for("guideline", name), *guidelines)
         case _:
             return None
     return NewEvent(
@@ -433,7 +469,7 @@ def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEve
         mapping.new.ref,
         None,
         fact,
-        id=names.of("event", event.id),
+        id=names.id_for("event", event.id),
         at=event.at,
     )
 
@@ -442,34 +478,34 @@ def _study(study: Study | None, mapping: CodebookMap) -> Study | None:
     return None if study is None else replace(study, taxonomy=mapping.new.ref)
 
 
-def _guideline(words: Guideline | None, mapping: CodebookMap, names: Names) -> Guideline | None:
-    mode = None if words is None else mapping.one(words.mode)
-    if words is None or mode is None:
+def _guideline(guideline: Guideline | None, mapping: CodebookMap, names: Names) -> Guideline | None:
+    mode = None if guideline is None else mapping.one(guideline.mode)
+    if guideline is None or mode is None:
         return None
-    item = None if words.item is None else mode + words.item.removeprefix(words.mode)
-    return replace(words, id=names.of("guideline", words.id), mode=mode, item=item)
+    item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
+    return replace(guideline, id=names.id_for("guideline", guideline.id), mode=mode, item=item)
 
 
-def _take(said: _Said, fact: Fact) -> bool:
-    """Take in what a fact changes of what is said of modes; False where it is about none."""
-    taken = False
+def _apply(content: _PassContent, fact: Fact) -> bool:
+    """Apply the changes of a fact to the content of a pass; return False if there are none."""
+    is_applied = False
     parts: dict[str, dict[str, Any]] = {
-        "labels": said.labels,
-        "verdicts": said.verdicts,
-        "reviews": said.reviews,
+        "labels": content.labels,
+        "verdicts": content.verdicts,
+        "reviews": content.reviews,
     }
     for part, name, value in changes_in_pass(fact, at=""):
         if part in parts:
             _put(parts[part], name, value)
-            taken = True
-    return taken
+            is_applied = True
+    return is_applied
 
 
-def _put(found: dict[str, Any], name: str, value: object) -> None:
+def _put(values: dict[str, Any], name: str, value: object) -> None:
     if value is None:
-        found.pop(name, None)
+        values.pop(name, None)
     else:
-        found[name] = value
+        values[name] = value
 
 
 def _once(items: Iterable[_Value]) -> tuple[_Value, ...]:

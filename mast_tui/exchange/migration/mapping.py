@@ -1,4 +1,4 @@
-"""What becomes of each mode of an old codebook in a new one."""
+"""The modes of a new codebook that each mode of an old one becomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.workspace.registers.tags import Place
 
 
 class Change(StrEnum):
-    """What happens to a mode."""
+    """The change of a mode."""
 
     SAME = "same"
     RENAMED = "renamed"
@@ -47,8 +47,8 @@ class CodebookMap:
         return {
             mode.slug: tuple(
                 slug
-                for slug, found in self.targets.items()
-                if mode.slug in found and slug != OPEN_SLUG
+                for slug, slugs in self.targets.items()
+                if mode.slug in slugs and slug != OPEN_SLUG
             )
             for mode in self.new.modes
         }
@@ -56,37 +56,43 @@ class CodebookMap:
     @property
     def added(self) -> tuple[str, ...]:
         """The slugs of ``new`` that nothing of ``old`` becomes: nobody has looked for them."""
-        return tuple(slug for slug, found in self.sources.items() if not found)
+        return tuple(slug for slug, sources in self.sources.items() if not sources)
 
     def one(self, slug: str) -> str | None:
-        """The slug that an old one becomes; None for one that is split, dropped or unknown."""
-        found = self._targets(slug)
-        return found[0] if len(found) == 1 else None
+        """Return the new slug of an old one; None for one that is split, dropped or unknown."""
+        slugs = self._targets(slug)
+        return slugs[0] if len(slugs) == 1 else None
 
     def of_label(self, label: Label) -> str | None:
-        """The slug under which a label comes; None where it does not."""
+        """Return the slug under which a label comes; None where it does not."""
         if label.mode == OPEN_SLUG:
-            place = label.annotator, label.trace_id, label.target, True
-            return self.places.get(place) or self.one(OPEN_SLUG)
+            key = label.annotator, label.trace_id, label.target, True
+            return self.places.get(key) or self.one(OPEN_SLUG)
         return self.one(label.mode)
 
     def of_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """The slug of the label that a note on a span becomes beside; None for most notes."""
+        """Return the slug of the label that a note on a span becomes; None for most notes.
+
+        Args:
+            annotator: The annotator's name.
+            trace_id: The trace's id.
+            key: The span's key.
+        """
         return self.places.get((annotator, trace_id, Target(key, key), False))
 
     def _targets(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
     def change(self, slug: str) -> Change:
-        """What happens to a mode of ``old``."""
-        found = self._targets(slug)
-        if not found:
+        """Return the change of a mode of ``old``."""
+        slugs = self._targets(slug)
+        if not slugs:
             return Change.DROPPED
-        if len(found) > 1:
+        if len(slugs) > 1:
             return Change.SPLIT
-        if len(self.sources.get(found[0], ())) > 1:
+        if len(self.sources.get(slugs[0], ())) > 1:
             return Change.MERGED
-        return Change.SAME if found[0] == slug else Change.RENAMED
+        return Change.SAME if slugs[0] == slug else Change.RENAMED
 
 
 def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
@@ -106,13 +112,13 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f"{old.ref} is both the old and the new taxonomy; give the new one another version. "
             "Words alone may change under one version, without a migration"
         )
-    told = {} if path is None else _told(old, new, path)
+    stated = {} if path is None else _stated_targets(old, new, path)
     slugs = {mode.slug for mode in new.modes}
     targets = {
-        mode.slug: told.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
+        mode.slug: stated.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
         for mode in old.modes
     }
-    left = [slug for slug, found in targets.items() if found is None]
+    left = [slug for slug, new_slugs in targets.items() if new_slugs is None]
     if left:
         first = left[0]
         raise ExchangeError(
@@ -120,25 +126,25 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f'of each, under [modes]: {first} = "its new slug", a list for a split, [] where it is '
             "dropped"
         )
-    if OPEN_SLUG in told:
-        targets[OPEN_SLUG] = told[OPEN_SLUG]
-    return CodebookMap(old, new, {slug: found or () for slug, found in targets.items()})
+    if OPEN_SLUG in stated:
+        targets[OPEN_SLUG] = stated[OPEN_SLUG]
+    return CodebookMap(old, new, {slug: new_slugs or () for slug, new_slugs in targets.items()})
 
 
-def _told(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
+def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
     entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
         raise ExchangeError(f"{path}: says nothing of {old.ref}; put its modes under [modes]")
-    found: dict[str, tuple[str, ...]] = {}
+    targets: dict[str, tuple[str, ...]] = {}
     for entry in entries:
-        source = _found(old, entry.source, path)
-        targets = [_found(new, target, path).slug for target in entry.targets]
-        found[source.slug] = tuple(dict.fromkeys([*found.get(source.slug, ()), *targets]))
+        source = _mode_named(old, entry.source, path)
+        slugs = [_mode_named(new, target, path).slug for target in entry.targets]
+        targets[source.slug] = tuple(dict.fromkeys([*targets.get(source.slug, ()), *slugs]))
     _refuse_contradictions(entries, path)
-    return found
+    return targets
 
 
-def _found(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
+def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
     mode = taxonomy.find(name)
     if mode is None:
         raise ExchangeError(f"{path}: {name!r} is no mode of {taxonomy.ref}")

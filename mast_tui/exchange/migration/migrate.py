@@ -56,7 +56,7 @@ class LookAgain:
 
 @dataclass(slots=True)
 class Migrated:
-    """What came of a migration.
+    """The result of a migration.
 
     ``carried`` holds the labels of the old codebook that are there under the new one, by id, in
     all passes; ``joined`` those of them that are one label with another now. ``dropped`` are
@@ -76,13 +76,13 @@ class Migrated:
     lost: list[Label] = field(default_factory=list)
 
 
-def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migrated:
+def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> Migrated:
     """Carry what was said under the old codebook over; what is there already stays as it is.
 
     Args:
         workspace: Where it was said; for a trial, a copy.
         mapping: What becomes of each mode.
-        who: Who migrates, None where nobody is known.
+        author: Who migrates, None where nobody is known.
 
     Returns:
         What came of it.
@@ -96,12 +96,17 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
         raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
     workspace.add_taxonomy(mapping.new)
     refs = [mapping.old.ref, mapping.new.ref]
-    places = [[who, of, *astuple(at), kind, m] for (who, of, at, kind), m in mapping.places.items()]
+    places = [
+        [author, trace_id, *astuple(target), kind, m]
+        for (author, trace_id, target, kind), m in mapping.places.items()
+    ]
     asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, refs, asked=asked, who=who)
+    record = workspace.begin_import(MIGRATION, refs, asked=asked, who=author)
     migration = _Migration(workspace, mapping, record)
     migration.study(of_study)
-    for batch in batched(migration.works(works), lambda one: len(one[1]), EVENTS_AT_ONCE):
+    for batch in batched(
+        migration.works(works), lambda batch_work: len(batch_work[1]), EVENTS_AT_ONCE
+    ):
         with workspace.transaction():
             for _, events in batch:
                 migration.append(events)
@@ -110,38 +115,38 @@ def migrate(workspace: Workspace, mapping: CodebookMap, who: str | None) -> Migr
     return migration.done(works)
 
 
-def check_lead(workspace: Workspace, old: Taxonomy, who: str | None) -> None:
+def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
     """Refuse whoever does not lead the study under a codebook that is to be carried over.
 
     Args:
         workspace: Where it would be carried over.
         old: The codebook.
-        who: Who asks; None where nobody is known.
+        author: Who asks; None where nobody is known.
 
     Raises:
         ExchangeError: Somebody else set the study up.
     """
     lead = workspace.study_leads().get(old.ref)
-    if lead is not None and who != lead:
+    if lead is not None and author != lead:
         raise ExchangeError(
             f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
-            + (f"you are {who} here" if who else f"say who you are: --annotator {lead}")
+            + (f"you are {author} here" if author else f"say who you are: --annotator {lead}")
         )
 
 
 def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
-    """The migrations that were made here and not taken back, the earliest first."""
+    """Return the migrations that were made here and not taken back, the earliest first."""
     return tuple(
-        one
-        for one in workspace.imports()
-        if one.format == MIGRATION and one.state is not ImportState.UNDONE
+        record
+        for record in workspace.imports()
+        if record.format == MIGRATION and record.state is not ImportState.UNDONE
     )
 
 
 def _works(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """The events under a taxonomy by work, judges' first, and those that are about no trace."""
+    """Return the events under a taxonomy by work, judges' first, and those without a trace."""
     works: dict[Work, list[Event]] = defaultdict(list)
     of_study = []
     for event in workspace.events(taxonomy=ref):
@@ -165,19 +170,23 @@ class _Migration:
         self._map = mapping
         self._record = record
         # What an import that was taken back had brought cannot come again under its ids.
-        undone = [one for one in workspace.imports() if one.state is ImportState.UNDONE]
-        attempt = sum(one.format == MIGRATION and one.files == record.files for one in undone)
+        attempt = sum(
+            other.format == MIGRATION and other.files == record.files
+            for other in workspace.imports()
+            if other.state is ImportState.UNDONE
+        )
         self._names = Names(mapping.new.ref, attempt)
-        own = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
-        self._there = {
-            (one.annotator, one.trace_id) for one in workspace.passes(taxonomy=mapping.new.ref)
-        } - own
+        own_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
+        self._existing = {
+            (own_pass.annotator, own_pass.trace_id)
+            for own_pass in workspace.passes(taxonomy=mapping.new.ref)
+        } - own_works
         self._old = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
         self._labelled = {
             (label.trace_id, label.mode) for label in self._old if not _is_judge(label.annotator)
         }
         self._owners: dict[str, str] = {}
-        self._again: dict[Work, tuple[str, ...]] = {}
+        self._repeated: dict[Work, tuple[str, ...]] = {}
         self._done = Migrated(record)
 
     def study(self, events: Iterable[Event]) -> None:
@@ -190,24 +199,26 @@ class _Migration:
     def works(
         self, works: Mapping[Work, Sequence[Event]]
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
-        """What each work becomes, but for those that stay as they are."""
+        """Yield the events of each work, except of those that stay as they are."""
         for work, events in works.items():
             carried = CarriedWork(self._map, self._names, self._labelled)
             new = list(carried.carried(events))
-            if work in self._there:
+            if work in self._existing:
                 self._leave(work, new)
                 continue
             self._owners |= carried.owners
             if carried.look_again:
-                self._again[work] = carried.look_again
+                self._repeated[work] = carried.look_again
             self._done.works.append(work)
             yield work, new
 
     def _leave(self, work: Work, events: Sequence[NewEvent]) -> None:
         """Note why a work is left, unless it was carried over as it is."""
-        known = self._workspace.known_facts([one.id for one in events if one.id is not None])
-        if len(known) < len(events):
-            self._done.left.append(Left(*work, GONE_ON if known else OWN_WORK))
+        known_facts = self._workspace.known_facts(
+            [event.id for event in events if event.id is not None]
+        )
+        if len(known_facts) < len(events):
+            self._done.left.append(Left(*work, GONE_ON if known_facts else OWN_WORK))
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Record what is carried."""
@@ -216,15 +227,18 @@ class _Migration:
 
     def done(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
         """Hold what is there now against what was there before."""
-        done, taken = self._done, set(self._done.works)
+        done = self._done
+        carried_works = set(self._done.works)
         new = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
-        there = {label.id for label in new}
+        new_ids = {label.id for label in new}
         owned = set[str]()
         for label in self._old:
-            if (label.annotator, label.trace_id) not in taken or self._map.of_label(label) is None:
+            if (label.annotator, label.trace_id) not in carried_works or self._map.of_label(
+                label
+            ) is None:
                 continue
             owner = self._owners.get(label.id)
-            if owner not in there:
+            if owner not in new_ids:
                 done.lost.append(label)
                 continue
             done.carried[label.id] = label
@@ -239,13 +253,13 @@ class _Migration:
         done.dropped = [
             label
             for label in last
-            if (label.annotator, label.trace_id) in taken
+            if (label.annotator, label.trace_id) in carried_works
             and self._map.change(label.mode) is Change.DROPPED
         ]
         done.look_again = [
-            LookAgain(*work, self._again[work], tuple(places[work]))
+            LookAgain(*work, self._repeated[work], tuple(places[work]))
             for work in works
-            if work in self._again
+            if work in self._repeated
         ]
         return done
 

@@ -1,4 +1,4 @@
-"""What can go wrong when a model is asked; every message is one sentence for a person."""
+"""Errors of requests to a model; every message is one sentence for the user."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
 
 
 class AskError(MastError):
-    """A question got no answer that can be used."""
+    """A request without a usable answer."""
 
 
 class TraceFails(AskError):
-    """This question cannot be answered; the run goes on with other traces."""
+    """A request that cannot be answered; the run continues with other traces."""
 
 
 class Unanswered(TraceFails):
-    """The server gave no answer that can be used; it may fail for other traces alike."""
+    """A server without a usable answer, which may be so for other traces too."""
 
 
 class ContextOverflow(TraceFails):
-    """A request that is longer than the model reads; smaller windows may fit.
+    """A request that is too long for the model; smaller windows may fit.
 
     Attributes:
-        answer_room: The tokens that an answer may take, where only the answer was too long.
-        context_limit: The tokens that the server reads, as far as they are known.
-        truncated_usage: The cost of an answer to a request that the server truncated without
-            saying so.
+        answer_room: The most tokens of an answer, if only the answer was too long.
+        context_limit: The tokens of the server's context, if they are known.
+        truncated_usage: The usage of an answer to a request that the server truncated without an
+            error.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class ContextOverflow(TraceFails):
 
 
 class Deferred(AskError):
-    """The answer comes with another command: nothing is wrong with the question."""
+    """A request whose answer comes with another command."""
 
 
 class RunStops(AskError):
-    """No question will be answered: a wrong key, an unknown model, no server."""
+    """A failure of all requests: a wrong key, an unknown model, no server."""
 
 
 class AllowanceSpent(RunStops):
-    """The tokens or the money that were allowed are used up."""
+    """An allowance of tokens or money that is used up."""

@@ -1,4 +1,4 @@
-"""What is asked of a model, and what comes back: plain values that all of this package share."""
+"""Requests to a model, their settings, and replies: plain values that this package shares."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ from mast_tui.workspace import Usage
 
 Finish = Literal["stop", "length", "refusal"]
 Way = Literal["", "whole run", "step by step"]
-"""How the decisive step of a run is asked for; empty where it is not."""
+"""The method for the decisive step of a run; empty if the judge is asked for modes."""
+
 MOST_STEPS: Final = 60
-"""A run of more spans is not asked about step by step."""
+"""The most spans of a run that is judged step by step."""
 
 Form = Literal["json_schema", "json_object_schema", "json_object", "text"]
 
 MOST_TOKENS: Final = 10**9
-"""No request or answer took so many; a server that says so has not counted."""
+"""The limit for a plausible count of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What shapes the answers beside the prompt's words.
+    """The settings that change the answers, except the texts of the prompt.
 
-    ``window_tokens`` is the most that the data of one request may take, ``answer_tokens`` the
-    most that its answer may, both in tokens. ``samples`` is how often each trace is asked about.
-    ``temperature`` None leaves it to the server. ``hints`` names the rules whose findings are shown
-    as facts, empty for none. ``verify`` puts each finding before the model once more, by itself.
-    ``decisive`` asks for the decisive step in the place of all modes, and says how.
-    ``mode_order`` is what another order of the modes is drawn from, 0 for the taxonomy's own, and
-    ``first_number`` the number of the first span; neither should change what a judge says.
-    ``extra_body`` holds what else is sent with each request, by name,
-    such as ``reasoning_effort``.
+    Attributes:
+        model: The name of the model.
+        temperature: The temperature; None for the server's default.
+        samples: The number of samples of each trace.
+        window_tokens: The most tokens of the data of one request.
+        answer_tokens: The most tokens of its answer.
+        hints: The name of the rules whose findings are sent as facts, empty for none.
+        verify: Whether each finding is verified by a request of its own.
+        decisive: The method for the decisive step, empty if the judge is asked for modes.
+        mode_order: The seed of a random order of the modes, 0 for the taxonomy's own.
+        first_number: The number of the first span.
+        extra_body: Further fields of each request, such as ``reasoning_effort``.
     """
 
     model: str
@@ -52,7 +56,7 @@ class Parameters:
     extra_body: tuple[tuple[str, object], ...] = ()
 
     def values(self) -> tuple[tuple[str, str], ...]:
-        """By name, as words, for the record of a run; without the model."""
+        """Return the settings but the model as names and texts, for the record of a run."""
         values = {
             "samples": str(self.samples),
             "window_tokens": str(self.window_tokens),
@@ -70,11 +74,11 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of spans that one request shows, ``first`` to ``last`` (indices, both shown).
+    """The spans of one request, from index ``first`` to ``last``, both included.
 
-    ``final`` says that it reaches the real end of the run; ``modes`` are the slugs that are judged
-    on it. ``tokens`` is the most that its data may take where that is less than the parameters
-    allow, since the model reads less. ``step`` is the one span that is asked about, if it is one.
+    ``final`` is true for a window at the end of the run; ``modes`` are the slugs of the modes to
+    judge. ``tokens`` is the most of its data if the model's context needs less than the setting.
+    ``step`` is the index of the one span in question, if the run is judged step by step.
     """
 
     first: int
@@ -86,16 +90,13 @@ class Window:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a request follows that shows what stands behind it."""
+        """True if a request on later spans follows."""
         return not self.final and self.step is None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a rule has found in a trace, in words that may be sent.
-
-    ``first`` and ``last`` are indices of spans; ``mode`` is the slug that the rule suggests.
-    """
+    """A finding of a rule as it may be sent: the indices of its spans, its mode and its reason."""
 
     first: int
     last: int
@@ -105,14 +106,18 @@ class Fact:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model, complete but for its boundary.
+    """A request to a model, complete but for its boundary.
 
-    ``system`` and ``user`` are the pieces of the two messages; between two pieces stands the
-    boundary, which is drawn anew for each run and trace and stands in no piece. ``schema`` is
-    the JSON schema of the answer, ``tokens`` an estimate of all that is sent. ``remarks`` say what
-    was shortened. ``sample`` tells apart questions that are asked several times. ``about`` is the
-    trace's id: all requests about one trace have one boundary, so that servers need to read what
-    they have in common only once.
+    Attributes:
+        system: The pieces of the first message; the random boundary of the run and trace joins
+            them, and occurs in none of them.
+        user: The pieces of the second message.
+        schema: The JSON schema of the answer.
+        tokens: The estimated tokens of all that is sent.
+        remarks: Sentences on shortened texts.
+        sample: The number of the sample, which distinguishes equal requests.
+        about: The id of the trace. All requests on a trace have one boundary, so that servers can
+            cache their common beginning.
     """
 
     system: tuple[str, ...]
@@ -125,7 +130,7 @@ class Request:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 (hex) of what is asked, the same whatever the boundary."""
+        """The SHA-256 (hex) of the request without its boundary."""
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))
@@ -137,14 +142,14 @@ class Request:
 
 
 OVERSHOOT: Final = 1.6
-"""The estimate of a text's tokens is never so many times what a tokenizer makes of it: on real
-traces it was 0.8 to 1.35 times that."""
+"""A ratio of the estimated tokens of a text to a tokenizer's count that is never reached: on real
+traces the ratio was 0.8 to 1.35."""
 
 _APART: Final = 0.1
-"""The share by which estimates of two requests differ that cannot have equally many tokens."""
+"""The difference, as a share, from which estimates show that two requests differ in tokens."""
 
 LEAST_CONTEXT: Final = 2_048
-"""Tokens; no context in use is smaller."""
+"""The tokens of the smallest context in use."""
 
 
 def differ_clearly(tokens: int, other_tokens: int) -> bool:
@@ -182,12 +187,12 @@ def was_truncated(counted: int, estimated: int, noticed_by: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A server's answer to one request.
+    """The answer of a server to one request.
 
-    ``text`` is what the model said, or why it refused. Tokens are as the server counted them;
-    ``counted`` is False where it did not and they are estimates. Of those in ``tokens_cached`` were
-    known to the server from an earlier request, of those out ``tokens_thought`` are in no text.
-    ``kept`` says that it came before and stands in the workspace already.
+    ``text`` is the answer of the model, or its refusal. ``counted`` is false if the tokens are
+    estimates because the server did not count. ``tokens_cached`` of the tokens in were cached from
+    an earlier request; ``tokens_thought`` of the tokens out are thinking. ``kept`` is true for an
+    answer from the workspace.
     """
 
     text: str
@@ -202,15 +207,15 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """What the request took."""
+        """The usage of the request."""
         return Usage(1, self.tokens_in, self.tokens_out, self.tokens_cached)
 
     @classmethod
     def read(cls, value: object) -> Reply:
-        """Read a reply that was written to a file as a JSON object of its fields.
+        """Read a reply from a JSON object of its fields.
 
         Raises:
-            ValueError: A field is missing, unknown, or has a value that no reply has.
+            ValueError: A field is missing, unknown, or has an invalid value.
         """
         try:
             reply = cls(**value) if isinstance(value, dict) else None
@@ -230,37 +235,36 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """An answer that could not be used, and why, for the model to do better."""
+    """An unusable answer and its problem, for a second request."""
 
     answer: str
     problem: str
 
 
 class ModelClient(Protocol):
-    """Sends requests; may be used by many tasks of one event loop at once."""
+    """A client that sends requests; many tasks of one event loop may use it at once."""
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Ask the model.
+        """Send a request.
 
         Args:
-            request: What is asked.
-            answer_tokens: The most that the answer may take, in tokens; read when the request is
-                sent, as other answers may have changed it while the request waited.
-            correction: What was wrong with the answer before, if there was one.
+            request: The request.
+            answer_tokens: The most tokens of the answer, read when the request is sent, as other
+                answers may have changed it while the request waited.
+            correction: The previous answer and its problem, if it was unusable.
 
         Returns:
-            The model's answer.
+            The answer of the model.
 
         Raises:
-            ContextOverflow: the request is too long for the model.
-            TraceFails: this request got no answer, in words; others may.
-            RunStops: no request will get an answer, in words, or the allowance is spent.
+            ContextOverflow: The request is too long for the model.
+            TraceFails: This request got no answer; others may.
+            RunStops: No request will get an answer, or the allowance is spent.
         """
         ...
 
     def note(self, problem: str | None) -> None:
-        """Take in that the last answer could be used, or why not; nothing follows from it unless
-        somebody says what."""
+        """Record the problem of the last answer, or None; clients may ignore it."""
         return

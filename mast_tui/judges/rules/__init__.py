@@ -26,22 +26,20 @@ VERSION: Final = 3
 
 
 class UnknownRule(MastError):
-    """A name that no rule has."""
+    """A rule name that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to see a mode.
+    """A rule that suggests a mode.
 
     Args:
-        name: What ``--rules`` calls it.
-        mode: The slug of the mode that it suggests.
-        sees: What it looks for, in a few words.
-        find: Gives what it finds in a trace.
-        default: Whether it runs unless something else is asked for. What earns that is in
-            docs/rules.md.
-        needs_end: Whether it says of a run that goes on what does not hold in the end: each place
-            to which the run has come would be its end.
+        name: The name in ``--rules``.
+        mode: The slug of the mode.
+        sees: The pattern that it looks for, in a few words.
+        find: Yields its findings in a trace.
+        default: Whether it runs by default; docs/rules.md states the conditions.
+        needs_end: Whether it holds only for a finished run, as it is about the last steps.
     """
 
     name: str
@@ -116,7 +114,7 @@ REMOVED: Final = frozenset({"after-done", "loop", "overlong", "unchecked"})
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
-    """Return the rules that ``default``, ``all`` or ``NAME,NAME,…`` stands for, in their order.
+    """Return the rules that ``default``, ``all`` or ``NAME,NAME,…`` names, in their order.
 
     Raises:
         UnknownRule: No rule is named, or there is no rule of such a name, or not any more.
@@ -148,9 +146,9 @@ def _complaint(unknown: set[str]) -> str:
 
 
 class RulesJudge:
-    """Suggests the modes that can be seen without understanding, each with its evidence.
+    """A judge that suggests modes by patterns, with evidence, without a model.
 
-    Its cost grows with the number of spans; of long texts only the two ends are looked at.
+    Its cost grows with the number of spans; of a long text it reads the two ends.
 
     Args:
         rules: The rules that run.
@@ -161,7 +159,7 @@ class RulesJudge:
 
     @property
     def name(self) -> str:
-        """The annotator under which its labels are kept; it tells which rules ran."""
+        """The annotator of its labels; it contains the rules that ran."""
         name = f"judge:rules@{VERSION}"
         if self.rules == DEFAULT:
             return name
@@ -171,28 +169,36 @@ class RulesJudge:
 
     @property
     def covered_by(self) -> tuple[str, ...]:
-        """The names of judges that say all that this one says: that of all rules."""
+        """The names of judges whose verdicts include those of this one: that with all rules."""
         return () if self.rules == RULES else (f"judge:rules@{VERSION}+all",)
 
     @property
     def looks_at(self) -> tuple[str, ...]:
-        """The slugs on which its rules give a verdict."""
+        """The slugs of the modes of its rules."""
         return tuple(dict.fromkeys(rule.mode for rule in self.rules))
 
     def judge(self, trace: Trace, /) -> Judgement:
-        """Judge a trace whose index is complete; ``OSError`` where its source cannot be read."""
+        """Judge a trace whose index is complete.
+
+        Raises:
+            OSError: The source of the trace cannot be read.
+        """
         return Judgement(tuple(finding for _, finding in self.findings(trace)))
 
     def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
-        """What each rule finds in a trace, in reading order; ``OSError`` as ``judge``."""
+        """Return the findings of each rule in a trace, in reading order.
+
+        Raises:
+            OSError: The source of the trace cannot be read.
+        """
         walked = walk(trace)
-        found = [(rule, finding) for rule in self.rules for finding in rule.find(walked)]
-        place = {step.span.key: step.index for step in walked.steps}
-        found.sort(key=lambda one: _order(one[1], place))
-        return found
+        findings = [(rule, finding) for rule in self.rules for finding in rule.find(walked)]
+        indices = {step.span.key: step.index for step in walked.steps}
+        findings.sort(key=lambda pair: _order(pair[1], indices))
+        return findings
 
 
-def _order(finding: Finding, place: dict[str, int]) -> tuple[int, int, str]:
+def _order(finding: Finding, indices: dict[str, int]) -> tuple[int, int, str]:
     assert finding.first is not None
     assert finding.last is not None
-    return place[finding.first], place[finding.last], finding.mode
+    return indices[finding.first], indices[finding.last], finding.mode

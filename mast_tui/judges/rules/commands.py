@@ -1,4 +1,4 @@
-"""What well-known commands, tools and code do to the world: tables, thought out per program."""
+"""Tables of the effects of well-known commands, tools and code, by program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 

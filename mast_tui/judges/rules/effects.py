@@ -1,7 +1,7 @@
-"""Whether a tool call changes the world, looks at it, or does neither.
+"""The effect of a tool call on its environment: it changes it, reads it, or does neither.
 
-The judgement rests on the names of tools, programs and functions alone: nothing is executed and
-no model is asked. What is not known is ``UNKNOWN``, and rules are careful with it.
+The effect follows from the names of tools, programs and functions alone: nothing is executed, and
+no model is asked. Rules treat an ``UNKNOWN`` effect with care.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import pairwise
 from typing import Final
 
 import orjson
@@ -17,7 +18,7 @@ from mast_tui.judges.rules import commands
 
 
 class Effect(IntEnum):
-    """What a call does, in the order in which one part of it outweighs another."""
+    """The effect of a call; that of its part with the highest value counts."""
 
     NONE = 0
     READS = 1
@@ -55,10 +56,10 @@ _CODE_TOOLS: Final = re.compile(r"python|code|ipython|interpreter|jupyter", re.I
 
 
 def command_of(arguments: str) -> str:
-    """The command or code in a call's arguments, or the arguments themselves.
+    """Return the command or code in a call's arguments, or else the arguments themselves.
 
-    Arguments are JSON most often: ``{"command": ["bash", "-lc", "kubectl get pods"]}``,
-    ``{"cmd": "…"}``, ``{"code": "…"}``. Only the command itself is returned, without its shell.
+    Arguments are mostly JSON: ``{"command": ["bash", "-lc", "kubectl get pods"]}``,
+    ``{"cmd": "…"}``, ``{"code": "…"}``. The command is returned without its shell.
     """
     text = arguments.strip()
     if not text.startswith("{"):
@@ -73,13 +74,18 @@ def command_of(arguments: str) -> str:
             return value
         if isinstance(value, list) and value:
             words = [str(word) for word in value]
-            shelled = words[0].rsplit("/", 1)[-1] in commands.SHELLS and len(words) > 2
-            return words[-1] if shelled else " ".join(words)
+            in_shell = words[0].rsplit("/", 1)[-1] in commands.SHELLS and len(words) > 2
+            return words[-1] if in_shell else " ".join(words)
     return text
 
 
 def effect_of(tool: str | None, arguments: str) -> Effect:
-    """What the call of ``tool`` with ``arguments`` (as read) does."""
+    """Return the effect of a call.
+
+    Args:
+        tool: The name of the tool.
+        arguments: The arguments as they are in the trace.
+    """
     name = tool or ""
     if name == "apply_patch":
         return Effect.CHANGES
@@ -92,7 +98,7 @@ def effect_of(tool: str | None, arguments: str) -> Effect:
         return effect_of_command(command if command.startswith(name) else f"{name} {command}")
     if _CODE_TOOLS.search(name):
         return effect_of_code(command)
-    if _SHELL_TOOLS.search(name) or (has_command and not _known(words)):
+    if _SHELL_TOOLS.search(name) or (has_command and not _has_known_verb(words)):
         return effect_of_command(command)
     by_program = _effect_of_program(name, arguments)
     if by_program is not None:
@@ -110,38 +116,38 @@ def effect_of(tool: str | None, arguments: str) -> Effect:
 
 
 def name_words(name: str) -> list[str]:
-    """The lower-case words of a tool's or function's name, in snake or camel case."""
+    """Return the words of a name in snake or camel case, in lower case."""
     return [word.lower() for word in _NAME_WORDS.findall(name)]
 
 
-def _known(words: list[str]) -> bool:
-    known = commands.CHANGING_VERBS | commands.LOOKING_VERBS | commands.IDLE_VERBS
-    return any(word in known for word in words)
+def _has_known_verb(words: list[str]) -> bool:
+    verbs = commands.CHANGING_VERBS | commands.LOOKING_VERBS | commands.IDLE_VERBS
+    return any(word in verbs for word in words)
 
 
 def effect_of_code(code: str) -> Effect:
-    """What a piece of Python-like code does, by the names of the functions that it calls."""
+    """Return the effect of Python-like code, from the names of the functions that it calls."""
     if commands.CODE_CHANGES.search(code) or commands.SQL_CHANGES.search(code):
         return Effect.CHANGES
     for called in _CALLED.findall(code):
         if called in commands.HANDING_OVER:
             continue
         words = name_words(called)
-        # Methods of lists and sets change nothing outside: 'api.like_song(' does, 'x.add(' not.
+        # Methods of lists and sets have no outside effect: 'api.like_song(' has one, 'x.add(' not.
         if len(words) > 1 and words[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
     return Effect.READS if code.strip() else Effect.NONE
 
 
 def effect_of_command(command: str) -> Effect:
-    """What a shell command line does: the gravest of its parts counts."""
+    """Return the strongest effect of the parts of a shell command line."""
     bodies: list[Effect] = []
 
     def without_body(match: re.Match[str]) -> str:
-        before = command[max(0, match.start() - 80) : match.start()]
-        if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", before):
+        program = command[max(0, match.start() - 80) : match.start()]
+        if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", program):
             bodies.append(effect_of_code(match["body"]))
-        elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", before):
+        elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", program):
             changes = commands.SQL_CHANGES.search(match["body"])
             bodies.append(Effect.CHANGES if changes else Effect.READS)
         return match["line"]
@@ -152,7 +158,7 @@ def effect_of_command(command: str) -> Effect:
 
 
 def _segments(command: str) -> Iterator[list[str]]:
-    """The simple commands of a line, as words with their quotes taken off."""
+    """Yield the simple commands of a line, as words."""
     words: list[str] = []
     for match in _TOKEN.finditer(command):
         token = match[0]
@@ -176,7 +182,7 @@ def _effect_of_segment(words: list[str]) -> Effect:
 
 
 def _without_wrappers(words: list[str]) -> list[str]:
-    """The words from the program's own name on, past ``sudo``, ``A=b``, ``timeout 30``, ``do``."""
+    """Remove ``sudo``, ``A=b``, ``timeout 30``, ``do`` and the like before the program's name."""
     words = list(words)
     while words:
         name = words[0].rsplit("/", 1)[-1]
@@ -195,21 +201,22 @@ def _effect_of_words(words: list[str]) -> Effect:
     words = _without_wrappers(words)
     if not words:
         return Effect.NONE
-    program, rest = words[0].rsplit("/", 1)[-1], words[1:]
-    line = " ".join(rest)
+    program = words[0].rsplit("/", 1)[-1]
+    arguments = words[1:]
+    line = " ".join(arguments)
     if program in commands.SHELLS:
-        script = next(
-            (rest[i + 1] for i, w in enumerate(rest[:-1]) if re.match(r"-\w*c\Z", w)), None
-        )
-        return effect_of_command(script) if script is not None else Effect.UNKNOWN
-    if (program in ("kubectl", "docker") and "exec" in rest) or program == "ssh":
-        return _effect_inside(program, rest)
+        for option, script in pairwise(arguments):
+            if re.match(r"-\w*c\Z", option):
+                return effect_of_command(script)
+        return Effect.UNKNOWN
+    if (program in ("kubectl", "docker") and "exec" in arguments) or program == "ssh":
+        return _effect_inside(program, arguments)
     by_program = _effect_of_program(program, line)
     if by_program is not None:
         return by_program
     if program in commands.PACKAGE_TOOLS:
         looks = {"list", "show", "search", "freeze", "info", "test", "vet", "check", "ls", "view"}
-        return Effect.READS if looks & set(rest[:2]) else Effect.CHANGES
+        return Effect.READS if looks & set(arguments[:2]) else Effect.CHANGES
     if program in commands.NOTHING:
         return Effect.NONE
     if program in commands.CHANGING:
@@ -217,13 +224,13 @@ def _effect_of_words(words: list[str]) -> Effect:
     return Effect.READS if program in commands.READING else Effect.UNKNOWN
 
 
-def _effect_inside(program: str, rest: list[str]) -> Effect:
-    """What a command does that is run in a container or on another host."""
-    if "--" in rest:
-        inner = rest[rest.index("--") + 1 :]
+def _effect_inside(program: str, arguments: list[str]) -> Effect:
+    """Return the effect of a command that is run in a container or on another host."""
+    if "--" in arguments:
+        inner = arguments[arguments.index("--") + 1 :]
     else:
-        start = rest.index("exec") + 1 if program != "ssh" else 0
-        names = [word for word in rest[start:] if not word.startswith("-")]
+        start = arguments.index("exec") + 1 if program != "ssh" else 0
+        names = [word for word in arguments[start:] if not word.startswith("-")]
         inner = names[1:]
     if len(inner) == 1:
         return effect_of_command(inner[0])
@@ -231,7 +238,7 @@ def _effect_inside(program: str, rest: list[str]) -> Effect:
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
-    """What a program does whose arguments decide; None where the program is not one of them."""
+    """Return the effect of a program that depends on its arguments, or None for other programs."""
     if program in commands.VERBS:
         return _effect_of_verbs(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):
@@ -261,9 +268,9 @@ def _effect_of_verbs(program: str, line: str) -> Effect:
     if re.search(r"--dry-run|--help\b", line):
         return Effect.READS
     words = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == "rollout" or (word == "config" and program == "kubectl"):
-            following = words[place + 1 : place + 2]
+            following = words[index + 1 : index + 2]
             return Effect.READS if looks.intersection(following) else Effect.CHANGES
         if word in changes:
             return Effect.CHANGES

@@ -1,8 +1,8 @@
-"""2.2 Fail to ask for clarification: what nobody gave is made up, or taken as given, unasked.
+"""2.2 Fail to ask for clarification: values and inputs that were not given are made up or assumed.
 
-Of values in calls only those count that cannot be worked out: identifiers, addresses, numbers of
-accounts, and placeholders. A value that stands anywhere before the call was given. Of words those
-by which an agent goes on as if it had what it has not.
+Only values of calls that cannot be derived count: identifiers, addresses, account numbers, and
+placeholders. A value that occurs anywhere before the call was given. Of messages, those count in
+which an agent continues as if it had an input that it lacks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ASKED_FOR: Final = re.compile(
     r"(?:_(?:id|number|address|method(?:_id)?|code))?\Z",
     re.IGNORECASE,
 )
-"""Names of arguments whose values only somebody else can know."""
+"""Names of arguments whose values the agent cannot know by itself."""
 
 _IDENTIFIER: Final = re.compile(
     r"[^@\s]+@[^@\s]+\.\w+|(?=\S*\d\S*\d\S*\d)[#A-Za-z]?[\w+-]{3,40}|[+(]?\d[\d() -]{5,20}"
@@ -65,19 +65,19 @@ _LOOKED_UP: Final = any_of(
 )
 _FIGURE: Final = re.compile(r"(?<![\w.,/#-])\d(?:[\d,]*\d){3,}(?:\.\d+)?(?![\w/-])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
-"""Numbers of four digits and more; a year may come from anywhere."""
+"""Years, which need no source, unlike other numbers of four digits and more."""
 
 _HYPOTHESIS: Final = any_of(
     r"if|suppose|(?:do|did|should|must|can|could)(?: not|n't) assume|cannot assume|never assume"
     r"|instead of|rather than|not",
 )
-"""What makes of an assumption one that is weighed, or turned down."""
+"""Words that make an assumption a hypothesis, or a rejected one."""
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each value that first stands in a call, once.
+    """Suggest each value that occurs first in a call, once.
 
-    Words and calls of the same agent do not make a value known.
+    Messages and calls of the same agent do not count as a source.
     """
     passed: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:
@@ -85,16 +85,18 @@ def find(walk: Walk) -> Iterator[Finding]:
             for name, value in _values(call.step):
                 if _must_be_given(name, value):
                     passed.setdefault(_plain(value), (call, name, value))
-    told = _first_told(walk, {plain: call.agent for plain, (call, _, _) in passed.items()})
+    sources = _first_occurrences(
+        walk, {plain: call.agent for plain, (call, _, _) in passed.items()}
+    )
     for plain, (call, name, value) in passed.items():
-        if told.get(plain, call.index) >= call.index:
+        if sources.get(plain, call.index) >= call.index:
             yield _finding(walk, call, name, value)
 
 
 def find_assumed(walk: Walk) -> Iterator[Finding]:
-    """Suggest the first message of a run that goes on as if it had what it has not."""
+    """Suggest the first message of a run that assumes an input which it lacks."""
     for step in walk.steps:
-        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.tells else None
+        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.is_message else None
         if quote is None or is_output(step) or is_view(step):
             continue
         yield walk.finding(
@@ -108,64 +110,67 @@ def find_assumed(walk: Walk) -> Iterator[Finding]:
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Suggest messages that hand over figures as looked up which stand nowhere before."""
-    given: list[tuple[Step, Quote, list[str]]] = []
+    """Suggest messages with figures that are called looked up but occur nowhere before."""
+    messages: list[tuple[Step, Quote, list[str]]] = []
     for step in walk.steps:
-        if not step.tells or is_output(step) or is_view(step):
+        if not step.is_message or is_output(step) or is_view(step):
             continue
         quote = last_sentence(step, _LOOKED_UP, without=_HYPOTHESIS)
         if quote is not None:
-            told = dict.fromkeys(match[0] for match in _FIGURE.finditer(step.said))
-            given.append((step, quote, [one for one in told if not _YEAR.fullmatch(one)]))
-    wanted = {_plain(figure): None for _, _, figures in given for figure in figures}
-    first = _first_told(walk, wanted)
-    for step, quote, figures in given:
-        unknown = [one for one in figures if first.get(_plain(one), step.index) >= step.index]
-        if unknown:
+            numbers = dict.fromkeys(match[0] for match in _FIGURE.finditer(step.own_text))
+            figures = [number for number in numbers if not _YEAR.fullmatch(number)]
+            messages.append((step, quote, figures))
+    plain_figures = {_plain(figure): None for _, _, figures in messages for figure in figures}
+    sources = _first_occurrences(walk, plain_figures)
+    for step, quote, figures in messages:
+        unsourced = [
+            figure for figure in figures if sources.get(_plain(figure), step.index) >= step.index
+        ]
+        if unsourced:
             yield walk.finding(
                 MODE,
                 (step.index, step.index),
                 quote,
-                f"{step.number} gives {', '.join(unknown[:4])} as looked up; nothing before it "
+                f"{step.number} gives {', '.join(unsourced[:4])} as looked up; nothing before it "
                 "holds that.",
                 0.6,
             )
 
 
-def _first_told(walk: Walk, wanted: Mapping[str, str | None]) -> dict[str, int]:
-    """Where each value is told first, in whatever spelling; each text is read once.
+def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
+    """Find the step in which each value occurs first; each text is read once.
 
     Args:
         walk: The run.
-        wanted: By value, without signs, the agent whose own words and calls do not count.
+        values: By value in its plain form, the agent whose messages and calls do not count.
     """
     first: dict[str, int] = {}
-    open_ = dict(wanted)
+    pending = dict(values)
     for step in walk.steps:
-        if not open_:
+        if not pending:
             break
         text = _plain(walk.text_of(step.index))
-        own = step.says or step.span.kind is SpanKind.TOOL_CALL
-        for value, agent in list(open_.items()):
-            if value in text and not (own and step.span.agent == agent):
+        by_agent = step.is_speech or step.span.kind is SpanKind.TOOL_CALL
+        for value, agent in list(pending.items()):
+            if value in text and not (by_agent and step.span.agent == agent):
                 first[value] = step.index
-                del open_[value]
+                del pending[value]
     return first
 
 
 def _values(step: Step) -> Iterator[tuple[str, str]]:
-    """The plain values of a call's arguments, by name."""
+    """Yield the names and values of a call's arguments, also of nested ones."""
     try:
         arguments = orjson.loads(step.head)
     except orjson.JSONDecodeError:
         return
-    open_ = [("", arguments)]
-    while open_:
-        name, value = open_.pop()
+    pending = [("", arguments)]
+    while pending:
+        name, value = pending.pop()
         if isinstance(value, dict):
-            open_ += value.items()
+            pending += value.items()
         elif isinstance(value, list):
-            open_ += [(name.removesuffix("s"), one) for one in value]
+            pending += [(name.removesuffix("s"), item) for item in value]
         elif isinstance(value, (str, int)) and not isinstance(value, bool):
             text = str(value).strip()
             if 3 <= len(text) <= _LONGEST:
@@ -183,8 +188,8 @@ def _plain(text: str) -> str:
 
 
 def _finding(walk: Walk, call: Call, name: str, value: str) -> Finding:
-    at = call.step.head.find(value)
-    quote = call.step.quote(max(at, 0), max(at, 0) + len(value))
+    start = max(call.step.head.find(value), 0)
+    quote = call.step.quote(start, start + len(value))
     named = f"“{value}” as {name}" if name else f"“{value}”"
     return walk.finding(
         MODE,

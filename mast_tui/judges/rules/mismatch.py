@@ -1,4 +1,4 @@
-"""2.6 Reasoning-action mismatch: one thing is announced, and the very next call does another."""
+"""2.6 Reasoning-action mismatch: the calls after an announcement do something else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OBJECT: Final = re.compile(r"(?:/|\bdeployment |\bstatefulset |app=)([a-z][a-z0
 _IDENTIFIER: Final = re.compile(r"\"(#?[A-Za-z]{1,3}-?\d{4,}|\d{6,})\"")
 _AMOUNT: Final = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:Mi|Gi|Ki|m|%|ms|s|GB|MB)(?![\w-]|\.\d)")
 _UNDER_WAY: Final = 3
-"""How many calls after an announcement are looked at for what was announced."""
+"""The number of calls after an announcement that may carry it out."""
 
 _Reason: TypeAlias = tuple[str, float]
 
@@ -45,9 +45,9 @@ def find(walk: Walk) -> Iterator[Finding]:
     objects = _objects_of_changes(walk)
     for step, calls in _calls_after_words(walk):
         for announced in announcements(step)[-2:]:
-            why = _mismatch(announced, _under_way(calls), tools, objects)
-            if why is not None:
-                reason, confidence = why
+            mismatch = _mismatch(announced, _under_way(calls), tools, objects)
+            if mismatch is not None:
+                reason, confidence = mismatch
                 yield walk.finding(
                     MODE,
                     (step.index, calls[0].index),
@@ -59,7 +59,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
-    """Each step in which an agent speaks, with its calls before anybody speaks again."""
+    """Yield each message or thought of an agent with the calls before the next one."""
     calls = {call.index: call for call in walk.calls}
     speaker: Step | None = None
     following: list[Call] = []
@@ -67,17 +67,17 @@ def _calls_after_words(walk: Walk) -> Iterator[tuple[Step, list[Call]]]:
         call = calls.get(step.index)
         if call is not None and speaker is not None and call.works:
             following.append(call)
-        elif step.says:
+        elif step.is_speech:
             if speaker is not None and following:
                 yield speaker, following
-            speaker, following = step, []
+            speaker = step
+            following = []
     if speaker is not None and following:
         yield speaker, following
 
 
 def _under_way(calls: Sequence[Call]) -> list[Call]:
-    """The calls that may still be what was announced: a change ends them, for what comes after
-    it finds another world."""
+    """Return the calls that may carry out an announcement: the first ones up to a change."""
     near: list[Call] = []
     for call in calls[:_UNDER_WAY]:
         near.append(call)
@@ -87,7 +87,7 @@ def _under_way(calls: Sequence[Call]) -> list[Call]:
 
 
 def _objects_of_changes(walk: Walk) -> frozenset[str]:
-    """The names of what the run's changes are about."""
+    """Return the names of the objects that the run changes."""
     names: set[str] = set()
     for call in walk.calls:
         if call.effect is Effect.CHANGES:
@@ -116,13 +116,13 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _said_of(call: Call) -> set[str]:
+def _words_of_call(call: Call) -> set[str]:
     return _words(call.command) | {call.tool.lower(), *name_words(call.tool)}
 
 
 def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Reason | None:
     for call in near:
-        if announced.verb in CHANGING and call.changed and announced.verb in _said_of(call):
+        if announced.verb in CHANGING and call.changed and announced.verb in _words_of_call(call):
             return f"{call.step.number} does just that", 0.75
     return None
 
@@ -130,16 +130,17 @@ def _does_what_was_refused(announced: Announcement, near: Sequence[Call]) -> _Re
 def _calls_another(
     announced: Announcement, near: Sequence[Call], tools: set[str]
 ) -> _Reason | None:
-    """A tool or command is announced by name, and none of the next calls is of it."""
-    wanted = _named_calls(announced, tools)
-    if not wanted or any(_said_of(call).issuperset(words) for words in wanted for call in near):
+    """Return the reason if a tool or command is announced by name and no next call is of it."""
+    named = _named_calls(announced, tools)
+    made = [_words_of_call(call) for call in near]
+    if not named or any(words.issuperset(name) for name in named for words in made):
         return None
-    names = " or ".join(sorted(" ".join(words) for words in wanted))
+    names = " or ".join(sorted(" ".join(name) for name in named))
     return f"the next call, {near[0].step.number}, is not of {names}", 0.7
 
 
 def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ...]]:
-    """The calls that an announcement names, each as the words that it must have."""
+    """Return the calls that an announcement names, each as the words that it must have."""
     calling = announced.verb in CALLING
     named: list[tuple[str, ...]] = []
     for text in _TICKED.findall(announced.about):
@@ -162,7 +163,7 @@ def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ..
 
 
 def _is_meant(tool: str, about: str) -> bool:
-    """Whether words mean a tool: 'run this file' does not mean the tool ``file``."""
+    """Check whether words mean a tool: 'run this file' does not mean the tool ``file``."""
     if not (tool.isalpha() and tool.islower()):
         return True
     return re.search(rf"\b{tool} (?:tool|command|function|action)\b", about.lower()) is not None
@@ -171,9 +172,12 @@ def _is_meant(tool: str, about: str) -> bool:
 def _changes_instead_of_looking(announced: Announcement, first: Call) -> _Reason | None:
     if announced.verb not in LOOKING or first.effect is not Effect.CHANGES:
         return None
-    said, done = _words(announced.about), _said_of(first)
-    # To write a script, or to send a request, is how one looks; what is named is what is done.
-    if said & CHANGING or done & _WAYS_TO_LOOK or said & done & _PROGRAMS:
+    announced_words = _words(announced.about)
+    call_words = _words_of_call(first)
+    # A script or a request may be the way to look, and so may a program that is named.
+    if announced_words & CHANGING or call_words & _WAYS_TO_LOOK:
+        return None
+    if announced_words & call_words & _PROGRAMS:
         return None
     return f"a look is announced, and {first.step.number} makes a change", 0.6
 

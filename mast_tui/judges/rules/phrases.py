@@ -1,4 +1,4 @@
-"""Phrases as patterns: lists of ways to say a thing, written almost as they are said."""
+"""Patterns made of lists of phrases, written nearly as they are read."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from mast_tui.judges.rules.steps import Quote, Step
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """A pattern, and a cheap one that is found wherever the first is: most sentences fail it."""
+    """A pattern with a cheap one that matches wherever it does: most sentences fail the latter."""
 
     pattern: re.Pattern[str]
     hint: re.Pattern[str] | None
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first match in the text, or None."""
+        """Return the first match in a text, or None."""
         if self.hint is not None and self.hint.search(text.lower()) is None:
             return None
         return self.pattern.search(text)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """All matches in the text, in order."""
+        """Yield all matches in a text, in order."""
         if self.hint is None or self.hint.search(text.lower()) is not None:
             yield from self.pattern.finditer(text)
 
 
 def any_of(*phrases: str, hint: str | None = None) -> Phrases:
-    """A pattern that finds any of the phrases as whole words, in any case.
+    """Make a pattern that matches any of the phrases as whole words, in any case.
 
-    A phrase is a regular expression in which a space stands for any white space and ``'`` for
-    either apostrophe. ``hint`` is a plain expression for the lower-case text: parts of which
-    every phrase has one.
+    Args:
+        phrases: Regular expressions, in which a space matches any white space and ``'`` either
+            apostrophe.
+        hint: A cheap expression that matches a part of every phrase in lower case.
     """
     either = "|".join(phrase.replace(" ", r"\s+").replace("'", "['’]") for phrase in phrases)
     return Phrases(
@@ -42,10 +43,15 @@ def any_of(*phrases: str, hint: str | None = None) -> Phrases:
     )
 
 
-def last_sentence(step: Step, wanted: Phrases, *, without: Phrases | None = None) -> Quote | None:
-    """The last sentence of the agent's own words with a phrase and without another, or None."""
-    found = None
-    for start, sentence in step.spoken:
-        if wanted.search(sentence) and not (without is not None and without.search(sentence)):
-            found = step.quote(start, start + len(sentence))
-    return found
+def last_sentence(step: Step, phrases: Phrases, *, without: Phrases | None = None) -> Quote | None:
+    """Find the last of an agent's own sentences with a phrase.
+
+    Args:
+        step: The step with the sentences.
+        phrases: The phrases of which the sentence has one.
+        without: Phrases of which the sentence has none.
+    """
+    for start, sentence in reversed(step.sentences):
+        if phrases.search(sentence) and (without is None or not without.search(sentence)):
+            return step.quote(start, start + len(sentence))
+    return None

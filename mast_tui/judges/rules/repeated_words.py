@@ -1,4 +1,4 @@
-"""1.3 Step repetition in words: an agent repeats what it has said before."""
+"""1.3 Step repetition in messages: an agent repeats an earlier message."""
 
 from __future__ import annotations
 
@@ -16,121 +16,124 @@ from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 
 _SAME_WORDS: Final = 95.0
-"""Similarity of two messages from which their words are compared one by one."""
+"""The similarity of two messages from which their words are compared one by one."""
 
 _SHORTEST_MESSAGE: Final = 80
 _FEWEST_MESSAGES: Final = 3
 _LONG_MESSAGE: Final = 600
-"""A message of this length, said twice, is a repetition; shorter ones three times."""
+"""The length from which a message counts as repeated the second time; a shorter one the third."""
 
 _COMPARED: Final = 800
 _LOOK_BACK: Final = 12
-"""With so many of an agent's last different messages each new one is compared."""
+"""The number of an agent's last different messages with which a new one is compared."""
 
 _TEMPLATE: Final = 2
-"""A line that so many agents say word for word is a prompt that they share."""
+"""The number of agents from which a sentence that all of them use is a shared prompt."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A message with its own words, and how much others had said or done before it."""
+class _Message:
+    """A message with its own text, and the number of events by others before it."""
 
     step: Step
-    words: str
-    news: int
+    text: str
+    events: int
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest the messages in which an agent says the same again and again."""
+    """Suggest the messages of an agent that repeat an earlier one."""
     for group in _groups(walk):
-        first, again = group[0], group[1:]
-        enough = len(group) >= _FEWEST_MESSAGES or (again and len(first.words) >= _LONG_MESSAGE)
-        if not enough:
+        first, *repetitions = group
+        fewest = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
+        if len(group) < fewest:
             continue
-        for said in again:
-            quote = said.step.first_words()
+        for message in repetitions:
+            quote = message.step.first_sentence()
             if quote is not None:
                 yield walk.finding(
                     MODE,
-                    (said.step.index, said.step.index),
+                    (message.step.index, message.step.index),
                     quote,
-                    f"{said.step.number}: {first.step.span.agent} repeats {first.step.number} "
+                    f"{message.step.number}: {first.step.span.agent} repeats {first.step.number} "
                     f"almost word for word ({len(group)} times in all).",
                     min(0.85, 0.4 + 0.1 * len(group)),
                 )
 
 
-def _groups(walk: Walk) -> list[list[_Said]]:
-    """Messages of an agent that say the same, each time after something else had happened."""
-    shared = _shared_sentences(walk)
-    said: dict[str, list[list[_Said]]] = defaultdict(list)
-    news = _News()
+def _groups(walk: Walk) -> list[list[_Message]]:
+    """Group the messages of each agent that are the same, each after other events."""
+    agents_by_sentence = _agents_by_sentence(walk)
+    by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
+    events = _EventCounts()
     for step in walk.steps:
-        news.hear(step)
-        words = " ".join(words for _, words in step.spoken if len(shared[words]) < _TEMPLATE)
-        own = step.tells and not is_output(step) and not is_view(step)
-        if not own or len(words) < _SHORTEST_MESSAGE:
+        events.add(step)
+        text = " ".join(
+            sentence
+            for _, sentence in step.sentences
+            if len(agents_by_sentence[sentence]) < _TEMPLATE
+        )
+        is_own = step.is_message and not is_output(step) and not is_view(step)
+        if not is_own or len(text) < _SHORTEST_MESSAGE:
             continue
-        mine = said[step.span.agent]
-        now = _Said(step, words, news.count_for(step.span.agent))
-        for group in reversed(mine[-_LOOK_BACK:]):
-            if _same(group[-1].words, words):
-                # Printed once more by the log, with nothing between: no message of its own.
-                if now.news > group[-1].news:
-                    group.append(now)
+        groups = by_agent[step.span.agent]
+        message = _Message(step, text, events.by_others(step.span.agent))
+        for group in reversed(groups[-_LOOK_BACK:]):
+            if _is_same(group[-1].text, text):
+                # Without an event between them, the log has printed one message twice.
+                if message.events > group[-1].events:
+                    group.append(message)
                 break
         else:
-            mine.append([now])
-    return [group for mine in said.values() for group in mine]
+            groups.append([message])
+    return [group for groups in by_agent.values() for group in groups]
 
 
-class _News:
-    """What has been said and done, each thing once: a log's echo of it is nothing new."""
+class _EventCounts:
+    """The number of different events by agent; an event that is logged again counts once."""
 
     def __init__(self) -> None:
-        self._heard: set[tuple[str, str]] = set()
-        self._by: dict[str, int] = defaultdict(int)
+        self._counted: set[tuple[str, str]] = set()
+        self._by_agent: dict[str, int] = defaultdict(int)
 
-    def hear(self, step: Step) -> None:
-        """Count a step, unless it is a log's or was there before in the same words."""
-        what = (step.span.agent, step.head)
-        if step.span.kind is not SpanKind.LOG and what not in self._heard:
-            self._heard.add(what)
-            self._by[step.span.agent if step.says else ""] += 1
+    def add(self, step: Step) -> None:
+        """Count a step, unless it is a log or repeats an earlier one."""
+        event = (step.span.agent, step.head)
+        if step.span.kind is not SpanKind.LOG and event not in self._counted:
+            self._counted.add(event)
+            self._by_agent[step.span.agent if step.is_speech else ""] += 1
 
-    def count_for(self, agent: str) -> int:
-        """How many things others have said or done, and tools have answered."""
-        return sum(count for other, count in self._by.items() if other != agent)
+    def by_others(self, agent: str) -> int:
+        """Count the messages of other agents, and all calls and results."""
+        return sum(count for other, count in self._by_agent.items() if other != agent)
 
 
-def _shared_sentences(walk: Walk) -> Mapping[str, set[str]]:
-    """By sentence the agents that say it word for word."""
+def _agents_by_sentence(walk: Walk) -> Mapping[str, set[str]]:
     agents: dict[str, set[str]] = defaultdict(set)
     for step in walk.steps:
-        if step.tells:
-            for _, words in step.spoken:
-                agents[words].add(step.span.agent)
+        if step.is_message:
+            for _, sentence in step.sentences:
+                agents[sentence].add(step.span.agent)
     return agents
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two messages say the same: no number, name or weighty word differs.
+def _is_same(text: str, other: str) -> bool:
+    """Check whether two messages are similar and have no different number, name or negation.
 
-    Of long ones both ends are compared.
+    Of long messages, both ends are compared.
     """
     from rapidfuzz import fuzz
 
-    if 20 * abs(len(one) - len(other)) > max(len(one), len(other)):
+    if 20 * abs(len(text) - len(other)) > max(len(text), len(other)):
         return False
-    ends = [(one[:_COMPARED], other[:_COMPARED])]
-    if max(len(one), len(other)) > _COMPARED:
-        ends.append((one[-_COMPARED:], other[-_COMPARED:]))
+    ends = [(text[:_COMPARED], other[:_COMPARED])]
+    if max(len(text), len(other)) > _COMPARED:
+        ends.append((text[-_COMPARED:], other[-_COMPARED:]))
     return all(
-        mine == theirs
+        part == other_part
         or (
-            fuzz.ratio(mine, theirs, score_cutoff=_SAME_WORDS) > 0
-            and compare(mine, theirs).likeness is not Likeness.ALTERED
-            and compare(theirs, mine).likeness is not Likeness.ALTERED
+            fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
+            and compare(part, other_part).likeness is not Likeness.ALTERED
+            and compare(other_part, part).likeness is not Likeness.ALTERED
         )
-        for mine, theirs in ends
+        for part, other_part in ends
     )

@@ -1,6 +1,7 @@
-"""What an agent says about its work: that it is done, works or is given up, and what comes next.
+"""Statements of an agent about its work: finished, verified, given up, and announced steps.
 
-Everything rests on single sentences, so that 'the task is done' is told from 'once it is done'.
+All of them are recognised in single sentences, so that 'the task is done' and 'once it is done'
+differ.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ _CONDITION: Final = any_of(
     r"if|once|when|after|until|unless|before|then|would|could|might|later|finally|eventually"
     r"|in case"
 )
-"""What makes of an announcement one for later, or for a case that may not come."""
+"""Words that make an announcement one for later, or for a condition."""
 
 _REFUSED: Final = any_of(
     r"(?:I|we|let's|I'll|we'll) (?:(?:will|must|should|shall) )?(?:not|won't|mustn't|shouldn't) "
@@ -126,48 +127,48 @@ CHANGING: Final = words(
 )
 CALLING: Final = words("run call use execute invoke")
 WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
-"""Verbs of work: to 'wait', 'explain' or 'end' is not to take a step."""
+"""Verbs of work. Others, such as 'wait', 'explain' or 'end', announce no step."""
 
 
 def _finished(step: Step) -> Quote | None:
-    """The last sentence that calls the work finished, or a bare 'Done' that opens or ends all."""
+    """Return the last sentence that calls the work finished, or a first or last bare 'Done'."""
     quote = last_sentence(step, _FINISHED, without=_HELD_BACK)
-    if quote is not None or not step.spoken:
+    if quote is not None or not step.sentences:
         return quote
-    for start, sentence in (step.spoken[-1], step.spoken[0]):
+    for start, sentence in (step.sentences[-1], step.sentences[0]):
         if _BARE.search(sentence):
             return step.quote(start, start + len(sentence))
     return None
 
 
 def says_finished(step: Step) -> Quote | None:
-    """The sentence that calls the whole work finished, unless the step plans on."""
+    """Return the sentence that calls the whole work finished, unless the step plans more."""
     quote = _finished(step)
     if quote is None:
         return None
-    return None if _GOES_ON.search(step.said) else quote
+    return None if _GOES_ON.search(step.own_text) else quote
 
 
 def claims_success(step: Step) -> Quote | None:
-    """The last sentence that says firmly that the work is finished, works, or was verified."""
+    """Return the last sentence that claims that the work is finished, works, or was verified."""
     return _finished(step) or last_sentence(step, _WORKS, without=_HELD_BACK)
 
 
 def gives_up(step: Step) -> Quote | None:
-    """The last sentence in which the agent says that it cannot or will not go on."""
+    """Return the last sentence in which the agent gives up."""
     return last_sentence(step, _GIVES_UP)
 
 
 def leaves_open(step: Step) -> Quote | None:
-    """The last sentence that says the problem is still there or the work not complete."""
+    """Return the last sentence that calls the problem unsolved or the work incomplete."""
     return last_sentence(step, _OPEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A step that an agent says it will take (or, ``refused``, will not take) next.
+    """A step that an agent announces (or, if ``refused``, says that it will not take).
 
-    ``verb`` is in lower case and without ``-ing``, ``about`` the rest of the sentence.
+    ``verb`` is in lower case and without ``-ing``; ``about`` is the rest of the sentence.
     """
 
     quote: Quote
@@ -177,9 +178,9 @@ class Announcement:
 
 
 def announcements(step: Step) -> list[Announcement]:
-    """What the agent says that it will or will not do, in the order of the text."""
-    found = []
-    for start, sentence in step.spoken:
+    """Return the announcements of a step, in the order of the text."""
+    announced = []
+    for start, sentence in step.sentences:
         for match in _ANNOUNCED.finditer(sentence):
             if _CONDITION.search(sentence[: match.start()]):
                 continue
@@ -187,16 +188,17 @@ def announcements(step: Step) -> list[Announcement]:
             if verb.lower() not in ("not", "never", "know", "see"):
                 quote = step.quote(start + match.start(), start + match.end())
                 about = match["about"] or match["about2"] or ""
-                found.append(Announcement(quote, verb.lower(), about))
+                announced.append(Announcement(quote, verb.lower(), about))
         for match in _REFUSED.finditer(sentence):
             quote = step.quote(start + match.start(), start + match.end())
-            found.append(Announcement(quote, match["verb"].lower(), match["about"], refused=True))
-    return found
+            verb = match["verb"].lower()
+            announced.append(Announcement(quote, verb, match["about"], refused=True))
+    return announced
 
 
-def _stem(doing: str) -> str:
-    """The verb of an ``-ing`` form, among the verbs of work: ``running`` is ``run``."""
-    stem = doing[:-3].lower()
+def _stem(ing_form: str) -> str:
+    """Return the verb of an ``-ing`` form, preferably a verb of work: ``running`` is ``run``."""
+    stem = ing_form[:-3].lower()
     for verb in (stem, f"{stem}e", stem[:-1]):
         if verb in WORKING_VERBS:
             return verb

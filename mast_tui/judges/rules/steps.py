@@ -1,7 +1,7 @@
-"""The steps of a trace as the rules see them: kinds, the ends of their texts, an agent's own words.
+"""The steps of a trace for the rules: kinds, the ends of their texts, and the agents' sentences.
 
-Of a text only its head and tail are kept, so a trace of 20,000 spans with texts of any length
-stays small. Offsets are code points into ``trace.text(i)`` all the same.
+Only the head and tail of a text are kept, so that a trace of 20,000 spans with texts of any length
+stays small. Offsets are code points in the whole text, ``trace.text(i)``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 HEAD: Final = 2400
 TAIL: Final = 1600
-"""How many code points of a text are kept from its beginning and from its end."""
+"""The code points of a text that are kept from its beginning and from its end."""
 
 QUOTED: Final = 240
-"""A quote has at most so many code points."""
+"""The most code points of a quote."""
 
 _SPOKEN_KINDS: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=[^\s\"')\]*])[^.!?\n]*)*[.!?]*")
@@ -29,14 +29,14 @@ _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"
 
 
 class Finder(Protocol):
-    """What finds places in a text: a compiled pattern, for one."""
+    """The interface of a compiled pattern."""
 
     def finditer(self, text: str, /) -> Iterator[re.Match[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of one span: its index and key, and where the words stand in its text."""
+    """Words of one span: its index and key, and the range of the words in its text."""
 
     index: int
     key: str
@@ -47,19 +47,19 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One span with the head of its text, and the tail where the text is longer than both.
+    """One span with the head of its text, and the tail of a text that is longer than both.
 
-    ``tail_at`` is the tail's offset in the whole text, ``length`` the whole text's. ``spoken``
-    are the sentences of an agent's own words, with their offsets: its messages and thoughts
-    without the lines that the harness put there, and the comments in the code that it runs.
+    ``tail_offset`` is the offset of the tail in the whole text, ``length`` that text's length.
+    ``sentences`` holds the agent's own sentences with their offsets: those of its messages and
+    thoughts without the lines of the harness, and the comments in the code that it runs.
     """
 
     span: Span
     head: str
     tail: str
-    tail_at: int
+    tail_offset: int
     length: int
-    spoken: tuple[tuple[int, str], ...] = ()
+    sentences: tuple[tuple[int, str], ...] = ()
 
     @property
     def index(self) -> int:
@@ -67,66 +67,75 @@ class Step:
 
     @property
     def number(self) -> str:
-        """The step as people name it: ``#1`` is the first."""
+        """The number of the step in the timeline: ``#1`` for the first."""
         return f"#{self.span.index + 1}"
 
     @property
-    def says(self) -> bool:
-        """Whether the step is an agent's message or thought."""
+    def is_speech(self) -> bool:
+        """True for an agent's message or thought."""
         return self.span.role is Role.AGENT and self.span.kind in _SPOKEN_KINDS
 
     @property
-    def tells(self) -> bool:
-        """Whether the step is an agent's message, and so more than a thought."""
+    def is_message(self) -> bool:
+        """True for an agent's message."""
         return self.span.role is Role.AGENT and self.span.kind is SpanKind.MESSAGE
 
     @property
-    def said(self) -> str:
-        """The agent's own words, for comparing."""
-        return " ".join(sentence for _, sentence in self.spoken)
+    def own_text(self) -> str:
+        """The agent's own sentences, for comparison."""
+        return " ".join(sentence for _, sentence in self.sentences)
 
     @property
     def text(self) -> str:
-        """What is known of the text, for comparing: head and tail."""
+        """Head and tail of the text, for comparison."""
         return self.head if not self.tail else f"{self.head}\n{self.tail}"
 
     def pieces(self) -> Iterator[tuple[int, str]]:
-        """The known parts of the text with their offsets in it."""
+        """Yield head and tail with their offsets in the whole text."""
         yield 0, self.head
         if self.tail:
-            yield self.tail_at, self.tail
+            yield self.tail_offset, self.tail
 
     def quote(self, start: int, end: int) -> Quote:
-        """The words from offset ``start`` to ``end``, without white space at the edges.
+        """Return the quote of a range, without white space at the edges, up to ``QUOTED``.
 
-        The range must begin within one of the known parts; it is cut after ``QUOTED``.
+        Args:
+            start: The offset of its beginning, which must be in the head or the tail.
+            end: The offset of its end.
         """
-        at, piece = next((p for p in self.pieces() if p[0] <= start < p[0] + len(p[1])), (0, ""))
-        words = piece[start - at : min(end, start + QUOTED) - at]
-        start += len(words) - len(words.lstrip())
-        words = words.strip()
-        return Quote(self.index, self.span.key, start, start + len(words), words)
+        for offset, piece in self.pieces():
+            if offset <= start < offset + len(piece):
+                quoted = piece[start - offset : min(end, start + QUOTED) - offset]
+                start += len(quoted) - len(quoted.lstrip())
+                quoted = quoted.strip()
+                return Quote(self.index, self.span.key, start, start + len(quoted), quoted)
+        return Quote(self.index, self.span.key, start, start, "")
 
     def find_last(self, pattern: Finder) -> Quote | None:
-        """The last place that the pattern matches, or None."""
-        for at, piece in reversed(list(self.pieces())):
+        """Return the last match of a pattern that is not blank, or None."""
+        for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
             if matches:
-                return self.quote(at + matches[-1].start(), at + matches[-1].end())
+                return self.quote(offset + matches[-1].start(), offset + matches[-1].end())
         return None
 
-    def first_words(self) -> Quote | None:
-        """The first of the agent's own sentences that has some length, or the first of all."""
-        if not self.spoken:
+    def first_sentence(self) -> Quote | None:
+        """Return the first own sentence of 30 characters or more, or else the first of all."""
+        if not self.sentences:
             return None
-        start, words = next((s for s in self.spoken if len(s[1]) >= 30), self.spoken[0])
-        return self.quote(start, start + len(words))
+        long_sentences = (pair for pair in self.sentences if len(pair[1]) >= 30)
+        start, sentence = next(long_sentences, self.sentences[0])
+        return self.quote(start, start + len(sentence))
 
 
 def read_steps(trace: Trace) -> tuple[Step, ...]:
-    """All steps of a trace, each text read once; ``OSError`` where the source cannot be read."""
+    """Read the steps of a trace, each text once.
+
+    Raises:
+        OSError: The source of the trace cannot be read.
+    """
     steps = [_step(trace, index) for index in range(len(trace))]
-    return _with_own_words(steps)
+    return _with_sentences(steps)
 
 
 def _step(trace: Trace, index: int) -> Step:
@@ -134,47 +143,44 @@ def _step(trace: Trace, index: int) -> Step:
     span = trace.span(index)
     if len(text) <= HEAD + TAIL:
         return Step(span, text, "", len(text), len(text))
-    tail_at = len(text) - TAIL
-    return Step(span, text[:HEAD], text[tail_at:], tail_at, len(text))
+    tail_offset = len(text) - TAIL
+    return Step(span, text[:HEAD], text[tail_offset:], tail_offset, len(text))
 
 
-def _with_own_words(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with the agents' own words marked.
+def _with_sentences(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Add the agents' own sentences to the steps.
 
-    A line belongs to whoever wrote it first: frameworks print their prompt again with each turn,
-    and log again what an agent has said.
+    The first step with a line decides whether it is an agent's: frameworks repeat their prompt in
+    each turn, and log an agent's messages again.
     """
     owned_by_agents: dict[str, bool] = {}
-    spoken = []
+    with_sentences = []
     for step in steps:
-        agent = step.says
-        if agent or step.span.role in (Role.SYSTEM, Role.USER, Role.LOG):
+        if step.is_speech or step.span.role in (Role.SYSTEM, Role.USER, Role.LOG):
             for _, line in _lines(step):
                 if len(line) >= _SHORTEST_HARNESS_LINE:
-                    owned_by_agents.setdefault(line.strip(), agent)
-        spoken.append(_own_words(step, owned_by_agents))
-    return tuple(
-        replace(step, spoken=words) if words else step
-        for step, words in zip(steps, spoken, strict=True)
-    )
+                    owned_by_agents.setdefault(line.strip(), step.is_speech)
+        sentences = _sentences(step, owned_by_agents)
+        with_sentences.append(replace(step, sentences=sentences) if sentences else step)
+    return tuple(with_sentences)
 
 
-def _own_words(step: Step, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
-    if step.says:
-        lines = [own for own in _lines(step) if owned_by_agents.get(own[1].strip(), True)]
+def _sentences(step: Step, owned_by_agents: Mapping[str, bool]) -> tuple[tuple[int, str], ...]:
+    if step.is_speech:
+        lines = [pair for pair in _lines(step) if owned_by_agents.get(pair[1].strip(), True)]
     elif step.span.kind is SpanKind.TOOL_CALL and "#" in step.head:
         lines = [(m.start("words"), m["words"]) for m in _COMMENT.finditer(step.head)]
     else:
         return ()
     return tuple(
-        (at + match.start(), match[0])
-        for at, line in lines
+        (offset + match.start(), match[0])
+        for offset, line in lines
         for match in _SENTENCE.finditer(line)
         if match[0].strip()
     )
 
 
 def _lines(step: Step) -> Iterator[tuple[int, str]]:
-    for at, piece in step.pieces():
+    for offset, piece in step.pieces():
         for match in _LINE.finditer(piece):
-            yield at + match.start(), match[0]
+            yield offset + match.start(), match[0]

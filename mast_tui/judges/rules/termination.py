@@ -1,4 +1,4 @@
-"""1.5 Unaware of termination conditions, and 3.1 Premature termination: too late and too early."""
+"""1.5 Unaware of termination conditions, and 3.1 Premature termination."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _POLICY: Final = any_of(
 )
 _HANDED_OVER: Final = re.compile(r"transfer|escalat|hand_?o(?:ff|ver)", re.IGNORECASE)
 _LAST_STEPS: Final = 6
-_LAST_WORDS: Final = 400
-"""In a tool's result only its end can be the harness speaking."""
+_RESULT_END: Final = 400
+"""The characters at the end of a tool result in which the harness may have added a message."""
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:
@@ -50,12 +50,12 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
         quote = _limit_in(step)
         if quote is None:
             continue
-        said = [s for s in walk.steps[: step.index] if s.tells][-3:]
-        if any(speech.claims_success(s) for s in said):
+        messages = [other for other in walk.steps[: step.index] if other.is_message][-3:]
+        if any(speech.claims_success(message) for message in messages):
             return
         yield walk.finding(
             TOO_LATE,
-            (said[-1].index if said else step.index, step.index),
+            (messages[-1].index if messages else step.index, step.index),
             quote,
             f"{step.number}: a limit ends the run while it is still at work; "
             "nothing before says that it is finished.",
@@ -69,44 +69,46 @@ def _limit_in(step: Step) -> Quote | None:
     if quote is None or step.span.kind is SpanKind.TOOL_CALL:
         return None
     of_tool = step.span.kind is SpanKind.TOOL_RESULT
-    return None if of_tool and quote.end < step.length - _LAST_WORDS else quote
+    return None if of_tool and quote.end < step.length - _RESULT_END else quote
 
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:
-    """Suggest an end whose own words say that the goal is not met."""
-    final = _last_word(walk)
-    if final is None or speech.claims_success(final) is not None or _refuses(walk, final):
+    """Suggest a last message that says that the goal is not met."""
+    final = _last_message(walk)
+    if final is None or speech.claims_success(final) is not None or _is_refusal(walk, final):
         return
-    told = _unmet(final)
-    if told is not None:
-        quote, why = told
+    unmet_goal = _unmet_goal(final)
+    if unmet_goal is not None:
+        quote, reason = unmet_goal
         yield walk.finding(
-            TOO_EARLY, (final.index, final.index), quote, f"{final.number}: {why}", 0.65
+            TOO_EARLY, (final.index, final.index), quote, f"{final.number}: {reason}", 0.65
         )
 
 
-def _refuses(walk: Walk, final: Step) -> bool:
-    """Whether the run ends as a rule wants it: by a policy, or with somebody else taking over."""
-    if _POLICY.search(final.said):
+def _is_refusal(walk: Walk, final: Step) -> bool:
+    """Check whether the run ends by a policy, or hands over to someone else."""
+    if _POLICY.search(final.own_text):
         return True
     return any(_HANDED_OVER.search(call.tool) for call in walk.calls[-2:])
 
 
-def _last_word(walk: Walk) -> Step | None:
-    """The last step in which an agent tells something, if no other work comes after it."""
-    told = [s for s in walk.steps if s.tells or (s.spoken and not s.says)]
-    if not told or walk.calls_between(told[-1].index, len(walk.steps)):
+def _last_message(walk: Walk) -> Step | None:
+    """Return the last message or commented call of an agent, if no call follows it."""
+    messages = [
+        step for step in walk.steps if step.is_message or (step.sentences and not step.is_speech)
+    ]
+    if not messages or walk.calls_between(messages[-1].index, len(walk.steps)):
         return None
-    return told[-1]
+    return messages[-1]
 
 
-def _unmet(final: Step) -> tuple[Quote, str] | None:
-    """What in the final message shows that the goal was not reached, and why that shows it."""
+def _unmet_goal(final: Step) -> tuple[Quote, str] | None:
+    """Return the words of the last message by which the goal was not reached, and the reason."""
     if (quote := speech.gives_up(final)) is not None:
         return quote, "the run ends with the agent giving up."
     if (quote := speech.leaves_open(final)) is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
     plans = [a for a in announcements(final) if a.verb in WORKING_VERBS and not a.refused]
-    if final.tells and plans and plans[-1].quote.end >= final.length - 40:
+    if final.is_message and plans and plans[-1].quote.end >= final.length - 40:
         return plans[-1].quote, "a next step is announced, and the run ends without it."
     return None

@@ -78,16 +78,16 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
-    """Messages that call the work finished, or claim success where the run ends or hands back.
+    """Return the messages that call the work finished, or claim success at the end of a turn.
 
-    Only those after the first change: before it there is nothing to verify.
+    Only messages after the first change count: before it there is nothing to verify.
     """
     handed_back = True
     claims: list[tuple[Step, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
-        tells = step.tells and not is_output(step)
-        quote = speech.claims_success(step) if tells else None
+        is_message = step.is_message and not is_output(step)
+        quote = speech.claims_success(step) if is_message else None
         closes = handed_back or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and closes and speech.leaves_open(step) is None:
             claims.append((step, quote))
@@ -97,22 +97,22 @@ def _claims(walk: Walk) -> Iterator[tuple[Step, Quote]]:
 
 
 def _takes_notes(call: Call) -> bool:
-    """Whether a call only writes down what was done, in a text file or by a note-taking tool."""
+    """Check whether a call only takes notes, in a text file or by a note-taking tool."""
     if _NOTE_WORDS & set(name_words(call.tool)):
         return True
     return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
 def _contradiction(change: Call, check: Call, claim: Step) -> Quote | None:
-    """What in the check's result speaks against the claim, if it is about what was changed."""
+    """Return the part of a check's result that contradicts a claim about the change."""
     result = check.result
     if result is None or not _share_a_name(change, check):
         return None
-    for at, piece in result.pieces():
+    for offset, piece in result.pieces():
         for match in _PROBLEM.finditer(piece):
             if not _NO_PROBLEM.search(match[0]):
-                return result.quote(at + match.start(), at + match.end())
-    return _wrong_value(check.command, result, claim.said)
+                return result.quote(offset + match.start(), offset + match.end())
+    return _wrong_value(check.command, result, claim.own_text)
 
 
 def _share_a_name(change: Call, check: Call) -> bool:
@@ -133,10 +133,10 @@ def _finding(walk: Walk, check: Call, claim: Step, quote: Quote, contradiction: 
 
 
 def _wrong_value(command: str, result: Step, claim: str) -> Quote | None:
-    """The value that a check read last, where it lies on the wrong side of the claim's bound.
+    """Return the last value that a check read, if it is on the wrong side of the claim's bound.
 
-    Only a result that ends in one bare number counts, and only where the unit of what was asked
-    for can be told from the command (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
+    Only a result that ends in a bare number counts, and only if the command shows its unit
+    (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
     """
     bound = _BOUND.search(claim)
     if bound is None:

@@ -1,7 +1,7 @@
-"""1.3 Step repetition of looks that are no calls: an agent that browses shows the same view again.
+"""1.3 Step repetition of browsing agents: an action shows the same view again.
 
-Agents such as Magentic-One's say in a message what they did and what their window shows then. The
-same act with the same view, with no other view of theirs between, has brought nothing.
+Agents such as Magentic-One's report in a message their action and the view of their window after
+it. The same action with the same view, without another view in between, had no effect.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from mast_tui.judges.rules.steps import Step
 from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
 
-_WHERE: Final = re.compile(
+_VIEW_HEADER: Final = re.compile(
     r"\AAddress: \S[^\n]*\n(?:[^\n]*\n){0,3}?Viewport position: [^\n]*"
     r"|\A[^\n]{0,300}\s+Here is a screenshot of \[[^\n]*\. The viewport shows [^\n]*"
 )
-"""What was done, the page, and where on it: the beginning of what a browsing agent says."""
+"""The beginning of a browsing agent's message: the action, the page, and the position on it."""
 
 _AGO: Final = re.compile(r"\bYou previously visited this page [^\n]*")
 _BODY: Final = 800
@@ -27,34 +27,34 @@ _SAME_BODY: Final = 95.0
 
 
 def is_view(step: Step) -> bool:
-    """Whether a message is what an agent's window shows rather than its own words."""
-    return _WHERE.match(step.head) is not None
+    """Check whether a message is the view of a browsing agent's window."""
+    return _VIEW_HEADER.match(step.head) is not None
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each view that is the agent's last one once more."""
-    last: dict[str, tuple[Step, str, str]] = {}
+    """Suggest each view that equals the last one of its agent."""
+    last_views: dict[str, tuple[Step, str, str]] = {}
     for step in walk.steps:
-        where = _WHERE.match(step.head) if step.tells else None
-        if where is None:
+        header_match = _VIEW_HEADER.match(step.head) if step.is_message else None
+        if header_match is None:
             continue
-        place = " ".join(_AGO.sub("", where[0]).split())
-        body = " ".join(step.head[where.end() :].split())[:_BODY]
-        before = last.get(step.span.agent)
-        if before is None or before[1] != place or not _same(before[2], body):
-            last[step.span.agent] = (step, place, body)
+        header = " ".join(_AGO.sub("", header_match[0]).split())
+        body = " ".join(step.head[header_match.end() :].split())[:_BODY]
+        last = last_views.get(step.span.agent)
+        if last is None or last[1] != header or not _is_same(last[2], body):
+            last_views[step.span.agent] = (step, header, body)
             continue
         yield walk.finding(
             MODE,
             (step.index, step.index),
-            step.quote(0, where.end()),
-            f"{step.number}: {step.span.agent} has the same view again as in {before[0].number}, "
+            step.quote(0, header_match.end()),
+            f"{step.number}: {step.span.agent} has the same view again as in {last[0].number}, "
             "and had no other in between.",
             0.7,
         )
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same(body: str, other: str) -> bool:
     from rapidfuzz import fuzz
 
-    return one == other or fuzz.ratio(one, other, score_cutoff=_SAME_BODY) > 0
+    return body == other or fuzz.ratio(body, other, score_cutoff=_SAME_BODY) > 0

@@ -1,4 +1,4 @@
-"""A trace as a walk: its steps, and its calls paired with their results and what they do."""
+"""The steps of a trace, and its calls paired with their results and effects, for the rules."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        """Whether the trace says that the call went wrong."""
+        """True if the result has the status error."""
         return self.result is not None and self.result.span.status is SpanStatus.ERROR
 
     @property
     def changed(self) -> bool:
-        """Whether the call changed something, as far as can be known."""
+        """True if the call is known to change something and did not fail."""
         return self.effect is Effect.CHANGES and not self.failed
 
     @property
     def works(self) -> bool:
-        """Whether the call does more than to think, wait or hand over."""
+        """True unless the call only thinks, waits or hands over."""
         return self.effect is not Effect.NONE
 
     def quote(self) -> Quote:
-        """The command's first line as it stands in the span's text, or the text's beginning."""
+        """Return the first line of the command in the text of the span, or the text's beginning."""
         text = self.step.head
         first = self.command.strip().split("\n", 1)[0][:160]
         start = max(0, text.find(first))
@@ -79,7 +79,15 @@ class Walk:
         rationale: str,
         confidence: float,
     ) -> Finding:
-        """A suggestion over the steps from the one index to the other, with its evidence."""
+        """Make a suggestion with its evidence.
+
+        Args:
+            mode: The slug of the mode.
+            spans: The indices of the first and last step.
+            quote: The evidence.
+            rationale: The reason, as a sentence.
+            confidence: The confidence, from 0 to 1.
+        """
         first, last = spans
         return Finding(
             mode=mode,
@@ -91,7 +99,12 @@ class Walk:
         )
 
     def calls_between(self, after: int, before: int) -> list[Call]:
-        """The working calls that begin between two indices, both excluded."""
+        """Return the working calls that begin between two indices, both excluded.
+
+        Args:
+            after: The index before the first call.
+            before: The index after the last call.
+        """
         first = bisect_right(self.calls, after, key=_index_of)
         last = bisect_left(self.calls, before, key=_index_of)
         return [call for call in self.calls[first:last] if call.works]
@@ -102,7 +115,11 @@ def _index_of(call: Call) -> int:
 
 
 def walk(trace: Trace) -> Walk:
-    """Read a trace once; ``OSError`` where its source cannot be read."""
+    """Read the steps and calls of a trace.
+
+    Raises:
+        OSError: The source of the trace cannot be read.
+    """
     steps = read_steps(trace)
     return Walk(steps, tuple(_calls(steps)), trace.text)
 
@@ -124,14 +141,14 @@ def _calls(steps: Sequence[Step]) -> Iterator[Call]:
         for step in reversed(steps)
         if step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is not None
     }
-    for place, step in enumerate(steps):
-        following = steps[place + 1] if place + 1 < len(steps) else None
+    for index, step in enumerate(steps):
+        following = steps[index + 1] if index + 1 < len(steps) else None
         if step.span.kind is SpanKind.TOOL_CALL:
             result = results.get(step.span.key)
             if result is None and following is not None and _orphan_result(following):
                 result = following
             yield _call(step, result, step.span.name or "", step.head)
-        elif step.tells:
+        elif step.is_message:
             block = _CODE_BLOCK.search(step.head)
             if block is not None and following is not None and _runs_code(step, following):
                 tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
@@ -143,14 +160,14 @@ def _orphan_result(step: Step) -> bool:
 
 
 def _runs_code(step: Step, following: Step) -> bool:
-    """Whether the step after a message with code is that code's output."""
+    """Check whether the step after a message with code is the output of the code."""
     if following.span.kind is SpanKind.TOOL_RESULT:
         return True
     return following.span.agent != step.span.agent and is_output(following)
 
 
 def is_output(step: Step) -> bool:
-    """Whether a message is the output of code rather than somebody's words."""
+    """Check whether a message is the output of code."""
     return _RAN.match(step.head) is not None
 
 
@@ -176,9 +193,10 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def answer_of(result: Step) -> str:
-    """A result for comparing: without the harness's header, times of day, ages and spacing.
+    """Return the text of a result for comparison.
 
-    Two results with equal answers tell the same; a counter that has moved makes another answer.
+    The header of the harness, times, ages and white space are removed, so that results with the
+    same content are equal. Results with different counters differ.
     """
     text = result.text
     header = _HARNESS_HEADER.match(text)

@@ -1,1 +1,1 @@
-"""Where the spans of a trace come from: steps in memory, lines of a file, several files."""
+"""The sources of the spans of a trace: steps in memory, lines of a file, several files."""

@@ -1,4 +1,4 @@
-"""What an index file is made of: blocks of columns, each whole or not there.
+"""The parts of an index file: blocks of columns, each whole or not there.
 
 A block has a few facts as JSON, and behind them columns of numbers and bytes as they lie in
 memory. A file is read while another process writes it: a block counts once all of it is there and
@@ -31,7 +31,7 @@ Column: TypeAlias = "array[Any] | bytearray"
 
 
 class Block(NamedTuple):
-    """What has come since the block before: facts by name, and columns by name."""
+    """Facts by name and columns by name: all that has come since the block before."""
 
     facts: Mapping[str, Any]
     columns: Mapping[str, Any]
@@ -54,15 +54,25 @@ def to_json(value: object) -> bytes:
 
 
 def write_block(file: IO[bytes], block: Block) -> int:
-    """Write the block; tell how many bytes it takes."""
+    """Write a block to an index file.
+
+    Args:
+        file: The file, open for writing at its end.
+        block: The block.
+
+    Returns:
+        The number of bytes written.
+    """
     columns = [
         (name, _BYTES if isinstance(column, bytearray) else column.typecode, memoryview(column))
         for name, column in block.columns.items()
     ]
     facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
-    check, size = 0, 0
+    check = 0
+    size = 0
     for _name, _code, data in columns:
-        check, size = crc32(data, check), size + data.nbytes
+        check = crc32(data, check)
+        size = size + data.nbytes
     file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), check))
     file.write(facts)
     for _name, _code, data in columns:
@@ -82,16 +92,24 @@ def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
     """
     offset = 0
     while end is None or offset < end:
-        found = block_at(file, offset)
-        if found is None:
+        block = block_at(file, offset)
+        if block is None:
             yield None
         else:
-            offset += found[1]
-            yield found[0]
+            offset += block[1]
+            yield block[0]
 
 
 def block_at(file: int, offset: int) -> tuple[Block, int] | None:
-    """The block that begins at this byte, and how many it takes; None where none is whole."""
+    """Read the block that begins at a byte of a file.
+
+    Args:
+        file: The descriptor of the file.
+        offset: The first byte of the block.
+
+    Returns:
+        The block and its length in bytes; None where no whole block is.
+    """
     head = os.pread(file, _HEAD.size, offset)
     if len(head) < _HEAD.size:
         return None
@@ -99,50 +117,61 @@ def block_at(file: int, offset: int) -> tuple[Block, int] | None:
     size = _HEAD.size + facts_bytes + data_bytes
     if mark != _MARK or offset + size > os.fstat(file).st_size:
         return None
-    facts = os.pread(file, facts_bytes, offset + _HEAD.size)
-    if crc32(facts) != facts_check:
+    facts_json = os.pread(file, facts_bytes, offset + _HEAD.size)
+    if crc32(facts_json) != facts_check:
         return None
-    known, told = from_json(facts)
+    facts, column_heads = from_json(facts_json)
     columns: dict[str, Column] = {}
-    place, check = offset + _HEAD.size + facts_bytes, 0
-    for name, typecode, length in told:
-        column = _room(typecode, length)
-        check = _read(file, place, column, check)
-        place += length
+    position = offset + _HEAD.size + facts_bytes
+    check = 0
+    for name, typecode, length in column_heads:
+        column = _empty_column(typecode, length)
+        check = _read(file, position, column, check)
+        position += length
         columns[name] = column
-    return (Block(known, columns), size) if check == data_check else None
+    return (Block(facts, columns), size) if check == data_check else None
 
 
-def _room(typecode: str, length: int) -> Column:
-    """A column of so many bytes."""
+def _empty_column(typecode: str, length: int) -> Column:
+    """Return a column of this many bytes, all 0."""
     if typecode == _BYTES:
         return bytearray(length)
-    one = array(typecode, [0])
-    return one * (length // one.itemsize)
+    item = array(typecode, [0])
+    return item * (length // item.itemsize)
 
 
-def _read(file: int, place: int, column: Column, check: int) -> int:
-    """Fill a column from this byte of the file on, where it stays; its checksum on top of
-    ``check``. What the file does not have makes that a wrong one."""
+def _read(file: int, position: int, column: Column, checksum: int) -> int:
+    """Fill a column with the bytes of a file from a position on.
+
+    Return the checksum of the column on top of ``checksum``, or a wrong one where the file is
+    shorter.
+    """
     left = memoryview(column).cast(_BYTES)
     while len(left):
-        taken = os.preadv(file, [left[:_READ_BYTES]], place)
-        if not taken:
-            return ~check & 0xFFFFFFFF
-        check = crc32(left[:taken], check)
-        place, left = place + taken, left[taken:]
-    return check
+        length = os.preadv(file, [left[:_READ_BYTES]], position)
+        if not length:
+            return ~checksum & 0xFFFFFFFF
+        checksum = crc32(left[:length], checksum)
+        position = position + length
+        left = left[length:]
+    return checksum
 
 
 def joined(column: array[Any], more: array[Any]) -> array[Any]:
-    """The column with ``more`` behind it: one of them itself where it can be.
+    """Return a column with ``more`` at its end.
 
-    Others may go on reading the old one.
+    Args:
+        column: The column. It is extended where it has the type of ``more``; others who read it see
+            no change in what they have.
+        more: The numbers to append.
+
+    Returns:
+        One of the two arguments where possible, else a new column.
     """
     if not column and column.itemsize <= more.itemsize:
         return more
     if column.typecode == more.typecode:
         column.extend(more)
         return column
-    wide = max(column, more, key=lambda one: one.itemsize).typecode
+    wide = max(column, more, key=lambda array_: array_.itemsize).typecode
     return array(wide, column) + array(wide, more)

@@ -27,12 +27,12 @@ from mast_tui.traces.result_status import status_of_result
 
 @dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
 class Step:
-    """What a reader found of one span, before it has an index and a preview.
+    """A span as a reader made it, before it has an index and a preview.
 
     ``key`` may repeat when a step is handed to ``StepList.add``; everything else is as in
     ``Span``. ``text`` is the span's whole text as read; its first ``lead`` code points (a
     heading, a prompt that every turn repeats) are passed over by the preview, and ``shown``
-    stands in its place where that is known from an earlier reading.
+    replaces the preview where that is known from an earlier reading.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Step:
 
 
 class More(TypedDict, total=False):
-    """The fields of ``Step`` that ``StepList.add`` does without; ``place`` is then the key."""
+    """Further fields of a step for ``StepList.add``; ``place`` is the key where it is missing."""
 
     place: str
     name: str | None
@@ -95,17 +95,20 @@ class StepList:
         text: str,
         **more: Unpack[More],
     ) -> str:
-        """Append a step and return the key it got: ``key``, or ``key~2`` where that is taken.
+        """Append a step.
 
-        The status of a tool result follows from its text where ``more`` leaves it unknown.
+        The status of a tool's result is decided by its text where ``more`` leaves it unknown.
 
         Args:
-            key: The key that the step brings; also its place, unless ``more`` has one.
-            kind: What the agent does in it.
-            role: Who acts.
+            key: The key that the step should have; also its place where ``more`` has none.
+            kind: The kind of the step.
+            role: The side that acts.
             agent: The name of who acts.
             text: The whole text.
-            more: Fields of ``Step``.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has: ``key``, or ``key~2`` where that is in use.
         """
         if more.get("place") is None:
             more["place"] = key
@@ -116,15 +119,44 @@ class StepList:
         return step.key
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
-        """Append a tool call of an agent; its key is returned."""
+        """Append a tool call of an agent.
+
+        Args:
+            key: The key that the step should have.
+            agent: The name of the agent.
+            text: The arguments of the call.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
 
     def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
-        """Append what a tool gave back to an agent; its key is returned."""
+        """Append the result of a tool.
+
+        Args:
+            key: The key that the step should have.
+            agent: The name of the agent that called the tool.
+            text: The output of the tool.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
 
     def log(self, key: str, text: str, **more: Unpack[More]) -> str:
-        """Append what nobody in particular said; its key is returned."""
+        """Append a log entry that belongs to no one.
+
+        Args:
+            key: The key that the step should have.
+            text: The text of the entry.
+            more: Further fields of the step.
+
+        Returns:
+            The key that the step has.
+        """
         return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
 
     def amend(
@@ -136,14 +168,22 @@ class StepList:
         tokens: Tokens | None = None,
         text: str | None = None,
     ) -> None:
-        """Tell what became known of the step with this key after it was added; None keeps."""
+        """Change a step that was added; None leaves a field as it is.
+
+        Args:
+            key: The key of the step.
+            end: The time of its end in Unix seconds.
+            status: Its result.
+            tokens: The tokens of its model call.
+            text: Its whole text.
+        """
         step = self.steps[self._keys.number(key)]
         step.end = step.end if end is None else end
         step.status = status or step.status
         step.tokens = tokens or step.tokens
         step.text = step.text if text is None else text
 
-    def put_behind_call(self, result: str, call: str) -> None:
+    def move_after_call(self, result: str, call: str) -> None:
         """Move a result that came before its call to the end, and tie it to the call.
 
         A result that is far from its call stays where it is, so that the cost stays small.
@@ -179,7 +219,7 @@ class StepSpans(Spans):
 
     @property
     def steps(self) -> Sequence[Step]:
-        """What becomes the spans."""
+        """The steps that are the spans."""
         return self._steps
 
     def span(self, index: int, /) -> Span:
@@ -194,7 +234,12 @@ class StepSpans(Spans):
         return self._steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._columns.columns(first, self._steps[first:end])
 
     @cached_property

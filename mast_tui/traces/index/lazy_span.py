@@ -26,7 +26,7 @@ class LazySpan(Span):
     look: Callable[[], tuple[str, bool]]
 
     def __getattr__(self, name: str) -> str | bool:
-        """What has not been set yet; only ``preview`` and ``whole`` are ever not."""
+        """Make ``preview`` and ``whole`` when one of them is read first."""
         if name not in _LATE:
             raise AttributeError(name)
         line, whole = self.look()
@@ -57,10 +57,26 @@ def lazy_span(
     start: float | None,
     end: float | None,
     status: SpanStatus,
-    place: str,
+    location: str,
     tokens: Tokens | None,
 ) -> Span:
-    """A span that asks ``look`` for its preview, and whether that is its entire text."""
+    """Return a span whose preview is made when it is first read.
+
+    Args:
+        look: Returns the preview, and whether that is the entire text.
+        index: The index of the span.
+        key: Its key.
+        kind: Its kind.
+        role: The side that acts.
+        agent: The name of who acts.
+        name: The name of the tool.
+        parent: The key of the span that it belongs to.
+        start: The time of its beginning in Unix seconds.
+        end: The time of its end in Unix seconds.
+        status: The result of the step.
+        location: Its location in the source.
+        tokens: The tokens of the model call.
+    """
     span = LazySpan.__new__(LazySpan)
     _set(span, "look", look)
     _set(span, "index", index)
@@ -73,13 +89,20 @@ def lazy_span(
     _set(span, "start", start)
     _set(span, "end", end)
     _set(span, "status", status)
-    _set(span, "place", place)
+    _set(span, "place", location)
     _set(span, "tokens", tokens)
     return span
 
 
-def moved(span: Span, index: int, place: str, parent: str | None) -> Span:
-    """The span in another trace, that this one is a part of; its preview stays unlooked at."""
+def moved(span: Span, index: int, location: str, parent: str | None) -> Span:
+    """Return a span as a part of another trace, without making its preview.
+
+    Args:
+        span: The span.
+        index: Its index in the other trace.
+        location: Its location as seen from the other trace.
+        parent: The key of the span that it belongs to.
+    """
     return lazy_span(
         lambda: (span.preview, span.whole),
         index,
@@ -92,6 +115,6 @@ def moved(span: Span, index: int, place: str, parent: str | None) -> Span:
         span.start,
         span.end,
         span.status,
-        place,
+        location,
         span.tokens,
     )

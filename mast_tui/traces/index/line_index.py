@@ -1,4 +1,4 @@
-"""Where the lines of a big file begin, found slice by slice and read again when asked for."""
+"""The offsets of the lines of a big file, found slice by slice; lines are read again on demand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 class Content(Protocol):
     """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
 
-    def read(self, offset: int, length: int, /) -> bytes: ...
+    def read(self, offset: int, length: int, /) -> bytes:
+        """Read a part of the content.
+
+        Args:
+            offset: The first byte.
+            length: The most bytes to read.
+        """
 
 
 class MemoryContent:
@@ -40,7 +46,12 @@ class MemoryContent:
         self._data = data
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Up to ``length`` bytes from ``offset`` on."""
+        """Return a part of the content.
+
+        Args:
+            offset: The first byte.
+            length: The most bytes to return.
+        """
         return self._data[offset : offset + length]
 
 
@@ -57,21 +68,21 @@ class LineIndex:
     def __init__(self, content: Content, size: int) -> None:
         self._content = content
         self._starts = array("I" if size <= _MOST_NARROW else "Q", [0])
-        self._found: list[bytes] = []  # the lines of the last piece, of which some were given out
-        self._given = 0
-        self._carry: list[bytes] = []  # what has been read of the line behind those
+        self._piece_lines: list[bytes] = []  # the lines of the last piece, some of them returned
+        self._returned = 0
+        self._carry: list[bytes] = []  # the part read of the line after those
         self._read_to = 0
-        self._ahead = (0, b"")  # what was read beyond the lines asked for, and from where on
-        self.path = content.place if isinstance(content, OpenedFile) else None
+        self._ahead = (0, b"")  # an offset, and the bytes read ahead from it on
+        self.path = content.local_path if isinstance(content, OpenedFile) else None
         """The file itself, to which lines may come; None where the content is in memory."""
-        self._behind = size  # where the lines that were read last have ended
+        self._last_read_end = size
         self.size = size
         self.done = 0
         self.ends_open = False
 
     @classmethod
-    def of(cls, source: Source) -> LineIndex:
-        """The index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
+    def of_source(cls, source: Source) -> LineIndex:
+        """Return the index of a file; one in UTF-16 or UTF-32, or compressed, is held in memory."""
         if source.packing is not None or source.head.startswith(_WIDE_MARKS):
             data = as_utf8(source.data)
             return cls(MemoryContent(data), len(data))
@@ -80,7 +91,7 @@ class LineIndex:
         return cls(opened, opened.size)
 
     def __len__(self) -> int:
-        return self._given
+        return self._returned
 
     @property
     def typecode(self) -> str:
@@ -89,7 +100,7 @@ class LineIndex:
 
     @property
     def complete(self) -> bool:
-        """Whether every line has been found."""
+        """True if every line has been found."""
         return self.done >= self.size
 
     def advance(self, max_bytes: int) -> Sequence[bytes]:
@@ -100,21 +111,21 @@ class LineIndex:
         the file system comes through and leaves the index as it was.
         """
         end = self.done + max(max_bytes, 1)
-        lines = self._give_out(max_bytes)
+        lines = self._next_lines(max_bytes)
         while self.done < end and not self.complete:
             try:
-                self._find()
+                self._read_lines()
             except OSError:
                 if lines:
                     break  # It is told when no line is left to be given out.
                 raise
-            lines += self._give_out(end - self.done)
+            lines += self._next_lines(end - self.done)
         return lines
 
-    def _find(self) -> None:
-        """Read on until there are whole lines to be given out, or the content is at its end."""
-        self._found = []
-        while not self._found and self._read_to < self.size:
+    def _read_lines(self) -> None:
+        """Read on until there are whole lines to return, or the content is at its end."""
+        self._piece_lines = []
+        while not self._piece_lines and self._read_to < self.size:
             length = min(_PIECE_BYTES, self.size - self._read_to)
             piece = self._content.read(self._read_to, length)
             if not piece:  # The file has become shorter since it was opened.
@@ -122,53 +133,56 @@ class LineIndex:
                 break
             self._read_to += len(piece)
             self._take(piece)
-        if not self._found and self._carry:
+        if not self._piece_lines and self._carry:
             self.ends_open = True
-            self._found = [b"".join(self._carry)]
+            self._piece_lines = [b"".join(self._carry)]
             self._starts.append(self._read_to)
             self._carry = []
-        elif not self._found:
+        elif not self._piece_lines:
             self.done = self.size
 
     def _take(self, piece: bytes) -> None:
         lines = piece.split(b"\n")
-        rest = lines.pop()
+        remainder = lines.pop()
         if lines and self._carry:
             lines[0] = b"".join((*self._carry, lines[0]))
             self._carry = []
-        if rest:
-            self._carry.append(rest)
+        if remainder:
+            self._carry.append(remainder)
         lengths = accumulate(map(len, lines))
         self._starts.extend(map(add, lengths, count(self._starts[-1] + 1)))
-        self._found = lines
+        self._piece_lines = lines
 
-    def _give_out(self, max_bytes: int) -> list[bytes]:
-        """Of the lines that were found those that follow, about ``max_bytes`` of them."""
-        first, known = self._given, len(self._starts) - 1
-        if first == known:
+    def _next_lines(self, max_bytes: int) -> list[bytes]:
+        """Return the next of the lines that were found, about ``max_bytes`` of them."""
+        first = self._returned
+        count = len(self._starts) - 1
+        if first == count:
             return []
-        end = bisect_left(self._starts, self.done + max_bytes, first + 1, known)
-        lines = self._found[first - known : end - known or None]
-        self._given, self.done = end, self._starts[end]
+        end = bisect_left(self._starts, self.done + max_bytes, first + 1, count)
+        lines = self._piece_lines[first - count : end - count or None]
+        self._returned = end
+        self.done = self._starts[end]
         return lines
 
     def since(self, lines: int) -> array[int]:
-        """Where the lines behind the first ``lines`` end that were given out."""
-        return self._starts[lines + 1 : self._given + 1]
+        """Return the ends of the lines after the first ``lines`` that were returned."""
+        return self._starts[lines + 1 : self._returned + 1]
 
-    def append_lines(self, ends: array[int], behind: int) -> None:
-        """Take lines for given out, of which somebody else knows where they end.
+    def append_lines(self, ends: array[int], lines_before: int) -> None:
+        """Append lines whose ends are known, as if they had been returned.
 
         Args:
-            ends: Where they end.
-            behind: How many lines there are before them: none, or all that were given out.
+            ends: The offsets at which the lines end.
+            lines_before: The number of lines before them: none, or all that were returned.
         """
         begins = self._starts
-        if len(begins) > behind + 1:
-            begins = begins[: behind + 1]
-        self._found, self._carry = [], []
+        if len(begins) > lines_before + 1:
+            begins = begins[: lines_before + 1]
+        self._piece_lines = []
+        self._carry = []
         self._starts = joined(begins, ends)
-        self._given = len(self._starts) - 1
+        self._returned = len(self._starts) - 1
         self.done = self._read_to = self._starts[-1]
         self.size = max(self.size, self.done)
 
@@ -188,12 +202,12 @@ class LineIndex:
         return self.done
 
     def resume(self, size: int, *, keep_tail: bool) -> None:
-        """Go on in content that has grown to ``size`` bytes; all lines were found.
+        """Continue in content that has grown to ``size`` bytes; all lines were found.
 
         Args:
-            size: How long it is now.
-            keep_tail: Whether a last line that nothing ended was whole, as the first new byte ends
-                it. Else it is given out once more.
+            size: The new length in bytes.
+            keep_tail: Whether a last line without a line feed was whole, as the first new byte ends
+                it. Else it is returned once more.
         """
         if size > _MOST_NARROW and self._starts.typecode == "I":
             self._starts = array("Q", self._starts)
@@ -203,35 +217,55 @@ class LineIndex:
                 self._starts[-1] = self._read_to
             else:
                 self._starts.pop()
-                self._given -= 1
+                self._returned -= 1
                 self._read_to = self._starts[-1]
-            self.done, self.ends_open = self._read_to, False
-        self._found, self.size = [], size
+            self.done = self._read_to
+            self.ends_open = False
+        self._piece_lines = []
+        self.size = size
 
     def tail_is_ended(self) -> bool | None:
-        """Whether what has come ends a last line that nothing ended before; None where nothing can
-        come. ``OSError`` from the file system comes through."""
+        """Return whether new bytes end a last line that had no line feed.
+
+        Returns:
+            None where nothing can be added.
+
+        Raises:
+            OSError: from the file system.
+        """
         return self._content.read(self.size, 1) == b"\n" if self.path is not None else None
 
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
-        """The bytes of the lines ``first`` to ``last``, without the last line feed.
+        """Read lines, without the last line feed. Lines that are read in order are read ahead.
 
-        No more than ``most`` are read where that is given. Where one asks for lines in their order
-        what follows is read ahead. ``OSError`` from the file system comes through.
+        Args:
+            first: The number of the first line, from 1 on.
+            last: The number of the last line.
+            most: The most bytes to read; None for all.
+
+        Raises:
+            OSError: from the file system.
         """
         begin, end = self.range_of(first, last)
         if most is not None and most < end - begin:
             return self.read_range(begin, begin + most)
         offset, ahead = self._ahead
         if not offset <= begin <= end <= offset + len(ahead):
-            follows, self._behind = 0 <= begin - self._behind <= _AHEAD_BYTES, end
+            follows = 0 <= begin - self._last_read_end <= _AHEAD_BYTES
+            self._last_read_end = end
             stop = min(begin + _AHEAD_BYTES, self._starts[-1]) if follows else end
-            offset, ahead = begin, self.read_range(begin, max(stop, end))
+            offset = begin
+            ahead = self.read_range(begin, max(stop, end))
             self._ahead = (offset, ahead) if follows and stop > end else (0, b"")
         return ahead[begin - offset : end - offset].removesuffix(b"\n")
 
     def range_of(self, first: int, last: int) -> tuple[int, int]:
-        """From which byte to which (exclusive) the lines ``first`` to ``last`` reach."""
+        """Return the byte at which lines begin, and the byte after their end.
+
+        Args:
+            first: The number of the first line, from 1 on.
+            last: The number of the last line.
+        """
         return self._starts[first - 1], self._starts[last]
 
     def line_at(self, offset: int) -> int:
@@ -239,5 +273,13 @@ class LineIndex:
         return bisect_right(self._starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:
-        """These bytes of the content; ``OSError`` from the file system comes through."""
+        """Read bytes of the content.
+
+        Args:
+            begin: The first byte.
+            end: The byte after the last.
+
+        Raises:
+            OSError: from the file system.
+        """
         return self._content.read(begin, end - begin)

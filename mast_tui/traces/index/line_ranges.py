@@ -1,8 +1,8 @@
-"""Lines of a big file looked at by other processes, range by range, and taken in their order here.
+"""Lines of a big file digested by other processes, range by range, and read in their order here.
 
-What can be told of a line from the line alone is found by those who have it: mostly this is what
-takes the time. What depends on what came before is the parser's, which takes one line after the
-other; so what comes of it is the same, however the file was cut.
+Other processes find what follows from a line alone, which takes most of the time. What depends on
+earlier lines is the parser's, which reads one line after the other; so the result is the same,
+however the file was cut.
 """
 
 from __future__ import annotations
@@ -43,8 +43,16 @@ class DigestingParser(LineParser, Protocol):
     def digest(self) -> Callable[[bytes], Any]:
         """A function of a module, which tells what a line comes down to, or gives the line back."""
 
-    def take(self, number: int, found: Any, /) -> bool:
-        """Take what a line came down to; False where the line itself is needed."""
+    def take(self, number: int, digest: Any, /) -> bool:
+        """Read the digest of a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            digest: The digest that another process made of the line.
+
+        Returns:
+            False where the line itself is needed.
+        """
 
 
 class Range(NamedTuple):
@@ -77,9 +85,9 @@ class DigestLines:
     typecode: str
 
     def __call__(self, ranges: Sequence[Range]) -> list[_Lines]:
-        """What is known of the lines in each range."""
+        """Digest the lines in each range."""
         with uncollected(), open_regular(self.path) as file:
-            return [self._look(*_lines_in(file.fileno(), one)) for one in ranges]
+            return [self._look(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges]
 
     def _look(self, begin: int, lines: Sequence[bytes]) -> _Lines:
         ends = accumulate((len(line) + 1 for line in lines), initial=begin)
@@ -87,18 +95,18 @@ class DigestLines:
         return _Lines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
 
 
-def _lines_in(file: int, one: Range) -> tuple[int, list[bytes]]:
-    """Where the first line in a range begins, and all of them without their line feeds."""
-    before = max(0, one.begin - 1)
-    data = _read(file, before, one.end)
-    *lines, rest = data.split(b"\n")
-    begin = one.begin
+def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
+    """Return the offset of the first line in a range, and all lines without their line feeds."""
+    data_begin = max(0, byte_range.begin - 1)
+    data = _read(file, data_begin, byte_range.end)
+    *lines, remainder = data.split(b"\n")
+    begin = byte_range.begin
     if begin and not lines:  # a line goes on here that begins before
-        return one.end, []
+        return byte_range.end, []
     if begin:
-        begin = before + len(lines.pop(0)) + 1
-    if rest:
-        lines.append(rest + _rest_of_line(file, before + len(data)))
+        begin = data_begin + len(lines.pop(0)) + 1
+    if remainder:
+        lines.append(remainder + _rest_of_line(file, data_begin + len(data)))
     return begin, lines
 
 
@@ -132,42 +140,48 @@ class DigestFeed:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._ranges: Iterator[Range] = iter(())
-        self._found: Iterator[_Lines | LostItem | None] | None = None
+        self._digested: Iterator[_Lines | LostItem | None] | None = None
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-        """Give it about so many bytes more. ``OSError`` from the file system comes through."""
+        """Feed about ``max_bytes`` of lines to the parser.
+
+        Raises:
+            OSError: from the file system, or the file has changed.
+        """
         if not isinstance(parser, DigestingParser) or index.path is None:
             feed_lines(index, parser, max_bytes)
             return
-        if self._found is None:
+        if self._digested is None:
             work = DigestLines(index.path, parser.digest, index.typecode)
             begins = range(index.done, index.size, RANGE_BYTES)
             ranges = [Range(begin, min(begin + RANGE_BYTES, index.size)) for begin in begins]
             self._ranges = iter(ranges)
-            self._found = self._workers.map(work, [[one] for one in ranges], _PATIENCE)
+            self._digested = self._workers.map(
+                work, [[byte_range] for byte_range in ranges], _PATIENCE
+            )
         end = min(index.done + max_bytes, index.size)
         while index.done < end:
-            found = next(self._found, LOST)
+            digested = next(self._digested, LOST)
             index.check()
-            if found is None:
+            if digested is None:
                 feed_lines(index, parser, min(_READ_HERE, end - index.done))
                 continue
-            one = next(self._ranges, None)
-            if one is None:
+            byte_range = next(self._ranges, None)
+            if byte_range is None:
                 raise OSError(ESTALE, "the file has changed")
-            if isinstance(found, _Lines) and found.lines and index.done <= found.begin:
-                _take(index, parser, found)
-            elif index.done < one.end:  # it was lost, or a part of it was read here
-                feed_lines(index, parser, one.end - index.done)
+            if isinstance(digested, _Lines) and digested.lines and index.done <= digested.begin:
+                _take(index, parser, digested)
+            elif index.done < byte_range.end:  # it was lost, or a part of it was read here
+                feed_lines(index, parser, byte_range.end - index.done)
 
 
-def _take(index: LineIndex, parser: DigestingParser, found: _Lines) -> None:
-    if found.begin != index.done:
+def _take(index: LineIndex, parser: DigestingParser, digested: _Lines) -> None:
+    if digested.begin != index.done:
         raise OSError(ESTALE, "the file has changed")
-    known = len(index)
-    index.append_lines(found.ends, known)
-    for number, one in enumerate(found.lines, known + 1):
-        if type(one) is bytes:
-            parser.feed(number, one, False)
-        elif not parser.take(number, one):
+    lines_before = len(index)
+    index.append_lines(digested.ends, lines_before)
+    for number, digest in enumerate(digested.lines, lines_before + 1):
+        if type(digest) is bytes:
+            parser.feed(number, digest, False)
+        elif not parser.take(number, digest):
             parser.feed(number, index.read(number, number), False)

@@ -36,20 +36,24 @@ _OURS: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
-    """All of a parser but its table."""
+    """Return the pickled state of a parser without its table."""
     table = parser.table
-    found = io.BytesIO()
+    buffer = io.BytesIO()
 
     class WithoutTable(pickle.Pickler):
         def persistent_id(self, value: object, /) -> str | None:
             return _TABLE if value is table else None
 
-    WithoutTable(found, protocol=5).dump(parser)
-    return found.getvalue()
+    WithoutTable(buffer, protocol=5).dump(parser)
+    return buffer.getvalue()
 
 
 def parser_in(state: bytes, table: SpanTable) -> LineParser:
-    """The parser whose state it is, at work on another table.
+    """Restore a parser on another table.
+
+    Args:
+        state: The state as ``state_of`` returned it.
+        table: The table that the parser is to fill.
 
     Raises:
         pickle.UnpicklingError: The state names something that is no part of a parser.
@@ -63,10 +67,10 @@ def parser_in(state: bytes, table: SpanTable) -> LineParser:
             if (module, name) == ("collections", "OrderedDict"):
                 return OrderedDict
             if module.startswith(_OURS) and "." not in name:
-                found = super().find_class(module, name)
+                class_ = super().find_class(module, name)
                 # What a module of ours has only imported is no part of a parser.
-                if isinstance(found, type) and found.__module__ == module:
-                    return found
+                if isinstance(class_, type) and class_.__module__ == module:
+                    return class_
             raise pickle.UnpicklingError(f"no part of a parser: {module}.{name}")
 
     parser: LineParser = WithTable(io.BytesIO(state)).load()
@@ -86,7 +90,7 @@ class LruCache(Generic[Value]):
     def __init__(self, room: int, size: Callable[[Value], int] = lambda _value: 1) -> None:
         self._room = room
         self._size = size
-        self._taken = 0
+        self._used = 0
         self._values: OrderedDict[int, Value] = OrderedDict()
         self._lock = Lock()
 
@@ -99,14 +103,19 @@ class LruCache(Generic[Value]):
             return value
 
     def add(self, index: int, value: Value) -> None:
-        """Keep a value, and let go what there is no room for any more."""
+        """Keep a value, and drop the least recently used ones that no longer fit.
+
+        Args:
+            index: The key of the value.
+            value: The value.
+        """
         with self._lock:
             old = self._values.pop(index, None)
-            self._taken += self._size(value) - (0 if old is None else self._size(old))
+            self._used += self._size(value) - (0 if old is None else self._size(old))
             self._values[index] = value
-            while self._taken > self._room and len(self._values) > 1:
+            while self._used > self._room and len(self._values) > 1:
                 _index, dropped = self._values.popitem(last=False)
-                self._taken -= self._size(dropped)
+                self._used -= self._size(dropped)
 
 
 FIRST_SLICE: Final = 128 * 1024
@@ -133,16 +142,27 @@ class LineParser(Protocol):
     @property
     def meta(self) -> TraceMeta: ...
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        """Parse a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            cut_off: Whether it is a last line without a line feed.
+        """
 
     def finish(self) -> None:
         """Every line has been given."""
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """The text of the span of this kind at ``index``, on the lines with this content.
+        """Return the text of a span.
 
-        Of a span of many lines only the beginning may be asked for. ``OSError`` is raised where
-        they hold no span: then the file has changed.
+        Args:
+            data: The content of its lines; of a span of many lines perhaps only the beginning.
+            kind: The kind of the span.
+            index: The index of the span.
+
+        Raises:
+            OSError: The lines hold no span, so the file has changed.
         """
 
 
@@ -151,15 +171,17 @@ Feed = Callable[[LineIndex, LineParser, int], None]
 
 
 class BackgroundReader(Protocol):
-    """What another process has found on the lines of a file, or did some other time."""
+    """The blocks of an index that another process makes of a file, or made earlier."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing comes after what came last."""
+        """True if no more blocks follow."""
 
     def next(self, *, wait: bool) -> Block | None:
-        """What follows; None where it has not come, if asked for after a moment, or nothing
-        does."""
+        """Return the next block; None where it is not there yet or nothing follows.
+
+        With ``wait`` it is waited for, but only for a moment.
+        """
 
     def stop(self, *, complete: bool) -> None:
         """No more is wanted; ``complete`` where everything has come."""
@@ -178,7 +200,7 @@ class IndexedSpans(Spans):
         self._finished = False
         self._totals: SpanTotals | None = None
         self._texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
-        self._at_hand = (-1, "")
+        self._last_text = (-1, "")
         self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
 
     @abstractmethod
@@ -196,7 +218,7 @@ class IndexedSpans(Spans):
             text = self._text_of(index, self._index.read(first, last, _PREVIEWED_BYTES))
             if text.strip():
                 return preview(text)[0], False
-        number, text = self._at_hand
+        number, text = self._last_text
         if number != index:
             text = self._texts.get(index) or self._read(index)
         call = self._table.kind_of(index) is SpanKind.TOOL_CALL
@@ -204,17 +226,17 @@ class IndexedSpans(Spans):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of the lines so far could not be read."""
+        """The problems of the lines read so far."""
         return tuple(self._table.problems)
 
     @property
     def spawned(self) -> Mapping[str, str]:
-        """Where sub-agents were at work, so far."""
+        """The keys of the spans before which sub-agents began, by thread id, so far."""
         return self._table.spawned
 
     @property
     def totals(self) -> SpanTotals | None:
-        """What the spans tell together that an earlier reading has found."""
+        """A copy of the totals that an earlier reading has kept; None where there are none."""
         return None if self._totals is None else self._totals.copy()
 
     def __len__(self) -> int:
@@ -232,34 +254,52 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """The texts that may hold what is looked for; one that cannot be read holds none.
+        """Return the texts that may hold a needle; a text that cannot be read holds none.
 
-        Rows are searched with them wherever possible, as previews are not at hand.
+        Rows are searched with the texts where possible, as previews are not at hand.
+
+        Args:
+            prefilter: The filter for the needle; None for all texts.
+            begin: The first span.
+            limit: The span after the last.
+            max_bytes: About how much of the source to read.
         """
         lines = Lines(self._index, *self._table.lines)
-        told = _no_others if prefilter is None else partial(self._table.rows_to_check, prefilter)
+        rows_to_check = (
+            _no_others if prefilter is None else partial(self._table.rows_to_check, prefilter)
+        )
         try:
-            end, found = lines.candidates(prefilter, begin, limit, max_bytes, told)
+            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, rows_to_check)
         except OSError:
             return Candidates(limit, ())
-        return Candidates(end, self._candidates(found), rows=True)
+        return Candidates(end, self._candidates(matches), rows=True)
 
-    def _candidates(self, found: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-        for index, data in found:
+    def _candidates(self, matches: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+        for index, data in matches:
             try:
                 text = self._text_of(index, data)
             except OSError:
                 continue
-            self._at_hand = index, text  # its row is asked for next, if it is
+            self._last_text = index, text  # its row is asked for next, if it is
             yield index, text
-        self._at_hand = -1, ""
+        self._last_text = -1, ""
 
     def one_thread(self, first: int, end: int, /) -> bool:
-        """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
+        """Return whether the keys of the spans name one thread or none.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._table.one_thread(first, end)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
@@ -273,15 +313,15 @@ class IndexedSpans(Spans):
         return text
 
     def _preview(self, index: int) -> tuple[str, bool]:
-        shown = self._previews.get(index)
-        if shown is not None:
-            return shown
+        cached = self._previews.get(index)
+        if cached is not None:
+            return cached
         try:
-            shown = self._preview_of_lines(index, *self._table.lines_of(index))
+            cached = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
             return preview(f"[cannot be read any more: {error.strerror or error}]")
-        self._previews.add(index, shown)
-        return shown
+        self._previews.add(index, cached)
+        return cached
 
 
 class LineSpans(IndexedSpans):
@@ -303,13 +343,15 @@ class LineSpans(IndexedSpans):
 
     @property
     def meta(self) -> TraceMeta:
-        """What is known of the run so far."""
+        """The metadata of the run, as far as it is read."""
         return self._parser.meta
 
     @property
     def loaded(self) -> Loaded:
-        """How far the index has come."""
-        done, size, totals = self._index.done, self._index.size, self._totals
+        """The progress of the index."""
+        done = self._index.done
+        size = self._index.size
+        totals = self._totals
         if totals is None or totals.seen <= len(self):
             return Loaded(done, size, self._finished)
         return Loaded(done, size, self._finished, totals.seen, self._counted_to == size)
@@ -359,8 +401,9 @@ class LineSpans(IndexedSpans):
             self._background = begin(begins)
 
     def stop_background_read(self) -> None:
-        """Let what another process has not told be read here."""
-        background, self._background = self._background, None
+        """Stop the other process; the rest is read here."""
+        background = self._background
+        self._background = None
         if background is not None:
             background.stop(complete=self._finished)
 
@@ -379,64 +422,72 @@ class LineSpans(IndexedSpans):
         return True
 
     def append_block(self, block: Block) -> bool:
-        """Take in what follows; False where something else would. What is known is passed over."""
+        """Append a block of the index; return False where it does not follow on what is here.
+
+        A block that is here already is passed over.
+        """
         facts, columns = block
         if "totals" in facts:
-            self._totals = SpanTotals.of(Block(facts["totals"], columns))
+            self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
             self._counted_to = facts["read_to"]
             return True
-        known = len(self._index), len(self._table)
+        read_so_far = len(self._index), len(self._table)
         lines, spans = facts["behind"]
-        if facts["lines"] <= known[0]:
+        if facts["lines"] <= read_so_far[0]:
             return True
         whole = lines == 0
-        if not whole and (lines, spans) != known:
+        if not whole and (lines, spans) != read_so_far:
             return False
         table = type(self._table)() if whole else self._table
         self._index.append_lines(columns["lines"], lines)
         table.append_block(Block(facts["table"], columns))
-        self._parser, self._table = parser_in(bytes(columns["parser"]), table), table
+        self._parser = parser_in(bytes(columns["parser"]), table)
+        self._table = table
         return True
 
-    def blocks(self, rest: Feed | None = None) -> Iterator[Block]:
-        """Read the file on, as far as its lines are ended, and tell what comes.
+    def blocks(self, later_feed: Feed | None = None) -> Iterator[Block]:
+        """Read the file on, as far as its lines are ended, and yield the index in blocks.
 
         A block says no less than a parser that has read so far would know.
 
         Args:
-            rest: What gives the parser the lines behind the first block; ``feed_lines`` where
-                nothing is said.
+            later_feed: Feeds the parser with the lines after the first block; None for
+                ``feed_lines``.
 
         Raises:
             OSError: from the file system.
         """
-        index, table, most = self._index, self._table, _FIRST_BLOCK
+        index = self._index
+        table = self._table
+        most = _FIRST_BLOCK
         index.size = index.whole_lines()
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
-            lines, spans = len(index), len(table)
+            lines = len(index)
+            spans = len(table)
             feed(index, self._parser, most)
             yield self._block((lines, spans), table.block())
-            most, feed = min(2 * most, _MOST_BLOCK), rest or feed_lines
+            most = min(2 * most, _MOST_BLOCK)
+            feed = later_feed or feed_lines
 
     def whole(self) -> tuple[Block, Block]:
-        """What the spans tell together, and all that is known, from the first line on."""
+        """Return the totals of all spans, and the whole index from the first line on."""
         totals = SpanTotals()
         totals.take(self.columns(0, len(self)))
         facts, columns = totals.block()
-        told = Block({"totals": facts, "read_to": self._index.done}, columns)
-        return told, self._block((0, 0), self._table.whole())
+        totals_block = Block({"totals": facts, "read_to": self._index.done}, columns)
+        return totals_block, self._block((0, 0), self._table.whole())
 
-    def _block(self, behind: tuple[int, int], told: Block) -> Block:
-        facts = {"behind": behind, "lines": len(self._index), "table": told.facts}
+    def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
+        facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
         state = bytearray(state_of(self._parser))
-        ends = self._index.since(behind[0])
-        return Block(facts, {**told.columns, "lines": ends, "parser": state})
+        ends = self._index.since(sizes_before[0])
+        return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
 
     @property
     def in_file(self) -> bool:
-        """Whether its lines are read from the file itself, whatever comes to that."""
+        """True if its lines are read from the file itself, to which lines may be added."""
         return self._index.path is not None
 
     @property
@@ -445,10 +496,13 @@ class LineSpans(IndexedSpans):
         return self._index.done
 
     def resume(self, size: int, /) -> bool:
-        """Go on where the file has grown, if nothing but problems came of how it ended before."""
-        index, table = self._index, self._table
+        """Continue where the file has grown, if its old end caused nothing but problems."""
+        index = self._index
+        table = self._table
         ended = index.tail_is_ended()
-        at_tail, at_end, now = table.at_tail, self._at_end, table.state
+        at_tail = table.at_tail
+        at_end = self._at_end
+        now = table.state
         if not self._finished or ended is None or at_end.differs(now):
             return False
         keeps = at_end
@@ -478,10 +532,17 @@ class LineSpans(IndexedSpans):
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-    """Give the parser the next lines of the index, about ``max_bytes`` of them."""
+    """Feed the next lines of an index to a parser.
+
+    Args:
+        index: The index of the file.
+        parser: The parser.
+        max_bytes: About how many bytes of lines to feed.
+    """
     number = len(index) + 1
     lines = index.advance(max_bytes)
-    feed, last = parser.feed, len(lines) if index.ends_open else -1
+    feed = parser.feed
+    last = len(lines) if index.ends_open else -1
     for offset, line in enumerate(lines):
         if offset + 1 == last:
             parser.table.at_tail = parser.table.state
@@ -505,39 +566,50 @@ class Lines(NamedTuple):
         begin: int,
         limit: int,
         max_bytes: int,
-        others: Callable[[int, int], Sequence[int]] = _no_others,
+        extra_spans: Callable[[int, int], Sequence[int]] = _no_others,
     ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """The end of the slice, and the bytes of each span in it that may hold the needle.
+        """Find the spans of a slice of the file that may hold a needle.
 
-        Those of its spans that ``others`` gives are among them in any case. ``OSError`` from the
-        file system comes through.
+        Args:
+            prefilter: The filter for the needle; None for all spans.
+            begin: The first span.
+            limit: The span after the last.
+            max_bytes: About how many bytes to read.
+            extra_spans: Returns the spans of a range that are candidates in any case.
+
+        Returns:
+            The end of the slice, and the index and the bytes of each candidate.
+
+        Raises:
+            OSError: from the file system.
         """
         end, start, stop = self._slice(begin, limit, max_bytes)
         if prefilter is None:
             return end, self._cut(self.line_index.read_range(start, stop), start, range(begin, end))
-        also = others(begin, end)
+        extra = extra_spans(begin, end)
         if (
             stop - start > max_bytes
-            and not also
+            and not extra
             and not self._any(prefilter, start, stop, max_bytes)
         ):
             return end, iter(())
         block = self.line_index.read_range(start, stop)
         hits = self._spans_hit(prefilter.hits(block), start, begin, end)
-        return end, self._cut(block, start, sorted({*hits, *also}) if also else hits)
+        return end, self._cut(block, start, sorted({*hits, *extra}) if extra else hits)
 
     def _slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
-        """Spans whose lines follow each other: the end of them, and the bytes they lie in."""
+        """Return the end of a range of spans on consecutive lines, and the bytes they lie in."""
         line = self.first[begin]
         start, stop = self.line_index.range_of(line, self.last[begin])
         beyond = self.line_index.line_at(start + max_bytes)
-        end, most = begin + 1, min(limit, begin + _SPANS_AT_ONCE)
+        end = begin + 1
+        most = min(limit, begin + _SPANS_AT_ONCE)
         while end < most:
             firsts = self.first[end : min(most, end + _STRIDE)]
-            behind = max(self.last[end : end + len(firsts)])
-            if behind >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
+            last_line = max(self.last[end : end + len(firsts)])
+            if last_line >= beyond or firsts[0] < line or any(map(gt, firsts, firsts[1:])):
                 break
-            stop = max(stop, self.line_index.range_of(line, behind)[1])
+            stop = max(stop, self.line_index.range_of(line, last_line)[1])
             line = firsts[-1]
             end += len(firsts)
         most = min(most, end + _STRIDE)
@@ -548,7 +620,7 @@ class Lines(NamedTuple):
         return end, start, stop
 
     def _any(self, prefilter: Prefilter, start: int, stop: int, max_bytes: int) -> bool:
-        """Whether a very long line may hold the needle, read piece by piece."""
+        """Return whether a very long line may hold the needle; it is read piece by piece."""
         length = max(max_bytes, 2 * prefilter.overlap)
         while start < stop:
             piece = self.line_index.read_range(start, min(stop, start + length))
@@ -558,22 +630,23 @@ class Lines(NamedTuple):
         return False
 
     def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
-        """The spans on whose lines there is a hit; hits are counted from byte ``start`` on."""
-        found: list[int] = []
+        """Return the spans on whose lines there is a hit; hits count from byte ``start`` on."""
+        indices: list[int] = []
         if not hits:
-            return found
-        first, last = self.first[begin:end], self.last[begin:end]
+            return indices
+        first = self.first[begin:end]
+        last = self.last[begin:end]
         if first == last:
             for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
                 low = bisect_left(first, line)
-                found += range(begin + low, begin + bisect_right(first, line, low))
-            return found
+                indices += range(begin + low, begin + bisect_right(first, line, low))
+            return indices
         for index in range(begin, end):
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            place = bisect_left(hits, low - start)
-            if place < len(hits) and hits[place] < high - start:
-                found.append(index)
-        return found
+            position = bisect_left(hits, low - start)
+            if position < len(hits) and hits[position] < high - start:
+                indices.append(index)
+        return indices
 
     def _cut(self, block: bytes, start: int, spans: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         for index in spans:

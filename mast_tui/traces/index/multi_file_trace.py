@@ -40,10 +40,10 @@ class Member:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the spans of a member have been taken into the run.
+    """The progress of a member, a file of the run, in being merged into the run.
 
-    ``places`` has the index in the run of each span taken so far; ``parent`` is the key of the
-    call that began the member.
+    ``places`` has the index in the run of each merged span; ``parent`` is the key of the call that
+    began the member.
     """
 
     member: Member
@@ -60,36 +60,38 @@ class RunSpans(Spans):
     begin with the file's name.
     """
 
-    def __init__(self, main: Member, others: Iterable[Member]) -> None:
-        self._files = [_Progress(main), *(_Progress(other) for other in others)]
+    def __init__(self, main: Member, sub_agents: Iterable[Member]) -> None:
+        self._files = [_Progress(main), *(_Progress(other) for other in sub_agents)]
         self._read_last = self._files[0]
-        self._by_thread = {one.member.thread.id: one for one in reversed(self._files)}
+        self._by_thread = {
+            progress.member.thread.id: progress for progress in reversed(self._files)
+        }
         self._order = array("Q")
         self._inner = array("Q")
         self._columns = ColumnsOfParts()
         self._stack = [0]
         self._files[0].begun = True
         self._finished = False
-        self._take_in()
+        self._merge_new_spans()
 
     @property
     def meta(self) -> TraceMeta:
-        """What the main thread tells about the run."""
+        """The metadata of the main thread."""
         return self._files[0].member.trace.meta
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What could not be read in any of the files."""
+        """The problems of all files."""
         return tuple(
-            problem if one is self._files[0] else _named(problem, one.member.name)
-            for one in self._files
-            for problem in one.member.trace.problems
+            problem if progress is self._files[0] else _named(problem, progress.member.name)
+            for progress in self._files
+            for problem in progress.member.trace.problems
         )
 
     @property
     def loaded(self) -> Loaded:
-        """How far the indices of all files have come."""
-        each = [one.member.trace.loaded for one in self._files]
+        """The progress of the indices of all files together."""
+        each = [progress.member.trace.loaded for progress in self._files]
         return Loaded(
             sum(loaded.done for loaded in each),
             sum(loaded.total for loaded in each),
@@ -101,17 +103,19 @@ class RunSpans(Spans):
 
     def span(self, index: int, /) -> Span:
         """The span at ``index``, under its index in the run."""
-        one, inner = self._at(index)
-        span = one.member.trace.span(inner)
-        if one is self._files[0]:
+        progress, inner = self._member_at(index)
+        span = progress.member.trace.span(inner)
+        if progress is self._files[0]:
             return span if inner == index else moved(span, index, span.place, span.parent)
-        return moved(span, index, f"{one.member.name} {span.place}", span.parent or one.parent)
+        return moved(
+            span, index, f"{progress.member.name} {span.place}", span.parent or progress.parent
+        )
 
     def text(self, index: int, /) -> str:
         """The whole text of the span at ``index``."""
-        one, inner = self._at(index)
-        self._read_last = one
-        return one.member.trace.text(inner)
+        progress, inner = self._member_at(index)
+        self._read_last = progress
+        return progress.member.trace.text(inner)
 
     def changed(self) -> str | None:
         """Say why the file of the text read last is not what was read.
@@ -125,14 +129,22 @@ class RunSpans(Spans):
         return None if reason is None else f"{last.member.name}: {reason}"
 
     def has_grown(self) -> bool:
-        """Whether the file of a sub-agent has grown."""
-        return any(one.member.trace.has_grown() for one in self._files[1 : 1 + _WATCHED])
+        """Return whether the file of a sub-agent has grown."""
+        return any(progress.member.trace.has_grown() for progress in self._files[1 : 1 + _WATCHED])
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """The texts that may hold what the prefilter is for, as far as one file's spans follow."""
-        number, inner = self._order[begin], self._inner[begin]
+        """Return the texts that may hold a needle, up to the end of one file's consecutive spans.
+
+        Args:
+            prefilter: The filter for the needle; None for all texts.
+            begin: The first span.
+            limit: The span after the last.
+            max_bytes: About how much of the source to read.
+        """
+        number = self._order[begin]
+        inner = self._inner[begin]
         last = min(limit, begin + _SIFTED_AT_ONCE)
         end = begin + 1
         while end < last and self._order[end] == number:
@@ -143,22 +155,28 @@ class RunSpans(Spans):
         return Candidates(done + shift, ((index + shift, text) for index, text in texts), rows)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return self._columns.columns(first, self._parts(first, end))
 
     def _parts(self, first: int, end: int) -> Iterator[tuple[int, SpanColumns]]:
-        """The columns of each stretch of one file's spans, with the number of the file."""
+        """Yield the columns of each stretch of one file's spans, with the number of the file."""
         for number, stretch in groupby(self._order[first:end]):
-            length, inner = len(list(stretch)), self._inner[first]
+            length = len(list(stretch))
+            inner = self._inner[first]
             yield number, self._files[number].member.trace.columns(inner, inner + length)
             first += length
 
     def index_of(self, key: str, /) -> int | None:
         """The index of the span with this key, or None where no such span is known (yet)."""
-        for one in self._files:
-            inner = one.member.trace.index_of(key)
-            if inner is not None and inner < len(one.places):
-                return one.places[inner]
+        for progress in self._files:
+            inner = progress.member.trace.index_of(key)
+            if inner is not None and inner < len(progress.places):
+                return progress.places[inner]
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
@@ -166,7 +184,7 @@ class RunSpans(Spans):
         if self._finished:
             return False
         self._files[self._stack[-1]].member.trace.advance(max_bytes)
-        self._take_in()
+        self._merge_new_spans()
         return not self._finished
 
     def read_in_background(self) -> None:
@@ -175,24 +193,24 @@ class RunSpans(Spans):
             self._files[self._stack[-1]].member.trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
-        """Let what is not known be read here."""
-        for one in self._files:
-            one.member.trace.spans.stop_background_read()
+        """Stop all background reads; the rest is read here."""
+        for progress in self._files:
+            progress.member.trace.spans.stop_background_read()
 
-    def _take_in(self) -> None:
-        """Take in every span that is known and whose turn has come."""
+    def _merge_new_spans(self) -> None:
+        """Merge every span that is known and whose turn has come."""
         while self._stack:
             number = self._stack[-1]
-            one = self._files[number]
-            trace = one.member.trace
+            progress = self._files[number]
+            trace = progress.member.trace
             awaited = self._awaited(trace)
-            while len(one.places) < len(trace):
-                inner = len(one.places)
+            while len(progress.places) < len(trace):
+                inner = len(progress.places)
                 child = awaited.pop(trace.span(inner).key, None) if awaited else None
                 if child is not None:
                     self._begin(child, trace.span(inner).parent)
                     break
-                one.places.append(len(self._order))
+                progress.places.append(len(self._order))
                 self._order.append(number)
                 self._inner.append(inner)
             else:
@@ -204,38 +222,44 @@ class RunSpans(Spans):
         self._finished = True
 
     def _awaited(self, trace: Trace) -> dict[str, int]:
-        """By key the spans before which a sub-agent belongs that has not begun yet."""
-        found = {}
+        """Return the sub-agents that have not begun, by the key of the span they precede."""
+        awaited = {}
         for thread, key in trace.spawned.items():
-            one = self._by_thread.get(thread)
-            if one is not None and not one.begun:
-                found[key] = self._files.index(one)
-        return found
+            progress = self._by_thread.get(thread)
+            if progress is not None and not progress.begun:
+                awaited[key] = self._files.index(progress)
+        return awaited
 
     def _begin(self, number: int, parent: str | None) -> None:
-        one = self._files[number]
-        one.begun, one.parent = True, parent
+        progress = self._files[number]
+        progress.begun = True
+        progress.parent = parent
         self._stack.append(number)
 
     def _begin_unnamed(self) -> None:
-        """Let the first sub-agent that nobody has named follow."""
-        waiting = (number for number, one in enumerate(self._files) if not one.begun)
+        """Begin the first sub-agent that no other thread names."""
+        waiting = (number for number, progress in enumerate(self._files) if not progress.begun)
         number = next(waiting, None)
         if number is not None:
             self._begin(number, None)
 
-    def _at(self, index: int) -> tuple[_Progress, int]:
+    def _member_at(self, index: int) -> tuple[_Progress, int]:
         return self._files[self._order[index]], self._inner[index]
 
 
-def joined(main: Member, others: Sequence[Member]) -> Trace:
-    """The run of these files; a thread that is there twice is taken once."""
-    by_thread = {other.thread.id: other for other in reversed(others)}
+def join_members(main: Member, members: Sequence[Member]) -> Trace:
+    """Join the files of a run to one trace; a thread that is there twice is used once.
+
+    Args:
+        main: The file of the main thread.
+        members: The files of its sub-agents.
+    """
+    by_thread = {member.thread.id: member for member in reversed(members)}
     by_thread.pop(main.thread.id, None)
-    kept = [other for other in others if by_thread.get(other.thread.id) is other]
-    if not kept:
+    sub_agents = [member for member in members if by_thread.get(member.thread.id) is member]
+    if not sub_agents:
         return main.trace
-    run = Trace(main.trace.identity, main.trace.path, RunSpans(main, kept))
+    run = Trace(main.trace.identity, main.trace.path, RunSpans(main, sub_agents))
     run.opened = main.trace.opened
     return run
 

@@ -1,4 +1,4 @@
-"""Columns of what is known of many spans at once, made from steps and from parts of a run."""
+"""Columns of many spans at once, made from steps and from the parts of a run."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class ShapeNumbers(dict[Shape, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[Shape] = []
+        self.shape_list: list[Shape] = []
 
     def __missing__(self, shape: Shape) -> int:
         """The number of a shape that is met for the first time."""
-        number = self[shape] = len(self.told)
-        self.told.append(shape)
+        number = self[shape] = len(self.shape_list)
+        self.shape_list.append(shape)
         return number
 
 
-class Known(Protocol):
-    """What columns tell of a step, as a span or what becomes one has it."""
+class SpanFields(Protocol):
+    """The fields of a span, or of the step that becomes one, that columns hold."""
 
     @property
     def kind(self) -> SpanKind: ...
@@ -51,17 +51,24 @@ class ColumnsOfSteps:
         self._numbers = ShapeNumbers()
         self._lock = Lock()
 
-    def columns(self, first: int, steps: Iterable[Known]) -> SpanColumns:
-        """Those of ``steps``, of which the first becomes the span with the index ``first``."""
-        shapes, statuses = array("I"), bytearray()
-        starts, ends = array("d"), array("d")
+    def columns(self, first: int, steps: Iterable[SpanFields]) -> SpanColumns:
+        """Return the columns of consecutive steps.
+
+        Args:
+            first: The index of the span of the first step.
+            steps: The steps.
+        """
+        shapes = array("I")
+        statuses = bytearray()
+        starts = array("d")
+        ends = array("d")
         with self._lock:
             for step in steps:
                 shapes.append(self._numbers[step.kind, step.role, step.agent, step.name])
                 statuses.append(STATUSES.index(step.status))
                 starts.append(nan if step.start is None else step.start)
                 ends.append(nan if step.end is None else step.end)
-        return SpanColumns(first, shapes, self._numbers.told, bytes(statuses), starts, ends)
+        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
 
 class ColumnsOfParts:
@@ -73,22 +80,31 @@ class ColumnsOfParts:
         self._lock = Lock()
 
     def columns(self, first: int, parts: Iterable[tuple[int, SpanColumns]]) -> SpanColumns:
-        """Those of ``parts``, each with the number of its trace, which follow each other."""
-        shapes, statuses = array("I"), bytearray()
-        starts, ends = array("d"), array("d")
+        """Return the columns of consecutive parts of a run.
+
+        Args:
+            first: The index of the first span.
+            parts: The columns of each part, with the number of its trace.
+        """
+        shapes = array("I")
+        statuses = bytearray()
+        starts = array("d")
+        ends = array("d")
         with self._lock:
             for number, part in parts:
-                shapes.extend(map(self._numbers_of(number, part.told).__getitem__, part.shapes))
+                shapes.extend(
+                    map(self._numbers_of(number, part.shape_list).__getitem__, part.shapes)
+                )
                 statuses += part.statuses
                 starts += part.starts
                 ends += part.ends
-        return SpanColumns(first, shapes, self._numbers.told, bytes(statuses), starts, ends)
+        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
-    def _numbers_of(self, number: int, told: Sequence[Shape]) -> array[int]:
-        """The numbers in the run of the shapes that the trace with this number has told."""
-        known, numbers = self._in_run.get(number, (told, array("I")))
-        if known is not told:
+    def _numbers_of(self, number: int, shapes: Sequence[Shape]) -> array[int]:
+        """Return the numbers in the run of the shapes of the trace with this number."""
+        numbered, numbers = self._in_run.get(number, (shapes, array("I")))
+        if numbered is not shapes:
             numbers = array("I")
-        numbers.extend(map(self._numbers.__getitem__, told[len(numbers) :]))
-        self._in_run[number] = told, numbers
+        numbers.extend(map(self._numbers.__getitem__, shapes[len(numbers) :]))
+        self._in_run[number] = shapes, numbers
         return numbers

@@ -1,4 +1,4 @@
-"""The spans of a long trace as columns: what is known of each but its text, in a few bytes."""
+"""The spans of a long trace as columns: all fields of each but its text, in a few bytes."""
 
 from __future__ import annotations
 
@@ -52,43 +52,56 @@ class KeyTable:
 
     def __init__(self, lines: Sequence[int]) -> None:
         self._lines = lines
-        self._own = bytearray()
+        self._key_bytes = bytearray()
         self._ends = array("I", [0])
         self._indices: dict[str, int] = {}
         self._by_line = array("I")
         self._last_line = 0
         self._looks_like_line = False  # whether some other key does
         self._free_numbers: dict[str, int] = {}
-        self._taken_in: list[Column] = []  # for each block hashes with numbers, sorted
+        self._block_hashes: list[Column] = []  # for each block hashes with numbers, sorted
         self.repeats = 0
         """How many keys were taken when they were asked for."""
 
     @classmethod
-    def of(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
-        """The table of spans that all have a key of their own, in the order of the spans."""
-        found = cls(lines)
-        own = [key.encode("utf-8", "surrogatepass") for key in indices]
-        found._own = bytearray().join(own)
-        size = len(found._own)
-        found._ends = array("I" if size <= _NUMBER else "Q", accumulate(map(len, own), initial=0))
-        found._indices = indices
-        found._looks_like_line = any(key.startswith(_LINE) for key in indices)
-        return found
+    def of_unique_keys(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
+        """Return the table of spans whose keys are all different.
+
+        Args:
+            indices: The index of each span by its key, in the order of the spans.
+            lines: The first line of each span.
+        """
+        table = cls(lines)
+        encoded_keys = [key.encode("utf-8", "surrogatepass") for key in indices]
+        table._key_bytes = bytearray().join(encoded_keys)
+        size = len(table._key_bytes)
+        table._ends = array(
+            "I" if size <= _NUMBER else "Q", accumulate(map(len, encoded_keys), initial=0)
+        )
+        table._indices = indices
+        table._looks_like_line = any(key.startswith(_LINE) for key in indices)
+        return table
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
     def __getitem__(self, index: int) -> str:
         """The key of the span at ``index``."""
-        begin, end = self._ends[index], self._ends[index + 1]
+        begin = self._ends[index]
+        end = self._ends[index + 1]
         if begin == end:
             return f"{_LINE}{self._lines[index]}"
-        return self._own[begin:end].decode("utf-8", "surrogatepass")
+        return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
     def any_holds(self, part: bytes, first: int, end: int) -> bool:
-        """Whether these bytes stand in a key of its own of the spans ``first`` to ``end``
-        (exclusive)."""
-        return self._own.find(part, self._ends[first], self._ends[end]) >= 0
+        """Return whether bytes are in the keys of spans, but for keys made of line numbers.
+
+        Args:
+            part: The bytes.
+            first: The first span.
+            end: The span after the last.
+        """
+        return self._key_bytes.find(part, self._ends[first], self._ends[end]) >= 0
 
     def find(self, key: str) -> int | None:
         """The index of the span with this key."""
@@ -96,14 +109,18 @@ class KeyTable:
             return index
         return self._index(key)
 
-    def add(self, own: str | None) -> None:
-        """Give the next span its key: ``own`` or that of its line, with ``~2`` where it is taken.
+    def add(self, explicit_key: str | None) -> None:
+        """Give the next span a key; one that is in use gets ``~2`` or a higher number.
 
         ``lines`` must know the span's line by now.
+
+        Args:
+            explicit_key: The key; None for one made of the number of the span's first line.
         """
         index = len(self._ends) - 1
-        if own:
-            wanted, like_line = own, own.startswith(_LINE)
+        if explicit_key:
+            key = explicit_key
+            like_line = explicit_key.startswith(_LINE)
             self._looks_like_line |= like_line
         else:
             line = self._lines[index]
@@ -112,68 +129,83 @@ class KeyTable:
                 self._ends.append(self._ends[-1])
                 self._by_line.append(index)
                 return
-            wanted, like_line = f"{_LINE}{line}", True
-        taken = wanted in self._indices or (self._taken_in and self._index(wanted) is not None)
-        if taken or (like_line and self._on_line(wanted) is not None):
+            key = f"{_LINE}{line}"
+            like_line = True
+        is_used = key in self._indices or (self._block_hashes and self._index(key) is not None)
+        if is_used or (like_line and self._on_line(key) is not None):
             self.repeats += 1
-            own = wanted = self._free(wanted)
-        if own:
-            self._own += own.encode("utf-8", "surrogatepass")
-        end = len(self._own)
+            explicit_key = key = self._free(key)
+        if explicit_key:
+            self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
+        end = len(self._key_bytes)
         try:
             self._ends.append(end)  # From here on the span is known; its key is found last.
         except OverflowError:
             self._ends = wider(self._ends, end)
-        self._indices[wanted] = index
+        self._indices[key] = index
 
     def _on_line(self, key: str) -> int | None:
-        """The index of the span with this key among those that go by lines which follow."""
+        """Return the index of the span with this key among those with keys of consecutive lines."""
         digits = key[len(_LINE) :]
         if not (digits.isascii() and digits.isdecimal()) or digits[0] == "0":
             return None
-        line, spans = int(digits[:_MOST_DIGITS]), self._by_line
-        place = bisect_left(spans, line, key=self._lines.__getitem__)
-        if place < len(spans) and self._lines[spans[place]] == line and len(digits) < _MOST_DIGITS:
-            return spans[place]
+        line = int(digits[:_MOST_DIGITS])
+        spans = self._by_line
+        position = bisect_left(spans, line, key=self._lines.__getitem__)
+        if (
+            position < len(spans)
+            and self._lines[spans[position]] == line
+            and len(digits) < _MOST_DIGITS
+        ):
+            return spans[position]
         return None
 
-    def _free(self, wanted: str) -> str:
-        number = self._free_numbers.get(wanted, 1) + 1
-        while self._index(key := f"{wanted}~{number}") is not None:
+    def _free(self, key: str) -> str:
+        number = self._free_numbers.get(key, 1) + 1
+        while self._index(free_key := f"{key}~{number}") is not None:
             number += 1
         if number > _REMEMBERED:
-            self._free_numbers[wanted] = number
-        return key
+            self._free_numbers[key] = number
+        return free_key
 
     def _index(self, key: str) -> int | None:
-        """The index of the span with this key, of those that do not go by lines that follow."""
+        """Return the index of the span with this key among those that are not in ``_by_line``."""
         index = self._indices.get(key)
-        if index is not None or not self._taken_in:
+        if index is not None or not self._block_hashes:
             return index
         code = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
-        for block in self._taken_in:
-            for place in range(bisect_left(block, code), len(block)):
-                if (block[place] ^ code) & _TAG:
+        for block in self._block_hashes:
+            for position in range(bisect_left(block, code), len(block)):
+                if (block[position] ^ code) & _TAG:
                     break
-                if self[(block[place] & _NUMBER) - 1] == key:
-                    return int(block[place] & _NUMBER) - 1
+                if self[(block[position] & _NUMBER) - 1] == key:
+                    return int(block[position] & _NUMBER) - 1
         return None
 
     @property
     def by_line(self) -> int:
-        """How many spans go by their lines, which follow each other."""
+        """The number of spans with keys made of line numbers, which grow from span to span."""
         return len(self._by_line)
 
     def since(self, spans: int, by_line: int) -> Block:
-        """The keys of the spans from ``spans`` on, of which those from ``by_line`` on go by lines
-        that follow each other."""
-        ends, begin = self._ends[spans:], self._ends[spans]
-        own, lined = self._own[begin:], self._by_line[by_line:]
+        """Return the keys of later spans as a block.
+
+        Args:
+            spans: The first span.
+            by_line: The first of those with keys made of line numbers, counted among these alone.
+        """
+        ends = self._ends[spans:]
+        begin = self._ends[spans]
+        key_bytes = self._key_bytes[begin:]
+        lined = self._by_line[by_line:]
         lined_too = frozenset(lined)
         hashes = array(
             "Q",
             sorted(
-                crc32(own[low - begin : high - begin] or b"%s%d" % (b"line ", self._lines[index]))
+                crc32(
+                    key_bytes[low - begin : high - begin]
+                    or b"%s%d" % (b"line ", self._lines[index])
+                )
                 << _NUMBER_BITS
                 | index + 1
                 for index, (low, high) in enumerate(pairwise(ends), spans)
@@ -186,11 +218,13 @@ class KeyTable:
             "looks_like_line": self._looks_like_line,
             "free_numbers": self._free_numbers,
         }
-        columns = {"own": own, "ends": ends[1:], "by_line": lined, "hashes": hashes}
+        columns = {"own": key_bytes, "ends": ends[1:], "by_line": lined, "hashes": hashes}
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
-        """Append the keys that ``since`` has told of another table that was like this one.
+        """Append the keys of a block that ``since`` of another table returned.
+
+        The other table was like this one before.
 
         Args:
             block: The keys.
@@ -199,22 +233,30 @@ class KeyTable:
         facts, columns = block
         self._lines = lines
         self.repeats = facts["repeats"]
-        self._last_line, self._looks_like_line = facts["last_line"], facts["looks_like_line"]
+        self._last_line = facts["last_line"]
+        self._looks_like_line = facts["looks_like_line"]
         self._free_numbers.update(facts["free_numbers"])
-        if self._own:
-            self._own += columns["own"]
+        if self._key_bytes:
+            self._key_bytes += columns["own"]
         else:
-            self._own = columns["own"]
+            self._key_bytes = columns["own"]
         self._by_line = joined(self._by_line, columns["by_line"])
         if columns["hashes"]:
-            self._taken_in.append(columns["hashes"])
+            self._block_hashes.append(columns["hashes"])
         self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
 
 
 def wider(column: array[int], number: int) -> array[int]:
-    """The column with ``number`` behind it, which it has no room for.
+    """Return a copy of a column with a number at its end that does not fit the column's type.
 
-    Others may go on reading the old one. Raises ``OverflowError`` for more than 64 bits.
+    Others may go on reading the old column.
+
+    Args:
+        column: The column.
+        number: The number.
+
+    Raises:
+        OverflowError: The number has more than 64 bits.
     """
     narrow = column.typecode == "H" and number >> 32 == 0
     room = array("I" if narrow else "Q", column)
@@ -250,19 +292,19 @@ def list_problem(problems: list[Problem], line: int, message: str) -> None:
 
 
 class TableState(NamedTuple):
-    """How much a table has been told: spans, what became known of them later, problems."""
+    """The size of a table: its spans, later changes of them, and problems."""
 
     spans: int
     amended: int
     problems: int
 
     def differs(self, later: TableState) -> bool:
-        """Whether more than problems has come until ``later``."""
+        """Return whether more than problems was added until ``later``."""
         return self[:2] != later[:2]
 
 
 class BlockStart(NamedTuple):
-    """How much of a table was told by the blocks before."""
+    """The sizes of a table's parts at the end of the block before."""
 
     spans: int = 0
     by_line: int = 0
@@ -305,7 +347,7 @@ class SpanTable:
 
     @property
     def repeats(self) -> int:
-        """How many spans did not get the key they asked for, as it was taken."""
+        """The number of spans whose key was in use, so that they have another."""
         return self._keys.repeats
 
     def add(
@@ -318,20 +360,29 @@ class SpanTable:
         start: float | None = None,
         status: SpanStatus = _UNKNOWN,
     ) -> int:
-        """Append a span whose text lies on the lines ``first`` to ``last``; return its index.
+        """Append a span.
 
-        Without a ``key`` of its own it goes by its first line. ``parent`` is the index of an
-        earlier span.
+        Args:
+            first: The first line of its text.
+            last: The last line of its text.
+            shape: Its kind, role, agent and name.
+            key: Its key; None for one made of its first line.
+            parent: The index of an earlier span that it belongs to.
+            start: The time of its beginning in Unix seconds.
+            status: Its result.
+
+        Returns:
+            The index of the span.
         """
         number = len(self._first)
         if last != first or self._last is not self._first:
             self._add_last(last)
         self._first.append(first)
-        known = self._shapes[shape]
+        shape_number = self._shapes[shape]
         try:
-            self._shape.append(known)
+            self._shape.append(shape_number)
         except OverflowError:
-            self._shape = wider(self._shape, known)
+            self._shape = wider(self._shape, shape_number)
         back = 0 if parent is None else number - parent
         try:
             self._parent.append(back)
@@ -344,24 +395,25 @@ class SpanTable:
         return number
 
     def fill(self, spans: Sequence[Step | Span]) -> dict[int, str]:
-        """Take in all spans of a document, of which each lies on a line of its own.
+        """Add all spans of a document, each on a line of its own, to an empty table.
 
         Args:
-            spans: What is known of each; their keys are all different. The table is empty.
+            spans: The spans; their keys are all different.
 
         Returns:
-            By index the parents that do not come before their children, which it cannot hold.
+            By index the parents that do not come before their children, which the table cannot
+            hold.
         """
         index_of = {span.key: index for index, span in enumerate(spans)}
-        odd: dict[int, str] = {}
+        odd_parents: dict[int, str] = {}
         backs = [0] * len(spans)
         for index, span in enumerate(spans):
             if span.parent is not None:
-                before = index_of.get(span.parent, index)
-                if before < index:
-                    backs[index] = index - before
+                parent_index = index_of.get(span.parent, index)
+                if parent_index < index:
+                    backs[index] = index - parent_index
                 else:
-                    odd[index] = span.parent
+                    odd_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
         self._parent = _narrow(backs)
@@ -373,8 +425,8 @@ class SpanTable:
         self._start = array("d", [nan if span.start is None else span.start for span in spans])
         self._end = array("d", [nan if span.end is None else span.end for span in spans])
         self._first = self._last = array("I", range(1, len(spans) + 1))
-        self._keys = KeyTable.of(index_of, self._first)
-        return odd
+        self._keys = KeyTable.of_unique_keys(index_of, self._first)
+        return odd_parents
 
     def _add_last(self, last: int) -> None:
         if self._last is self._first:
@@ -382,7 +434,12 @@ class SpanTable:
         self._last.append(last)
 
     def set_end(self, index: int, end: float | None) -> None:
-        """Tell when the step at ``index`` was over."""
+        """Set the end of a span.
+
+        Args:
+            index: The index of the span.
+            end: The time in Unix seconds; None changes nothing.
+        """
         if end is not None:
             self._end[index] = end
             self.amended += 1
@@ -390,30 +447,47 @@ class SpanTable:
                 self._late.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
-        """Tell how the step at ``index`` went."""
+        """Set the result of a span.
+
+        Args:
+            index: The index of the span.
+            status: The result.
+        """
         self._status[index] = STATUSES.index(status)
         self.amended += 1
         if self._block_start is not None:
             self._late.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
-        """Tell what the model call behind the step at ``index`` took and gave."""
+        """Set the tokens of the model call that made a span.
+
+        Args:
+            index: The index of the span.
+            tokens: The tokens.
+        """
         self.set_counts(index, tokens.input, tokens.output)
 
-    def set_counts(self, index: int, taken: int | None, given: int | None) -> None:
-        """Tell so many tokens of the model call behind the step at ``index``."""
-        self._tokens.set(index, taken, given)
+    def set_counts(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:
+        """Set the tokens of the model call that made a span, as two counts.
+
+        Args:
+            index: The index of the span.
+            input_tokens: The tokens that the model read.
+            output_tokens: The tokens that the model wrote.
+        """
+        self._tokens.set(index, input_tokens, output_tokens)
         self.amended += 1
 
     def begin_block(self) -> None:
         """Have the first block that is told begin behind what there is now."""
         self._block_start = self._now()
         self._late.clear()
-        self._tokens.untold = len(self._tokens)
+        self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
-        """All there is, for ``append_block`` of an empty table."""
-        self._block_start, self._tokens.untold = BlockStart(), 0
+        """Return the whole table as a block, for ``append_block`` of an empty table."""
+        self._block_start = BlockStart()
+        self._tokens.first_unsent = 0
         self._late.clear()
         return self.block()
 
@@ -421,26 +495,29 @@ class SpanTable:
         return BlockStart(
             len(self),
             self._keys.by_line,
-            len(self._shapes.told),
+            len(self._shapes.shape_list),
             len(self.problems),
             len(self.spawned),
         )
 
     def block(self) -> Block:
-        """All that has come since the block before, for ``append_block`` of another table."""
-        told = self._block_start
-        if told is None:
+        """Return all that was added since the last block, for ``append_block`` of another table."""
+        block_start = self._block_start
+        if block_start is None:
             raise ValueError("nothing says where the block begins")
-        first = told.spans
+        first = block_start.spans
         late = array("I", sorted(index for index in self._late if index < first))
-        tokens, huge = self._tokens.untold_columns()
-        keys = self._keys.since(first, told.by_line)
+        tokens, huge = self._tokens.unsent_columns()
+        keys = self._keys.since(first, block_start.by_line)
         facts = {
             "amended": self.amended,
             "prefix": self.prefix,
-            "shapes": self._shapes.told[told.shapes :],
-            "problems": [(one.place, one.message) for one in self.problems[told.problems :]],
-            "spawned": list(islice(self.spawned.items(), told.spawned, None)),
+            "shapes": self._shapes.shape_list[block_start.shapes :],
+            "problems": [
+                (problem.place, problem.message)
+                for problem in self.problems[block_start.problems :]
+            ],
+            "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
             "huge": huge,
             "keys": keys.facts,
         }
@@ -463,7 +540,7 @@ class SpanTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block) -> None:
-        """Append what another table, which was like this one, has told as a block."""
+        """Append a block of another table, which was like this one."""
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]
@@ -481,16 +558,23 @@ class SpanTable:
         for index, status, end in zip(
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
-            self._status[index], self._end[index] = status, end
+            self._status[index] = status
+            self._end[index] = end
         self._tokens.append_block(columns, facts["huge"])
-        self.amended, self.prefix = facts["amended"], facts["prefix"]
-        self.problems += [Problem(place, message) for place, message in facts["problems"]]
+        self.amended = facts["amended"]
+        self.prefix = facts["prefix"]
+        self.problems += [Problem(location, message) for location, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
         keys = Block(facts["keys"], columns)
         self._keys.append_block(keys, self._first)  # the last: it makes the spans known
 
     def add_problem(self, line: int, message: str) -> None:
-        """Note a problem on this line."""
+        """Record a problem on a line.
+
+        Args:
+            line: The number of the line.
+            message: The problem in words.
+        """
         list_problem(self.problems, line, message)
 
     def lines_of(self, index: int) -> tuple[int, int]:
@@ -499,7 +583,7 @@ class SpanTable:
 
     @property
     def state(self) -> TableState:
-        """How much was told so far."""
+        """The size of the table by now."""
         return TableState(len(self), self.amended, len(self.problems))
 
     @property
@@ -519,15 +603,17 @@ class SpanTable:
             Those whose rows may hold what is looked for beside the text in their lines.
         """
         shapes = self._shape[first:end]
-        told = {
-            number for number in set(shapes) if self._tells(self._shapes.told[number], prefilter)
+        matching = {
+            number
+            for number in set(shapes)
+            if self._name_may_match(self._shapes.shape_list[number], prefilter)
         }
-        if not told:
+        if not matching:
             return []
-        return [index for index, number in enumerate(shapes, first) if number in told]
+        return [index for index, number in enumerate(shapes, first) if number in matching]
 
-    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Whether rows of this shape may hold what the prefilter is for beside the text."""
+    def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
+        """Return whether the name in rows of this shape may hold the needle of the prefilter."""
         name = shape[3]
         return name is not None and prefilter.may_be_in(name)
 
@@ -536,19 +622,24 @@ class SpanTable:
         return self.prefix + self._keys[index]
 
     def kind_of(self, index: int) -> SpanKind:
-        """What the step at ``index`` is."""
-        return self._shapes.told[self._shape[index]][0]
+        """Return the kind of the span at ``index``."""
+        return self._shapes.shape_list[self._shape[index]][0]
 
     def name_of(self, index: int) -> str | None:
         """The tool's name of the call or result at ``index``."""
-        return self._shapes.told[self._shape[index]][3]
+        return self._shapes.shape_list[self._shape[index]][3]
 
     def status_of(self, index: int) -> SpanStatus:
         """How the step at ``index`` went, as far as it is known."""
         return STATUSES[self._status[index]]
 
     def one_thread(self, first: int, end: int) -> bool:
-        """Whether the keys of these spans name no thread but that of the prefix, if any."""
+        """Return whether the keys of the spans name no thread but that of the prefix, if any.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
@@ -562,20 +653,32 @@ class SpanTable:
         return self._keys.find(key[len(self.prefix) :])
 
     def columns(self, first: int, end: int) -> SpanColumns:
-        """What is known of the spans from ``first`` up to ``end`` (exclusive)."""
+        """Return columns of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         return SpanColumns(
             first,
             self._shape[first:end],
-            self._shapes.told,
+            self._shapes.shape_list,
             bytes(self._status[first:end]),
             self._start[first:end],
             self._end[first:end],
         )
 
     def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
-        """The span at ``index``; ``look`` gives its preview and whether that is all of its text."""
-        kind, role, agent, name = self._shapes.told[self._shape[index]]
-        back, start, end = self._parent[index], self._start[index], self._end[index]
+        """Return a span, whose preview is made when it is first read.
+
+        Args:
+            index: The index of the span.
+            look: Returns the preview, and whether that is the entire text.
+        """
+        kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
+        back = self._parent[index]
+        start = self._start[index]
+        end = self._end[index]
         return lazy_span(
             look,
             index,
@@ -589,7 +692,7 @@ class SpanTable:
             end if end == end else None,
             STATUSES[self._status[index]],
             f"line {self._first[index]}",
-            self._tokens.of(index),
+            self._tokens.tokens_of(index),
         )
 
 
@@ -601,71 +704,86 @@ class _TokenColumn:
         self._input = array("I")  # counted from 1; 0 where the source does not tell
         self._output = array("I")
         self._huge: dict[int, Tokens] = {}
-        self.untold = 0
+        self.first_unsent = 0
         """From which place on they are not what was told last."""
 
     def __len__(self) -> int:
         return len(self._index)
 
-    def untold_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
-        """What is to be told, and those that are too many to be counted in 32 bits."""
+    def unsent_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
+        """Return the columns that no block has yet, and the counts of more than 32 bits."""
         columns = {
-            "token_from": array("I", [self.untold]),
-            "token_index": self._index[self.untold :],
-            "token_input": self._input[self.untold :],
-            "token_output": self._output[self.untold :],
+            "token_from": array("I", [self.first_unsent]),
+            "token_index": self._index[self.first_unsent :],
+            "token_input": self._input[self.first_unsent :],
+            "token_output": self._output[self.first_unsent :],
         }
         return columns, [
-            (index, str(one.input), str(one.output)) for index, one in self._huge.items()
+            (index, str(tokens.input), str(tokens.output)) for index, tokens in self._huge.items()
         ]
 
     def append_block(
         self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
     ) -> None:
-        """Take what ``untold_columns`` has told."""
-        (known,) = columns["token_from"]
+        """Append what ``unsent_columns`` of another table returned.
+
+        Args:
+            columns: The columns.
+            huge: The indices and counts of the spans with counts of more than 32 bits.
+        """
+        (first,) = columns["token_from"]
         self._huge = {
-            index: Tokens(*(None if one == "None" else int(one) for one in counts))
+            index: Tokens(*(None if count == "None" else int(count) for count in counts))
             for index, *counts in huge
         }
-        # whoever asks meanwhile finds a place by the first of these
-        self._input = _from(self._input, known, columns["token_input"])
-        self._output = _from(self._output, known, columns["token_output"])
-        self._index = _from(self._index, known, columns["token_index"])
+        # The index last: another thread may look up a span in it meanwhile.
+        self._input = _replaced_from(self._input, first, columns["token_input"])
+        self._output = _replaced_from(self._output, first, columns["token_output"])
+        self._index = _replaced_from(self._index, first, columns["token_index"])
 
-    def of(self, index: int) -> Tokens | None:
-        """The tokens of the span at ``index``, if it has any."""
+    def tokens_of(self, index: int) -> Tokens | None:
+        """Return the tokens of the span at ``index``, if it has any."""
         if self._huge and index in self._huge:
             return self._huge[index]
-        place = bisect_left(self._index, index)
-        if place == len(self._index) or self._index[place] != index:
+        position = bisect_left(self._index, index)
+        if position == len(self._index) or self._index[position] != index:
             return None
-        taken, given = self._input[place], self._output[place]
-        return Tokens(taken - 1 if taken else None, given - 1 if given else None)
+        input_count = self._input[position]
+        output_count = self._output[position]
+        return Tokens(
+            input_count - 1 if input_count else None, output_count - 1 if output_count else None
+        )
 
-    def set(self, index: int, taken_in: int | None, given_out: int | None) -> None:
-        """Give the span at ``index`` these tokens."""
-        taken = 0 if taken_in is None else taken_in + 1
-        given = 0 if given_out is None else given_out + 1
-        if taken > _MOST_COUNTED or given > _MOST_COUNTED:
-            self._huge[index] = Tokens(taken_in, given_out)
+    def set(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:
+        """Set the tokens of a span.
+
+        Args:
+            index: The index of the span.
+            input_tokens: The tokens that the model read.
+            output_tokens: The tokens that the model wrote.
+        """
+        input_count = 0 if input_tokens is None else input_tokens + 1
+        output_count = 0 if output_tokens is None else output_tokens + 1
+        if input_count > _MOST_COUNTED or output_count > _MOST_COUNTED:
+            self._huge[index] = Tokens(input_tokens, output_tokens)
             return
         self._huge.pop(index, None)
         if not self._index or self._index[-1] < index:  # as it nearly always is
-            self._input.append(taken)
-            self._output.append(given)
+            self._input.append(input_count)
+            self._output.append(output_count)
             self._index.append(index)
             return
-        place = bisect_left(self._index, index)
-        self.untold = min(self.untold, place)
-        if self._index[place] == index:
-            self._input[place], self._output[place] = taken, given
+        position = bisect_left(self._index, index)
+        self.first_unsent = min(self.first_unsent, position)
+        if self._index[position] == index:
+            self._input[position] = input_count
+            self._output[position] = output_count
             return
-        self._input.insert(place, taken)
-        self._output.insert(place, given)
-        self._index.insert(place, index)
+        self._input.insert(position, input_count)
+        self._output.insert(position, output_count)
+        self._index.insert(position, index)
 
 
-def _from(column: array[int], place: int, more: array[int]) -> array[int]:
-    """A column with ``more`` from this place on; whoever reads the old one sees no change."""
-    return joined(column, more) if place == len(column) else column[:place] + more
+def _replaced_from(column: array[int], position: int, more: array[int]) -> array[int]:
+    """Return a column with ``more`` from a position on; the old column stays as it was."""
+    return joined(column, more) if position == len(column) else column[:position] + more

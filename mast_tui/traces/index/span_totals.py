@@ -1,4 +1,4 @@
-"""What all spans of a trace tell together: times, who acted, how much of which kind, errors."""
+"""The totals of a trace's spans: times, agents, counts of each kind, errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
 
 def kind_of(kind: SpanKind, role: Role) -> int:
-    """On whose account a span of this kind and role goes."""
+    """Return the kind by which a span is counted.
+
+    Args:
+        kind: The kind of the span.
+        role: The side that acts.
+    """
     if kind in (SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT):
         return TOOL
     if role is Role.USER:
@@ -69,18 +74,20 @@ class SpanTotals:
         self.agents: dict[str, None] = {}
         self.errors: array[int] = array("I")
         self.buckets = Buckets(0, tuple(array("I") for _ in KINDS))
-        self._told: Sequence[Shape] = ()
-        self._met: set[int] = set()  # shapes that were looked at
-        self._kinds = bytearray()  # for each shape that was told the place of its kind in KINDS
+        self._shape_list: Sequence[Shape] = ()
+        self._seen_shapes: set[int] = set()  # shapes that were looked at
+        self._kinds = bytearray()  # the index in KINDS of the kind of each shape
 
-    def take(self, found: SpanColumns) -> None:
-        """Look at the spans that follow those looked at."""
-        if found.told is not self._told:
-            self._told, self._met, self._kinds = found.told, set(), bytearray()
-        self._look_at_times(found.starts, found.ends)
-        self._look_at_agents(found)
-        self._count(found)
-        self.seen += len(found)
+    def take(self, columns: SpanColumns) -> None:
+        """Count the spans that follow those counted."""
+        if columns.shape_list is not self._shape_list:
+            self._shape_list = columns.shape_list
+            self._seen_shapes = set()
+            self._kinds = bytearray()
+        self._look_at_times(columns.starts, columns.ends)
+        self._look_at_agents(columns)
+        self._count(columns)
+        self.seen += len(columns)
 
     def peek(self, span: Span) -> None:
         """Take in the times of a span further on, such as the last one."""
@@ -102,64 +109,84 @@ class SpanTotals:
             )
             self.lasted = max(self.lasted, last - self.start)
 
-    def _look_at_agents(self, found: SpanColumns) -> None:
-        shapes = found.shapes
-        new = set(shapes) - self._met
+    def _look_at_agents(self, columns: SpanColumns) -> None:
+        shapes = columns.shapes
+        new = set(shapes) - self._seen_shapes
         for number in sorted(new, key=shapes.index) if len(new) > 1 else new:
-            self._met.add(number)
-            _kind, role, agent, _name = found.told[number]
+            self._seen_shapes.add(number)
+            _kind, role, agent, _name = columns.shape_list[number]
             if role is Role.AGENT and len(self.agents) < MOST_AGENTS:
                 self.agents[agent] = None
 
-    def _count(self, found: SpanColumns) -> None:
-        for kind, role, *_ in found.told[len(self._kinds) :]:
+    def _count(self, columns: SpanColumns) -> None:
+        for kind, role, *_ in columns.shape_list[len(self._kinds) :]:
             self._kinds.append(kind_of(kind, role))
-        kinds = bytes(map(self._kinds.__getitem__, found.shapes))
-        size, place = len(kinds), 0
-        while place < size:
-            at = self.seen + place
+        kinds = bytes(map(self._kinds.__getitem__, columns.shapes))
+        size = len(kinds)
+        position = 0
+        while position < size:
+            index = self.seen + position
             buckets = self.buckets
-            if at >> buckets.shift == MOST_BUCKETS:
+            if index >> buckets.shift == MOST_BUCKETS:
                 buckets = self.buckets = buckets.halved()
-            bucket = at >> buckets.shift
-            end = min(size, place + ((bucket + 1) << buckets.shift) - at)
+            bucket = index >> buckets.shift
+            end = min(size, position + ((bucket + 1) << buckets.shift) - index)
             for number, counts in enumerate(buckets.counts):
                 if bucket == len(counts):
                     counts.append(0)
-                counts[bucket] += kinds.count(number, place, end)
-            place = end
-        statuses = found.statuses
+                counts[bucket] += kinds.count(number, position, end)
+            position = end
+        statuses = columns.statuses
         error = statuses.find(_ERROR)
         while error >= 0:
             self.errors.append(self.seen + error)
             error = statuses.find(_ERROR, error + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
-        """How many spans of each kind there are; stretches that reach in are counted whole."""
+        """Count the spans of each kind; a bucket that reaches into the range is counted whole.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         buckets = self.buckets
-        low, high = first >> buckets.shift, ((end - 1) >> buckets.shift) + 1
+        low = first >> buckets.shift
+        high = ((end - 1) >> buckets.shift) + 1
         return [sum(counts[low:high]) for counts in buckets.counts]
 
     def errors_in(self, first: int, end: int) -> int:
-        """How many of these spans are errors."""
+        """Count the errors in a range of spans.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         low = bisect_left(self.errors, first)
         return bisect_left(self.errors, end, low) - low
 
     def error_from(self, index: int, step: int) -> int | None:
-        """The next error behind span ``index``, or with a negative step before it."""
+        """Return the next error.
+
+        Args:
+            index: The span from which to search.
+            step: Positive for errors after the span, negative for errors before it.
+
+        Returns:
+            The index of the error, or None.
+        """
         errors = self.errors
         if step > 0:
-            place = bisect_right(errors, index)
-            return errors[place] if place < len(errors) else None
-        place = bisect_left(errors, index)
-        return errors[place - 1] if place else None
+            position = bisect_right(errors, index)
+            return errors[position] if position < len(errors) else None
+        position = bisect_left(errors, index)
+        return errors[position - 1] if position else None
 
     def copy(self) -> SpanTotals:
         """The same, to go on with."""
-        return self.of(self.block())
+        return self.of_block(self.block())
 
     def block(self) -> Block:
-        """All of them, for ``of``."""
+        """All of them, for ``of_block``."""
         facts = {
             "seen": self.seen,
             "start": self.start,
@@ -173,15 +200,15 @@ class SpanTotals:
         return Block(facts, columns)
 
     @classmethod
-    def of(cls, block: Block) -> SpanTotals:
-        """Those that a block tells."""
+    def of_block(cls, block: Block) -> SpanTotals:
+        """Return the totals that a block holds."""
         facts, columns = block
-        found = cls()
-        found.start = facts["start"]
-        found.lasted = facts["lasted"]
-        found.agents = dict.fromkeys(facts["agents"])
-        found.errors = columns["errors"][:]
+        totals = cls()
+        totals.start = facts["start"]
+        totals.lasted = facts["lasted"]
+        totals.agents = dict.fromkeys(facts["agents"])
+        totals.errors = columns["errors"][:]
         counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
-        found.buckets = Buckets(facts["shift"], counts)
-        found.seen = facts["seen"]
-        return found
+        totals.buckets = Buckets(facts["shift"], counts)
+        totals.seen = facts["seen"]
+        return totals

@@ -60,26 +60,35 @@ END_BYTES: Final = len(_END % (0, 0))
 Tell = Callable[[int, int], None]
 """Hears how many of how many spans have been written."""
 
-_TOLD_OF: Final = 100
-"""After how many spans it hears of them."""
+_REPORT_EVERY: Final = 100
+"""The number of spans written between two reports of progress."""
 
 
 def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None:
-    """Write what came of reading a document; None says that no reader knows it.
+    """Write the result of reading a document as a file of spans.
 
-    All of its traces must be complete. ``OSError`` from the file system comes through.
+    Args:
+        file: The file.
+        report: The report, all of its traces complete; None says that no reader knows the document.
+        tell: Called with the number of spans written, and the number of all.
+
+    Raises:
+        OSError: from the file system.
     """
     traces = () if report is None else report.traces
-    total, done, begin = sum(map(len, traces)), 0, 0
+    total = sum(map(len, traces))
+    done = 0
+    begin = 0
     heads = []
     for trace in traces:
-        spans, texts = _steps_of(trace), array("Q", [0])
-        for (preview, whole), text in _told(trace, spans):
+        spans = _spans_of(trace)
+        texts = array("Q", [0])
+        for (preview, whole), text in _previews_and_texts(trace, spans):
             line = to_json({"preview": preview, "whole": whole, "text": text}) + b"\n"
             file.write(line)
             texts.append(texts[-1] + len(line))
             done += 1
-            if done % _TOLD_OF == 0:
+            if done % _REPORT_EVERY == 0:
                 tell(done, total)
         rows = write_block(file, _columns(spans, texts[1:]))
         heads.append(_head(trace, begin, texts[-1], rows))
@@ -87,16 +96,25 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
     write_end(file, begin, {"report": _about(report), "traces": heads})
 
 
-def write_end(file: IO[bytes], begin: int, known: Mapping[str, object]) -> None:
-    """Write what is known beside spans, from ``begin`` on, and with that the file is whole."""
-    data = json.dumps(known).encode()
+def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
+    """Write the facts after the spans, and the mark that makes the file whole.
+
+    Args:
+        file: The file.
+        begin: The offset at which the facts begin.
+        facts: The facts.
+    """
+    data = json.dumps(facts).encode()
     file.write(data)
     file.write(_END % (begin, crc32(data)))
 
 
-def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """What stands behind the spans of a file, and from where on; None for one that was not written
-    to its end."""
+def facts_at_end(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
+    """Return the facts after the spans of a file, and their offset.
+
+    Returns:
+        None for a file that was not written to its end.
+    """
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     if not end[:20].isdigit():
@@ -106,16 +124,18 @@ def known_of(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
     return (json.loads(data), begin) if _END % (begin, crc32(data)) == end else None
 
 
-def _steps_of(trace: Trace) -> Sequence[Step | Span]:
-    """What is known of each span: its step, as of nearly every document, or the span itself."""
+def _spans_of(trace: Trace) -> Sequence[Step | Span]:
+    """Return the steps of a document, or the spans of any other trace."""
     spans = trace.spans
     if isinstance(spans, StepSpans):
         return spans.steps
     return [trace.span(index) for index in range(len(trace))]
 
 
-def _told(trace: Trace, spans: Sequence[Step | Span]) -> Iterator[tuple[tuple[str, bool], str]]:
-    """Of each span the preview, with whether that is the entire text, and the text."""
+def _previews_and_texts(
+    trace: Trace, spans: Sequence[Step | Span]
+) -> Iterator[tuple[tuple[str, bool], str]]:
+    """Yield the preview of each span, with whether that is the entire text, and the text."""
     for index, span in enumerate(spans):
         if isinstance(span, Step):
             yield span.row(), span.text
@@ -124,11 +144,11 @@ def _told(trace: Trace, spans: Sequence[Step | Span]) -> Iterator[tuple[tuple[st
 
 
 def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
-    """The columns of all spans of a trace.
+    """Return the columns of all spans of a trace.
 
     Args:
-        spans: What is known of each.
-        text_ends: After how many bytes the text of each ends.
+        spans: The spans or their steps.
+        text_ends: The offsets at which the texts end.
     """
     table = SpanTable()
     odd_parents = table.fill(spans)
@@ -136,11 +156,12 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    turns, thread = array("I"), ""  # spans whose thread is not that of the one before
+    turns = array("I")  # spans whose thread is not that of the one before
+    thread = ""
     for index, span in enumerate(spans):
-        before, slash, _rest = span.key.partition("/")
-        if (before if slash else "") != thread:
-            thread = before if slash else ""
+        thread_name, slash, _suffix = span.key.partition("/")
+        if (thread_name if slash else "") != thread:
+            thread = thread_name if slash else ""
             turns.append(index)
     facts, columns = table.whole()
     more = {
@@ -151,10 +172,10 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     }
     totals = SpanTotals()
     totals.take(table.columns(0, len(table)))
-    told, counted = totals.block()
+    totals_facts, counted = totals.block()
     odd = list(odd_parents.items())
     return Block(
-        {"table": facts, "odd_parents": odd, "totals": told}, {**columns, **more, **counted}
+        {"table": facts, "odd_parents": odd, "totals": totals_facts}, {**columns, **more, **counted}
     )
 
 
@@ -185,9 +206,14 @@ def _about(report: FileReport | None) -> dict[str, object] | None:
     }
 
 
-def path_of_part(kept: Path, process: int) -> Path:
-    """Under which name a process writes such a file before it is whole."""
-    return kept.with_name(f"{kept.name}.{process}.part")
+def path_of_part(cache_path: Path, process: int) -> Path:
+    """Return the path at which a process writes a file of spans before it is whole.
+
+    Args:
+        cache_path: The path of the whole file.
+        process: The id of the process.
+    """
+    return cache_path.with_name(f"{cache_path.name}.{process}.part")
 
 
 _PREVIEW_BYTES: Final = 4096
@@ -200,44 +226,50 @@ _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read
 
 
 class CachedDocument(NamedTuple):
-    """What came of a document, read from its file of spans; None where no reader knows it."""
+    """The result of reading a document, from its file of spans; None where no reader knows it."""
 
     report: FileReport | None
 
 
-def open_cached(kept: Path, path: Path) -> CachedDocument | None:
-    """What came of the document at ``path``, from its file of spans; None where that is no whole
-    one.
+def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
+    """Open the file of spans of a document.
+
+    Args:
+        cache_path: The path of the file of spans.
+        path: The path of the document.
+
+    Returns:
+        The result of reading the document; None where the file is not whole.
 
     Raises:
         OSError: from the file system.
         Exception: one of ``BROKEN``, where it holds something else than it should.
     """
-    spans = _SpanFile(open_regular(kept))
-    found = known_of(spans.file)
-    if found is None:
+    spans = _SpanFile(open_regular(cache_path))
+    end = facts_at_end(spans.file)
+    if end is None:
         return None
-    known, _begin = found
-    about = known["report"]
-    if about is None:
+    facts, _begin = end
+    report_facts = facts["report"]
+    if report_facts is None:
         return CachedDocument(None)
-    traces = tuple(_trace(path, spans, head) for head in known["traces"])
+    traces = tuple(_trace(path, spans, head) for head in facts["traces"])
     if len(traces) == 1:
         traces[0].advance()
     report = FileReport(
         path,
-        format=about["format"],
+        format=report_facts["format"],
         traces=traces,
-        problems=_problems(about["problems"]),
-        skipped=about["skipped"],
-        failed=about["failed"],
-        thread=None if about["thread"] is None else Thread(*about["thread"]),
+        problems=_problems(report_facts["problems"]),
+        skipped=report_facts["skipped"],
+        failed=report_facts["failed"],
+        thread=None if report_facts["thread"] is None else Thread(*report_facts["thread"]),
     )
     return CachedDocument(report)
 
 
-def _problems(told: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(place, message) for place, message in told)
+def _problems(pairs: Sequence[tuple[str, str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(location, message) for location, message in pairs)
 
 
 class _SpanFile:
@@ -253,7 +285,12 @@ class _SpanFile:
             os.unlink(self.file.name)  # noqa: PTH108
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Up to ``length`` bytes from ``offset`` on; all there are, even beyond 2 GB."""
+        """Read a part of the file, even beyond 2 GB.
+
+        Args:
+            offset: The first byte.
+            length: The most bytes to read.
+        """
         data = os.pread(self.file.fileno(), length, offset)
         if 0 < len(data) < length:
             return data + self.read(offset + len(data), length - len(data))
@@ -268,7 +305,12 @@ class _Part:
         self._begin = begin
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Up to ``length`` bytes from ``offset`` on, counted from where the part begins."""
+        """Read a section of the part.
+
+        Args:
+            offset: The first byte, counted from the beginning of the part.
+            length: The most bytes to read.
+        """
         return self._spans.read(self._begin + offset, length)
 
 
@@ -293,7 +335,8 @@ class CachedSpans(IndexedSpans):
         begin, size = head["texts"]
         super().__init__(LineIndex(_Part(spans, begin), size), SpanTable())
         self._file = spans
-        self._total, self._spans = head["total"], head["spans"]
+        self._total = head["total"]
+        self._spans = head["spans"]
         self._rows = head["rows"][0]
         self._places = bytearray()
         self._place_ends = array("Q")
@@ -303,7 +346,7 @@ class CachedSpans(IndexedSpans):
 
     @property
     def loaded(self) -> Loaded:
-        """Whether the columns have been taken in; how many spans there are."""
+        """The progress: nothing, or all once the columns are read; with the number of spans."""
         if self._finished:
             return Loaded(self._total, self._total, complete=True)
         return Loaded(0, self._total, False, self._spans, True)
@@ -312,13 +355,22 @@ class CachedSpans(IndexedSpans):
         """The span at ``index``; its preview is read when that is looked at."""
         span = super().span(index)
         parent = self._odd_parents.get(index, span.parent)
-        place = self._places[self._place_ends[index - 1] if index else 0 : self._place_ends[index]]
-        return moved(span, index, place.decode("utf-8", "surrogatepass") or span.key, parent)
+        encoded_location = self._places[
+            self._place_ends[index - 1] if index else 0 : self._place_ends[index]
+        ]
+        return moved(
+            span, index, encoded_location.decode("utf-8", "surrogatepass") or span.key, parent
+        )
 
     def one_thread(self, first: int, end: int, /) -> bool:
-        """Whether the keys of the spans from ``first`` up to ``end`` name one thread or none."""
-        place = bisect_right(self._turns, first)
-        return place == len(self._turns) or self._turns[place] >= end
+        """Return whether the keys of the spans name one thread or none.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
+        position = bisect_right(self._turns, first)
+        return position == len(self._turns) or self._turns[position] >= end
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Take in all columns; False.
@@ -327,7 +379,7 @@ class CachedSpans(IndexedSpans):
         """
         if not self._finished:
             try:
-                self._take_in()
+                self._read_columns()
             except OSError as error:
                 self._lose(error.strerror or str(error))
             except BROKEN:
@@ -339,15 +391,17 @@ class CachedSpans(IndexedSpans):
     def _lose(self, reason: str) -> None:
         self._table.problems.append(Problem("whole file", f"it cannot be read: {reason}"))
 
-    def _take_in(self) -> None:
-        found = block_at(self._file.file.fileno(), self._rows)
-        if found is None:
+    def _read_columns(self) -> None:
+        block = block_at(self._file.file.fileno(), self._rows)
+        if block is None:
             raise ValueError("there are no columns")
-        facts, columns = found[0]
+        facts, columns = block[0]
         self._index.append_lines(columns["text_ends"], 0)
-        self._places, self._place_ends = columns["places"], columns["place_ends"]
-        self._turns, self._odd_parents = columns["turns"], dict(facts["odd_parents"])
-        self._totals = SpanTotals.of(Block(facts["totals"], columns))
+        self._places = columns["places"]
+        self._place_ends = columns["place_ends"]
+        self._turns = columns["turns"]
+        self._odd_parents = dict(facts["odd_parents"])
+        self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # The last, as it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))
 
@@ -373,8 +427,8 @@ class CachedSpans(IndexedSpans):
 
 def _meta(value: Mapping[str, Any]) -> TraceMeta:
     sections = {
-        name: tuple((one, other) for one, other in section)
+        name: tuple((one, text) for one, text in section)
         for name, section in value["answer_key"].items()
     }
-    told = {**value, "outcome": Outcome(value["outcome"]), "answer_key": AnswerKey(**sections)}
-    return TraceMeta(**told)
+    fields = {**value, "outcome": Outcome(value["outcome"]), "answer_key": AnswerKey(**sections)}
+    return TraceMeta(**fields)

@@ -55,7 +55,7 @@ class UnreadableMember(ValueError):
 
 
 class _Member(NamedTuple):
-    """Where a member lies; the sizes are None where only its data tells them."""
+    """The location of a member; the sizes are None where only its data has them."""
 
     name: str
     offset: int
@@ -82,7 +82,15 @@ class _Bounded:
         self.tell = file.tell
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place; ``ValueError`` where there is none."""
+        """Move to a position.
+
+        Args:
+            offset: The distance in bytes.
+            whence: The start of the distance, as in ``io``.
+
+        Raises:
+            ValueError: The position is before the beginning.
+        """
         if whence == 0 and offset < 0:
             raise ValueError(f"no place in a file: {offset}")
         return self._file.seek(offset, whence)
@@ -95,7 +103,7 @@ class _Bounded:
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether a file that begins so is a zip archive with at least one member."""
+    """Return whether a file with this beginning is a zip archive with at least one member."""
     return head.startswith(_LOCAL_MARK)
 
 
@@ -129,7 +137,7 @@ class Archive:
         """Whether the directory was missing or damaged."""
         if directory is None:
             self.problems.append(Problem("whole file", _NO_DIRECTORY))
-            self._take(self._found_one_by_one())
+            self._take(self._members_by_headers())
         else:
             self._take(iter(directory))
 
@@ -139,10 +147,12 @@ class Archive:
         return list(self._members)
 
     def read(self, name: str) -> bytes:
-        """The whole content of a member.
+        """Read the whole content of a member.
 
-        Raises ``UnreadableMember`` where it is damaged, encrypted, too big, packed in an unknown
-        way or other than the directory says, and ``KeyError`` where there is no such member.
+        Raises:
+            UnreadableMember: It is damaged, encrypted, too big, packed in an unknown way or other
+                than the directory says.
+            KeyError: There is no such member.
         """
         member = self._members[name]
         if member.flags & _ENCRYPTED:
@@ -150,10 +160,10 @@ class Archive:
         too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
         if member.bytes is not None and member.bytes > self._most_member_bytes:
             raise too_big
-        found = self._local(member.offset)
-        if found is None:
+        local = self._local(member.offset)
+        if local is None:
             raise UnreadableMember("its header is damaged")
-        begin = found[1]
+        begin = local[1]
         end = self._size if member.packed_bytes is None else begin + member.packed_bytes
         if end > self._size:
             raise UnreadableMember("it is cut off")
@@ -193,7 +203,7 @@ class Archive:
                 message = f"its name {member.name[:100]!r} leads out of the archive; left out"
                 self.problems.append(Problem(f"member {number}", message))
 
-    def _at(self, offset: int, length: int) -> bytes:
+    def _bytes_at(self, offset: int, length: int) -> bytes:
         if not 0 <= offset <= self._size:  # a header may claim any number
             return b""
         self._file.seek(offset)
@@ -205,61 +215,68 @@ class Archive:
             with zipfile.ZipFile(_Bounded(self._file)) as archive:
                 return [
                     _Member(
-                        *(one.filename, one.header_offset, one.compress_type, one.flag_bits),
-                        *(one.compress_size, one.file_size, one.CRC),
+                        *(
+                            entry.filename,
+                            entry.header_offset,
+                            entry.compress_type,
+                            entry.flag_bits,
+                        ),
+                        *(entry.compress_size, entry.file_size, entry.CRC),
                     )
-                    for one in archive.infolist()
+                    for entry in archive.infolist()
                 ]
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error):
             return None
 
-    def _found_one_by_one(self) -> Iterator[_Member]:
-        """The members as their own headers tell, up to the first that is not intact."""
+    def _members_by_headers(self) -> Iterator[_Member]:
+        """Yield the members by their own headers, up to the first that is not intact."""
         offset = 0
-        while (found := self._local(offset)) is not None:
-            member, begin = found
+        while (local := self._local(offset)) is not None:
+            member, begin = local
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
             elif (end := self._end_of_stream(member, begin)) is not None:
                 offset = self._after_descriptor(end)
             else:
-                place = member.name if _is_safe(member.name) else "whole file"
+                location = member.name if _is_safe(member.name) else "whole file"
                 message = "it is cut off, or its end cannot be found; nothing after it was read"
-                self.problems.append(Problem(place, message))
+                self.problems.append(Problem(location, message))
                 return
             if offset > self._size:
-                place = member.name if _is_safe(member.name) else "whole file"
-                self.problems.append(Problem(place, "it is cut off; left out"))
+                location = member.name if _is_safe(member.name) else "whole file"
+                self.problems.append(Problem(location, "it is cut off; left out"))
                 return
             yield member
 
     def _local(self, offset: int) -> tuple[_Member, int] | None:
         """The member whose own header is at ``offset``, and where its data begins."""
-        head = self._at(offset, _LOCAL.size)
+        head = self._bytes_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
         _mark, _needs, flags, method, _time, _date, checksum, packed, plain, name, extra = (
             _LOCAL.unpack(head)
         )
-        raw = self._at(offset + _LOCAL.size, name + extra)
+        raw = self._bytes_at(offset + _LOCAL.size, name + extra)
         if len(raw) < name + extra:
             return None
         try:
-            told = raw[:name].decode("utf-8" if flags & _UTF8 else "cp437")
+            member_name = raw[:name].decode("utf-8" if flags & _UTF8 else "cp437")
         except UnicodeDecodeError:
-            told = raw[:name].decode("utf-8", "replace")
+            member_name = raw[:name].decode("utf-8", "replace")
         unknown = packed == _IN_EXTRA or (flags & _SIZES_FOLLOW and packed == 0)
         facts = (None, None, None) if unknown else (packed, plain, checksum)
-        return _Member(told, offset, method, flags, *facts), offset + _LOCAL.size + name + extra
+        return _Member(
+            member_name, offset, method, flags, *facts
+        ), offset + _LOCAL.size + name + extra
 
     def _end_of_stream(self, member: _Member, begin: int) -> int | None:
-        """Where the packed data that begins at ``begin`` ends by itself; None where it does not."""
+        """Return the end of the packed data from ``begin`` on; None where it is not marked."""
         if member.method not in _FED or member.flags & _ENCRYPTED:
             return None
         end = begin
         try:
-            for piece, behind in self._unpacked(member.method, begin, self._size):
-                end = behind
+            for piece, packed_end in self._unpacked(member.method, begin, self._size):
+                end = packed_end
                 self._left_for_rescue -= len(piece)
                 if self._left_for_rescue < 0:
                     return None
@@ -270,7 +287,7 @@ class Archive:
     def _after_descriptor(self, offset: int) -> int:
         """The offset behind the sizes that may follow a member's data."""
         for length in (0, 16, 24, 12, 20):
-            follows = self._at(offset, length + 4)
+            follows = self._bytes_at(offset, length + 4)
             if length in (16, 24) and not follows.startswith(_DESCRIPTOR_MARK):
                 continue
             if follows[length:] in (_LOCAL_MARK, _CENTRAL_MARK, b""):
@@ -278,28 +295,28 @@ class Archive:
         return self._size
 
     def _unpacked(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
-        """Unpack what lies between two places.
+        """Unpack the data between two offsets.
 
         Yields:
-            Some of the content, and up to where that was packed.
+            Some of the content, and the offset up to which that was packed.
         """
         if method == zipfile.ZIP_STORED:
             for offset in range(begin, end, _PIECE):
-                yield self._at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
+                yield self._bytes_at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
             return
         if method not in _FED:
             raise UnreadableMember(f"it is packed in an unknown way ({method})")
         unpacks, broken = _unpacker(method)
         fed = _FED[method]
         for offset in range(begin, end, _PIECE):
-            read = self._at(offset, min(_PIECE, end - offset))
-            for at in range(0, len(read), fed):
+            read = self._bytes_at(offset, min(_PIECE, end - offset))
+            for position in range(0, len(read), fed):
                 try:
-                    plain = unpacks.decompress(read[at : at + fed])
+                    plain = unpacks.decompress(read[position : position + fed])
                 except broken as error:
                     raise UnreadableMember(f"its data is damaged: {error}") from error
-                behind = offset + min(at + fed, len(read)) - len(unpacks.unused_data)
-                yield plain, behind
+                packed_end = offset + min(position + fed, len(read)) - len(unpacks.unused_data)
+                yield plain, packed_end
                 if unpacks.eof:
                     return
         raise UnreadableMember("its data is damaged: it ends before its time")
@@ -314,7 +331,7 @@ def _unpacker(method: int) -> tuple[_Unpacks, type[Exception]]:
 
 
 def _is_safe(name: str) -> bool:
-    """Whether a member's name stays inside the archive on every system."""
+    """Return whether a member's name stays inside the archive on every system."""
     if not name or "\0" in name or name[0] in "/\\" or name[1:2] == ":":
         return False
     return ".." not in name.replace("\\", "/").split("/")

@@ -68,14 +68,16 @@ def open_archive(kind: str, container: str) -> Any:
     return opens(files.open(path, "rb"), path)
 
 
-def too_big(what: str, most: int) -> OSError:
+def too_big(subject: str, most: int) -> OSError:
     """Return the error of an archive or a file that is over a limit.
 
     Args:
-        what: The subject of the message.
+        subject: The subject of the message.
         most: The limit in bytes.
     """
-    return OSError(EFBIG, f"{what} holds more than {most >> 20} MB when unpacked; unpack it first")
+    return OSError(
+        EFBIG, f"{subject} holds more than {most >> 20} MB when unpacked; unpack it first"
+    )
 
 
 class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
@@ -129,6 +131,12 @@ class _LimitedReader(RawIOBase):
         return self._file.tell()
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to a position within the limit.
+
+        Args:
+            offset: The distance in bytes.
+            whence: The start of the distance, as in ``io``.
+        """
         if whence == os.SEEK_SET:
             self._check(offset)
         return self._file.seek(offset, whence)
@@ -180,8 +188,8 @@ def _open_tar(file: IO[bytes], path: str) -> Any:
 
 def _check_number(number: int) -> None:
     if number > MOST_MEMBERS:
-        words = f"the archive has more than {MOST_MEMBERS} members; unpack it first"
-        raise OSError(EFBIG, words)
+        message = f"the archive has more than {MOST_MEMBERS} members; unpack it first"
+        raise OSError(EFBIG, message)
 
 
 def _check_sizes(sizes: Iterable[int]) -> None:

@@ -24,7 +24,8 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
     encoding = "utf-8"
     for mark, name in _MARKS:
         if data.startswith(mark):
-            data, encoding = data[len(mark) :], name
+            data = data[len(mark) :]
+            encoding = name
             break
     try:
         return data.decode(encoding), None

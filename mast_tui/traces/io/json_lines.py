@@ -38,13 +38,18 @@ TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
-    """The first lines that are not blank, split at ``\\n`` only; the rest is not looked at."""
+    r"""Return the first lines that are not blank, split at ``\\n`` only.
+
+    Args:
+        text: The text.
+        most: The number of lines to look at.
+    """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
 
 
 def is_json_lines(lines: Sequence[str]) -> bool:
-    """Whether the first lines of a text are JSON lines, some of which may be broken.
+    """Return whether the first lines of a text are JSON lines, some of which may be broken.
 
     The first line is a record by itself and another follows; or it is broken, does not look as if
     it went on in the next one, and half of the lines are records.
@@ -122,7 +127,7 @@ def split_records(data: bytes) -> list[bytes]:
         end = _end_of_record(decoder, text, begin.start())
         if end is None:
             broken += 1
-            pos = _behind_broken(decoder, text, begin.start())
+            pos = _after_broken(decoder, text, begin.start())
             continue
         pos = end
         # A line feed in JSON is never part of a text.
@@ -138,8 +143,8 @@ def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | No
         return None
 
 
-def _behind_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
-    """Return the place behind a broken record: of a whole object on its line, else the next line.
+def _after_broken(decoder: json.JSONDecoder, text: str, begin: int) -> int:
+    """Return the offset after a broken record: of a whole object on its line, else the next line.
 
     An object counts only if it reaches to the end of the line, as one inside the broken record
     does not.

@@ -1,4 +1,4 @@
-"""What is intact in a JSON document that is broken: the records before and behind each damage."""
+"""Repair of broken JSON documents: the records before and after each damage."""
 
 from __future__ import annotations
 
@@ -126,12 +126,15 @@ class _Frame:
             self.value.pop()
 
     def has_record_with(self, key: str) -> bool:
-        """Whether one of a list's objects has this key."""
+        """Return whether one of a list's objects has this key."""
         some = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
         return any(isinstance(record, dict) and key in record for record in some)
 
     def beginnings(self, innermost: bool) -> list[re.Pattern[str]]:
-        """What its next member begins with, or, of the innermost one, its last text ends with."""
+        """Return the patterns of where reading can continue: the beginnings of its next member.
+
+        The innermost frame's last text may end there as well.
+        """
         patterns = [_CLOSED] if innermost else []
         if not self.is_list:
             return [*patterns, _KEY_AHEAD]
@@ -160,7 +163,9 @@ class _Repair:
         self._left: list[tuple[_Frame, _Frame]] = []  # lists of objects, each with what held it
         self._ahead: dict[re.Pattern[str], tuple[int, int | None]] = {}
         self._problems: list[Problem] = []
-        self._line, self._counted, self._said_on = 1, 0, 0
+        self._line = 1
+        self._counted = 0
+        self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
         """Everything that can be read."""
@@ -168,13 +173,14 @@ class _Repair:
         value = self._scan()
         if isinstance(value, dict | list):
             self._root = _Frame(value)
-            self._look_behind()
+            self._read_after_document()
             if not self._problems:
                 self._pos = self._first_error()
                 self._complain("control characters inside a text; read all the same")
         else:
             self._enter(self._root)
-        stuck, seen = 0, -1
+        stuck = 0
+        seen = -1
         while self._frames:
             stuck = stuck + 1 if self._pos == seen else 0
             seen = self._pos
@@ -198,7 +204,8 @@ class _Repair:
         if self._pos >= len(self._text):
             self._cut_off()
             return
-        frame, char = self._frames[-1], self._text[self._pos]
+        frame = self._frames[-1]
+        char = self._text[self._pos]
         key = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         if char == frame.closer:
             self._pos += 1
@@ -257,11 +264,11 @@ class _Repair:
             return
         last = frame.last()
         inside = len(self._frames) > 1 and not self._frames[-2].is_list
-        known = frame.has_record_with(key)
-        if isinstance(last, dict) and key not in last and known and key not in frame.openings:
+        has_key = frame.has_record_with(key)
+        if isinstance(last, dict) and key not in last and has_key and key not in frame.openings:
             self._complain("a closing brace too many")
             self._enter(_Frame(last), opened=False, attached=True)
-        elif known or key in frame.openings or not (frame.openings and inside):
+        elif has_key or key in frame.openings or not (frame.openings and inside):
             self._complain("an opening brace is missing")
             if frame.openings and isinstance(last, str):
                 frame.drop_last()  # a key's value, of the part that is lost
@@ -322,12 +329,12 @@ class _Repair:
             if end is not None:
                 self._complain("a text is damaged here; it is shown as far as it can be told")
             self._pos = len(self._text) if end is None else end.start()
-            kept = self._text[start : self._pos].rstrip()
+            text = self._text[start : self._pos].rstrip()
             if self._text[self._pos : self._pos + 1] == '"':
                 self._pos += 1
             elif end is not None:
-                kept = kept.removesuffix('"')
-            frame.put(_lenient(kept))
+                text = text.removesuffix('"')
+            frame.put(_lenient(text))
             return
         self._pos = closed.end()
         frame.put(_lenient(closed[1]))
@@ -384,9 +391,9 @@ class _Repair:
             self._resume()
 
     def _belongs_outside(self, frame: _Frame) -> bool:
-        """Whether the object here begins as those of another list, in which reading goes on then.
+        """Return whether the object here begins as those of another list.
 
-        That list is around this container, or it was left too early.
+        Reading then continues in that list, which is around this container or was left too early.
         """
         opening = _OPENING.match(self._text, self._pos)
         if opening is None or opening[1] in frame.openings:
@@ -406,13 +413,13 @@ class _Repair:
         return False
 
     def _resume(self) -> None:
-        """Go on where the next member of a container begins or ends."""
+        """Continue where the next member of a container begins or ends."""
         best: tuple[int, int] | None = None
         for depth in range(len(self._frames), max(0, len(self._frames) - _FRAMES_LOOKED_AT), -1):
             for pattern in self._frames[depth - 1].beginnings(depth == len(self._frames)):
-                at = self._next(pattern, self._pos + 1)
-                if at is not None and (best is None or at < best[0]):
-                    best = (at, depth)
+                position = self._next(pattern, self._pos + 1)
+                if position is not None and (best is None or position < best[0]):
+                    best = (position, depth)
         if best is None:
             self._pos = len(self._text)
             return
@@ -421,15 +428,15 @@ class _Repair:
         self._frames[-1].after = self._text[self._pos] in "]}"
 
     def _next(self, pattern: re.Pattern[str], pos: int) -> int | None:
-        """Where a pattern is found next; remembered, so that search stays linear."""
-        since, at = self._ahead.get(pattern, (pos + 1, None))
-        if since > pos or (at is not None and at < pos):
+        """Return the next position of a pattern; it is remembered, so that search stays linear."""
+        since, position = self._ahead.get(pattern, (pos + 1, None))
+        if since > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
-            at = None
+            position = None
             if match is not None:
-                at = match.end() if pattern is _CLOSED else match.start()
-            self._ahead[pattern] = (pos, at)
-        return at
+                position = match.end() if pattern is _CLOSED else match.start()
+            self._ahead[pattern] = (pos, position)
+        return position
 
     def _enter(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
         """Go into a container, behind its bracket where it has one."""
@@ -448,7 +455,7 @@ class _Repair:
             if frame.openings:
                 self._left = [(frame, self._frames[-1]), *self._left[: _LEFT_KNOWN - 1]]
         else:
-            self._look_behind()
+            self._read_after_document()
 
     def _leave_to(self, depth: int) -> None:
         """Leave containers until so many are open; a member may follow."""
@@ -456,8 +463,8 @@ class _Repair:
             self._leave()
         self._frames[-1].after = False
 
-    def _look_behind(self) -> None:
-        """What stands behind the document: more of it, or a problem."""
+    def _read_after_document(self) -> None:
+        """Read more of the document after its end, or report a problem."""
         self._skip_space()
         if self._pos >= len(self._text):
             return
@@ -473,21 +480,21 @@ class _Repair:
 
     def _cut_off(self) -> None:
         """The text ends within the document."""
-        self._complain("cut off here; everything before it was read", again=True)
+        self._complain("cut off here; everything before it was read", always=True)
         while self._frames:
             frame = self._frames.pop()
             if not frame.value and self._frames:
                 self._frames[-1].drop_last()
 
-    def _complain(self, message: str, again: bool = False) -> None:
-        """Note what is wrong here, once a line; ``again`` where it must be said beside that."""
+    def _complain(self, message: str, always: bool = False) -> None:
+        """Record a problem here, one a line; with ``always`` also where the line has one."""
         self._count(self._pos)
-        if self._line == self._said_on and not again:
+        if self._line == self._last_problem_line and not always:
             return
-        self._said_on = self._line
-        if len(self._problems) == _LISTED_PROBLEMS and not again:
+        self._last_problem_line = self._line
+        if len(self._problems) == _LISTED_PROBLEMS and not always:
             message = "from here on problems are not listed"
-        if len(self._problems) <= _LISTED_PROBLEMS or again:
+        if len(self._problems) <= _LISTED_PROBLEMS or always:
             self._problems.append(Problem(f"line {self._line}", message))
 
     def _count(self, pos: int) -> None:
@@ -515,7 +522,7 @@ class _Repair:
         return _MISSING
 
     def _first_error(self) -> int:
-        """Where the strict scanner finds something wrong with the text."""
+        """Return the position at which the strict scanner finds an error."""
         try:
             json.loads(self._text)
         except json.JSONDecodeError as error:
@@ -537,8 +544,7 @@ class _Repair:
 
 
 def _end_of_container(text: str, pos: int) -> int:
-    """Where the container that begins here ends, by its brackets alone; the text's if nowhere
-    near."""
+    """Return the end of the container that begins here, by its brackets; else that of the text."""
     depth = 0
     for _ in range(_MOST_BRACKETS):
         bracket = _BRACKET.search(text, pos)
@@ -564,13 +570,13 @@ def _lenient(body: str) -> str:
 
 
 def _mend(escape: re.Match[str]) -> str:
-    found = escape[0]
-    if found == '"':
+    char = escape[0]
+    if char == '"':
         return '\\"'
-    if found < " ":
-        return f"\\u{ord(found):04x}"
-    if found == "\\":
+    if char < " ":
+        return f"\\u{ord(char):04x}"
+    if char == "\\":
         return "" if escape.end() == len(escape.string) else "\\\\"
-    if found.startswith("\\u") and len(found) < len("\\u0000"):
+    if char.startswith("\\u") and len(char) < len("\\u0000"):
         return ""
-    return found
+    return char

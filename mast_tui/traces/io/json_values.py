@@ -39,7 +39,7 @@ def load_json(data: bytes | str) -> object:
 
 
 def why_not_json(text: str) -> str | None:
-    """Why ``load_json`` refuses the text, with line and column; None where it is JSON."""
+    """Return why ``load_json`` refuses the text, with line and column; None where it is JSON."""
     try:
         load_json(text)
     except InvalidJSON as invalid:
@@ -184,7 +184,12 @@ def as_count(value: object) -> int | None:
     return int(number) if number is not None and number >= 0 and number == int(number) else None
 
 
-def tokens_of(taken_in: object, given_out: object) -> Tokens | None:
-    """The tokens of a model call from two foreign values; None where neither is a count."""
-    tokens = Tokens(as_count(taken_in), as_count(given_out))
+def tokens_of(input_count: object, output_count: object) -> Tokens | None:
+    """Return the tokens of a model call from two foreign values; None where neither is a count.
+
+    Args:
+        input_count: The tokens that the model read.
+        output_count: The tokens that the model wrote.
+    """
+    tokens = Tokens(as_count(input_count), as_count(output_count))
     return None if tokens == Tokens() else tokens

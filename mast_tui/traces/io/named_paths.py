@@ -1,4 +1,4 @@
-"""What is meant by a path on a command line: files, URLs, patterns, tables, lists of these."""
+"""The paths that arguments of a command name: files, URLs, patterns, tables, lists of these."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def paths_of(*arguments: str) -> Iterator[Path]:
         MastError: A list cannot be read or names itself, nothing matches a pattern, or two URLs
             differ only in a query, which is no part of a path.
     """
-    found = _Arguments()
+    parser = _Arguments()
     for argument in arguments:
-        yield from found.paths_of(argument, ())
+        yield from parser.paths_of(argument, ())
 
 
 class _Arguments:
@@ -155,13 +155,15 @@ class _Arguments:
         path = trace_path(name)
         is_stdin = name == "-"
         if is_stdin:
-            place = "-"
+            list_id = "-"
         elif isinstance(path, RemotePath):
-            place = str(path)
+            list_id = str(path)
         else:
-            place = os.path.realpath(name)
-        if place in lists:
-            through = " -> ".join(f"@{one}" for one in (*lists[lists.index(place) :], place))
+            list_id = os.path.realpath(name)
+        if list_id in lists:
+            through = " -> ".join(
+                f"@{outer}" for outer in (*lists[lists.index(list_id) :], list_id)
+            )
             raise MastError(
                 f"@{path}: the list names itself ({through}); take the line with @ out of it"
             )
@@ -182,4 +184,4 @@ class _Arguments:
         for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
             text = line.strip()
             if text and not text.startswith("#"):
-                yield from self.paths_of(text, (*lists, place))
+                yield from self.paths_of(text, (*lists, list_id))

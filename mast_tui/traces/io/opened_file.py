@@ -1,4 +1,4 @@
-"""The file of a trace as it was when it was opened, to which one comes back for its texts."""
+"""The file of a trace as it was when it was opened, from which texts are read later."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class OpenedFile:
     """
 
     def __init__(self, path: Path, file: FileIO) -> None:
-        found = os.fstat(file.fileno())
+        stat = os.fstat(file.fileno())
         self.path = path
-        self.place = Path(os.fsdecode(file.name))
-        """Where it is read: of one that lies elsewhere its copy."""
-        self.size = found.st_size
+        self.local_path = Path(os.fsdecode(file.name))
+        """The path at which it is read: of a remote file that of its copy."""
+        self.size = stat.st_size
         """Its length when it was opened, in bytes."""
-        self._file = (found.st_dev, found.st_ino)
-        self._state = (found.st_size, found.st_mtime_ns)
+        self._file = (stat.st_dev, stat.st_ino)
+        self._state = (stat.st_size, stat.st_mtime_ns)
         self._ends: bytes | None = None
 
     def let_grow(self) -> None:
@@ -70,7 +70,7 @@ class OpenedFile:
             OSError: from the file system.
         """
         try:
-            file = open_regular(self.place)
+            file = open_regular(self.local_path)
         except FileNotFoundError:
             raise SourceChanged(self.path, "the file has gone") from None
         except UnreadableFile as error:
@@ -83,7 +83,12 @@ class OpenedFile:
         return file
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read up to ``length`` bytes from ``offset`` on; raises as ``open`` does."""
+        """Read a part of the file; raises as ``open`` does.
+
+        Args:
+            offset: The first byte.
+            length: The most bytes to read.
+        """
         with self.open() as file:
             file.seek(offset)
             return file.read(length) or b""
@@ -97,8 +102,10 @@ class OpenedFile:
         return None
 
     def length(self) -> int:
-        """How long the file is by now: more than ``size`` where it has grown; raises as ``open``
-        does."""
+        """Return the length of the file by now: more than ``size`` where it has grown.
+
+        Raises as ``open`` does.
+        """
         with self.open() as file:
             return os.fstat(file.fileno()).st_size
 
@@ -114,23 +121,25 @@ class OpenedFile:
             return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
 
     def matches_stamp(self, stamp: Stamp) -> bool:
-        """Whether it is a file with this stamp, or that file with more behind it; raises as
-        ``open`` does."""
+        """Return whether it is the file with this stamp, perhaps with more at its end.
+
+        Raises as ``open`` does.
+        """
         size, changed = self._state
         if size < stamp.size or (size == stamp.size and changed != stamp.changed):
             return False
         return self.stamp(stamp.read_to) == stamp._replace(size=size, changed=changed)
 
     def _check(self, file: FileIO) -> None:
-        found = os.fstat(file.fileno())
-        if (found.st_dev, found.st_ino) != self._file:
+        stat = os.fstat(file.fileno())
+        if (stat.st_dev, stat.st_ino) != self._file:
             raise SourceChanged(self.path, "another file is in its place")
-        state = (found.st_size, found.st_mtime_ns)
+        state = (stat.st_size, stat.st_mtime_ns)
         if state == self._state:
             return
-        if found.st_size < self.size:
+        if stat.st_size < self.size:
             raise SourceChanged(self.path, "the file has been cut")
-        grown = self._ends is not None and found.st_size > self.size
+        grown = self._ends is not None and stat.st_size > self.size
         if not grown or _ends_of(file, self.size) != self._ends:
             raise SourceChanged(self.path, "the file has changed")
         self._state = state

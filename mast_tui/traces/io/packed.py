@@ -45,9 +45,15 @@ def packing_of(head: bytes) -> str | None:
 
 
 def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
-    """The unpacked content of a compressed file, as far as it is intact.
+    """Return the unpacked content of a compressed file, as far as it is intact.
 
-    Raises ``TooBig`` where that is more than ``most`` bytes, and ``OSError`` from the file system.
+    Args:
+        path: The file.
+        most: The most bytes that the content may have.
+
+    Raises:
+        TooBig: It holds more than ``most`` bytes.
+        OSError: from the file system.
     """
     pieces: list[bytes] = []
     broken = None
@@ -65,8 +71,15 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
 
 
 def beginning(path: Path, length: int) -> bytes:
-    """The first ``length`` bytes of the unpacked content of a compressed file, as far as they are
-    intact; ``OSError`` from the file system comes through."""
+    """Return the first bytes of the unpacked content of a compressed file, as far as it is intact.
+
+    Args:
+        path: The file.
+        length: The number of bytes.
+
+    Raises:
+        OSError: from the file system.
+    """
     data = b""
     with open_regular(path) as file:
         try:
@@ -80,7 +93,12 @@ def beginning(path: Path, length: int) -> bytes:
 
 
 def holds_more_than(path: Path, size: int) -> bool:
-    """Whether a compressed file holds more than ``size`` bytes; no more of it is unpacked."""
+    """Return whether a compressed file holds more than ``size`` bytes; no more of it is unpacked.
+
+    Args:
+        path: The file.
+        size: The number of bytes.
+    """
     with open_regular(path) as file, suppress(_Broken):
         for piece in _pieces(file):
             size -= len(piece)
@@ -113,7 +131,7 @@ def _pieces(file: FileIO) -> Iterator[bytes]:
 
 
 def _opened(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
-    """What unpacks a file, and what it raises where that is broken; few files are packed so."""
+    """Return the unpacker of a file, and the error that it raises where the data is broken."""
     match packing:
         case "zstd":
             import zstandard

@@ -12,7 +12,7 @@ from errno import EINVAL
 from pathlib import Path
 from typing import Final
 
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_GROUP_AND_WORLD: Final = stat.S_IRWXG | stat.S_IRWXO
 _FOLDER: Final = stat.S_IRWXU
 _FILE: Final = stat.S_IRUSR | stat.S_IWUSR
 
@@ -25,9 +25,9 @@ def make_private(folder: Path) -> None:
     Raises:
         OSError: from the file system, but not where the folder belongs to somebody else.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(_FOLDER, exist_ok=True)
+    missing = [directory for directory in (folder, *folder.parents) if not directory.exists()]
+    for directory in reversed(missing):
+        directory.mkdir(_FOLDER, exist_ok=True)
     with suppress(PermissionError):
         _close(folder)
 
@@ -51,7 +51,7 @@ def open_private(path: Path, *, empty: bool = False) -> int:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(EINVAL, "not a regular file", os.fspath(path))
-        if mode & _OTHERS:
+        if mode & _GROUP_AND_WORLD:
             with suppress(PermissionError):
                 os.fchmod(file, _FILE)
     except BaseException:
@@ -61,7 +61,7 @@ def open_private(path: Path, *, empty: bool = False) -> int:
 
 
 def _close(folder: Path) -> None:
-    if not folder.stat().st_mode & _OTHERS:
+    if not folder.stat().st_mode & _GROUP_AND_WORLD:
         return
     folder.chmod(_FOLDER)
     with os.scandir(folder) as members:

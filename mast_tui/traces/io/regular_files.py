@@ -1,4 +1,4 @@
-"""The one door to files: whatever is read of a trace, or of what lies beside it, is opened here.
+"""Opening of files: every file of a trace, or beside one, is opened here.
 
 A folder that somebody else has packed may hold a pipe, a device or a link to one under any name.
 None of them is ever waited for or read without end.
@@ -53,7 +53,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a regular file is there; not so where nobody can tell."""
+    """Return whether a regular file is there; False where that cannot be found out."""
     try:
         return path.is_file()
     except OSError:
@@ -61,7 +61,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there; not so where nobody can tell."""
+    """Return whether a folder is there; False where that cannot be found out."""
     try:
         return path.is_dir()
     except OSError:
@@ -73,13 +73,13 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 
     Args:
         path: The file.
-        most: How many bytes it may have.
+        most: The most bytes that it may have.
 
     Returns:
         Its bytes, or None where there is no such file.
 
     Raises:
-        UnreadableFile: it is there but cannot be read, is no regular file or is too big.
+        UnreadableFile: It is there but cannot be read, is no regular file or is too big.
     """
     try:
         with open_regular(path) as file:
@@ -94,8 +94,9 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 
 
 def _all_of(path: Path, file: FileIO, most: int) -> bytes:
-    """What the file holds; its size is not believed, as it may grow or tell nothing."""
-    pieces, left = [], most + 1
+    """Read a whole file; its stated size is not trusted, as it may grow or state none."""
+    pieces = []
+    left = most + 1
     expected = os.fstat(file.fileno()).st_size + 1
     if expected <= left:
         while left > 0 and (piece := file.read(min(left, max(expected, 1 << 16)))):
@@ -114,6 +115,6 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check_regular(path: Path, stat_result: os.stat_result) -> None:
+    if not stat.S_ISREG(stat_result.st_mode):
         raise UnreadableFile(path, NOT_REGULAR)

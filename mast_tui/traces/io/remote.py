@@ -87,12 +87,12 @@ def trace_path(text: str) -> Path:
     if not is_url(text):
         return Path(text)
     text = ADDRESSES.public(_COPIES.sub("", text))
-    first, chained, rest = text.partition("::")
-    before, then, last = rest.rpartition("::")
+    first, chained, outer = text.partition("::")
+    prefix, separator, last = outer.rpartition("::")
     if chained and not is_url(last):  # so that it is found from other folders too
-        rest = f"{before}{then}{Path(last).absolute()}"
+        outer = f"{prefix}{separator}{Path(last).absolute()}"
     scheme, _, inside = first.partition("://")
-    chain = quote(rest, safe="") if chained else ""
+    chain = quote(outer, safe="") if chained else ""
     return RemotePath(f"{scheme.lower()}:{chain}", inside.strip("/"))
 
 
@@ -100,8 +100,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
     """A path whose first part holds scheme and chain, so that what lies beside it can be named."""
 
     def __str__(self) -> str:
-        scheme, _, rest = self.parts[0].partition(":")
-        chain = f"::{unquote(rest)}" if rest else ""
+        scheme, _, outer = self.parts[0].partition(":")
+        chain = f"::{unquote(outer)}" if outer else ""
         return f"{scheme}://{'/'.join(self.parts[1:])}{chain}"
 
     def __fspath__(self) -> str:
@@ -134,16 +134,16 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """There is no home."""
         return self
 
-    def relative_to(self, *others: Any, **_: bool) -> PurePosixPath:
-        """The way there from a folder above it."""
-        return PurePosixPath(*super().relative_to(*others).parts)
+    def relative_to(self, *folders: Any, **_: bool) -> PurePosixPath:
+        """Return the path relative to a folder above it."""
+        return PurePosixPath(*super().relative_to(*folders).parts)
 
     def samefile(self, _other: object) -> bool:
         """No file of this machine is one."""
         return False
 
     def exists(self, **_: bool) -> bool:
-        """Whether something is there."""
+        """Return whether a file or folder is there."""
         try:
             self._info()
         except FileNotFoundError:
@@ -151,11 +151,11 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return True
 
     def is_dir(self, **_: bool) -> bool:
-        """Whether it is a folder; a page of a web server is one, as its links are its files."""
+        """Return whether it is a folder, or a page of a web server with links to its files."""
         return self.exists() and bool(_is_folder(self, self._info()))
 
     def is_file(self, **_: bool) -> bool:
-        """Whether it is a file."""
+        """Return whether it is a file."""
         return self.exists() and not _is_folder(self, self._info())
 
     def stat(self, **_: bool) -> os.stat_result:
@@ -171,41 +171,42 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.fetched().open(mode)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """What is in the folder."""
+        """Return the files and folders in the folder."""
         return iter([self / name for name in self.below(deep=False)])
 
     def glob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
-        """The files below it that match; none where the place cannot be listed."""
+        """Yield the files below it that match; none where the folder cannot be listed."""
         try:
-            found = self.below(deep="**" in pattern)
+            names = self.below(deep="**" in pattern)
         except OSError:
             return
         last = pattern.rsplit("/", 1)[-1]
-        yield from (self / below for below in found if PurePosixPath(below).match(last))
+        yield from (self / below for below in names if PurePosixPath(below).match(last))
 
     def rglob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
         """The files anywhere below it that match."""
         return self.glob(f"**/{pattern}")
 
     def below(self, *, deep: bool = True, fresh: bool = False) -> Sequence[str]:
-        """What is in a folder, by the paths from there on, in sorted order.
+        """Return the paths of the files in a folder, relative to it, in sorted order.
 
         Args:
-            deep: All files, in whichever folder below it; else files and folders in it alone.
-            fresh: Whether it is listed anew, if that was done before.
+            deep: Whether files of all folders below it are listed, rather than its own files and
+                folders.
+            fresh: Whether the folder is listed again, if that was done before.
 
         Raises:
-            OSError: They cannot be listed.
+            OSError: The folder cannot be listed.
         """
         with _reached(self):
             files, root = _opened(self)
             if fresh:
                 files.invalidate_cache()
-            found = files.find(root) if deep else files.ls(root, detail=False)
+            paths = files.find(root) if deep else files.ls(root, detail=False)
         if self.parts[0] in _WEB:
-            return self._linked(found, ADDRESSES.query(str(self)))
+            return self._linked(paths, ADDRESSES.query(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
-        names = [name.strip("/") for name in found]
+        names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
 
     def _linked(self, links: Iterable[str], query: str) -> list[str]:
@@ -230,22 +231,22 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return sorted(names)
 
     def matches(self) -> list[RemotePath]:
-        """What there is, where the path is a pattern with ``*``.
+        """Return the files and folders that match the path, which is a pattern with ``*``.
 
         Raises:
-            OSError: The place cannot be listed.
+            OSError: The folder cannot be listed.
         """
-        plain = next(at for at, part in enumerate(self.parts) if "*" in part)
+        plain = next(index for index, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:plain])
         with _reached(self):
             if self.parts[0] in _WEB:
                 pattern = str(self).removeprefix(f"{base}/")
-                found = _opened(self)[0].glob(f"{base.address}/{pattern}")
-                names = base._linked(found, ADDRESSES.query(str(self)))
+                paths = _opened(self)[0].glob(f"{base.address}/{pattern}")
+                names = base._linked(paths, ADDRESSES.query(str(self)))
                 return [base / name for name in names]
-            found = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
+            paths = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
             begin = f"{_opened(base)[1].strip('/')}/".lstrip("/")
-        return [base / name.removeprefix(begin) for name in sorted(found)]
+        return [base / name.removeprefix(begin) for name in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
         """The first bytes, without the rest.
@@ -254,8 +255,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             OSError: They cannot be read.
         """
         with _reached(self):
-            files, place = _opened(self)
-            data: bytes = files.cat_file(place, start=0, end=length)
+            files, name = _opened(self)
+            data: bytes = files.cat_file(name, start=0, end=length)
         return data[:length]  # some web servers give the whole all the same
 
     def fetched(self) -> Path:
@@ -264,17 +265,17 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         Raises:
             OSError: It cannot be fetched.
         """
-        place = self._place()
+        copy = self._copy_path()
         try:
-            os.utime(place, ns=(time.time_ns(), place.stat().st_mtime_ns))
+            os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
             with _reached(self):
-                _fetch(*_opened(self), place, self._limit())
-        return place
+                _fetch(*_opened(self), copy, self._limit())
+        return copy
 
     @property
     def many_at_a_time(self) -> bool:
-        """Whether fetching several files together is faster than one after the other."""
+        """True if fetching several files together is faster than one after the other."""
         with suppress(OSError), _reached(self):
             return bool(_opened(self)[0].async_impl)
         return False
@@ -298,8 +299,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             raise error
         return partial(archive_files.ByteLimit, error, most)
 
-    def _place(self) -> Path:
-        """Return where the copy of the file as it is now belongs."""
+    def _copy_path(self) -> Path:
+        """Return the path of the copy of the file in its current state."""
         info = self._info()
         address = str(self)
         if not any(info.get(name) for name in _CHECKSUMS):
@@ -309,30 +310,30 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return _folder() / name[:2] / name
 
     def _info(self) -> Mapping[str, Any]:
-        looked: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
-        if looked is not None and time.monotonic() - looked[0] < _LOOKED:
-            return looked[1]
+        cached: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
+        if cached is not None and time.monotonic() - cached[0] < _LOOKED:
+            return cached[1]
         with _reached(self):
-            files, place = _opened(self)
-            info: Mapping[str, Any] = files.info(place)
+            files, name = _opened(self)
+            info: Mapping[str, Any] = files.info(name)
         self.__dict__["looked"] = (time.monotonic(), info)
         return info
 
 
 def is_row(path: Path) -> bool:
-    """Whether it is a row of a table, whose name is no file's."""
+    """Return whether a path is a row of a table, whose name is no file's."""
     return isinstance(path, RemotePath) and path.parts[0].startswith("parquet:")
 
 
 def table_of(path: Path) -> RemotePath | None:
-    """The rows of a table of traces, as a folder of files.
+    """Return the rows of a table of traces, as a folder of files.
 
     Args:
         path: A file. It is such a table where it is Parquet with the columns ``id`` and ``content``
             and none that makes its rows the messages of one trace.
 
     Returns:
-        The folder; None for any other file, and for one that cannot be looked into.
+        The folder; None for any other file, and for one that cannot be opened.
     """
     if path.suffix.lower() != ".parquet" or is_row(path):
         return None
@@ -340,14 +341,14 @@ def table_of(path: Path) -> RemotePath | None:
         if not path.is_file():
             return None
         columns_of = import_module(f"{__package__}.table_rows").columns_of
-        place = str(path.absolute())
+        table_path = str(path.absolute())
         with _reached(path):
-            columns = columns_of(ADDRESSES.whole(place))
-    except (ImportError, OSError):  # whoever reads the file says why
+            columns = columns_of(ADDRESSES.whole(table_path))
+    except (ImportError, OSError):  # reading the file will report the reason
         return None
     if not {"id", "content"} <= columns or "role" in columns:
         return None
-    return RemotePath(f"parquet:{quote(place, safe='')}")
+    return RemotePath(f"parquet:{quote(table_path, safe='')}")
 
 
 def list_folders(paths: Iterable[Path]) -> None:
@@ -376,15 +377,15 @@ def _try_to_copy(path: RemotePath) -> None:
             path.fetched()
 
 
-def _fetch(files: Any, there: str, place: Path, limit: Callable[[_Room], Any]) -> None:
-    """Copy a file, for which older copies make room before and while it is written."""
-    make_private(place.parent)
-    draft = place.with_name(f"{place.name}.{uuid4().hex}")
+def _fetch(files: Any, name: str, copy: Path, limit: Callable[[_Room], Any]) -> None:
+    """Copy a file, and remove older copies to make room before and while it is written."""
+    make_private(copy.parent)
+    draft = copy.with_name(f"{copy.name}.{uuid4().hex}")
     room = _Room()
     try:
         for left in reversed(range(_TRIES)):
             try:
-                files.get_file(there, str(draft), callback=limit(room))
+                files.get_file(name, str(draft), callback=limit(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
@@ -393,7 +394,7 @@ def _fetch(files: Any, there: str, place: Path, limit: Callable[[_Room], Any]) -
                 if too_big or not left or "http" not in files.protocol:
                     raise
                 time.sleep(_PAUSE)
-        draft.replace(place)
+        draft.replace(copy)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -418,27 +419,27 @@ class _Room:
 
 
 def remove_old_copies(folder: Path, most: int) -> None:
-    """Remove the copies that were used longest ago, and what broken off downloads have left.
+    """Remove the copies that were used longest ago, and the remains of broken downloads.
 
     Args:
-        folder: Where they are.
-        most: How many bytes may stay. A file that is being written stays, and counts.
+        folder: The folder of the copies.
+        most: The bytes that may stay. A file that is being written stays, and counts.
     """
     copies = []
     now = time.time()
-    for place in folder.glob("*/*"):
+    for copy in folder.glob("*/*"):
         with suppress(OSError):  # another process was quicker
-            facts = place.stat()
-            if not place.suffix:
-                copies.append((facts.st_atime_ns, facts.st_size, place))
+            facts = copy.stat()
+            if not copy.suffix:
+                copies.append((facts.st_atime_ns, facts.st_size, copy))
             elif now - facts.st_mtime > _BROKEN_OFF:
-                place.unlink()
+                copy.unlink()
             else:
                 most -= facts.st_size
-    for _, size, place in sorted(copies, reverse=True):
+    for _, size, copy in sorted(copies, reverse=True):
         most -= size
         if most < 0:
-            place.unlink(missing_ok=True)
+            copy.unlink(missing_ok=True)
 
 
 def _folder() -> Path:
@@ -448,10 +449,10 @@ def _folder() -> Path:
 
 
 def _opened(path: RemotePath) -> tuple[Any, str]:
-    """The file system of a path, and what the path is called there."""
-    scheme, _, rest = path.parts[0].partition(":")
-    if rest:
-        inside = _inside(scheme, ADDRESSES.whole(unquote(rest)))
+    """Return the file system of a path, and the name of the path in it."""
+    scheme, _, outer = path.parts[0].partition(":")
+    if outer:
+        inside = _inside(scheme, ADDRESSES.whole(unquote(outer)))
         if isinstance(inside, OSError):
             raise OSError(*inside.args)
         return inside, "/".join(path.parts[1:])
@@ -460,10 +461,10 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
     if path.parts[0] in _WEB:
         times = dict.fromkeys(("sock_connect", "sock_read"), _SILENT)
         timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
-        told = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
-        options = {"client_kwargs": {"timeout": timeout, **told}}
-    files, place = fsspec.core.url_to_fs(ADDRESSES.whole(str(path)), **options)
-    return files, place
+        configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
+        options = {"client_kwargs": {"timeout": timeout, **configured}}
+    files, name = fsspec.core.url_to_fs(ADDRESSES.whole(str(path)), **options)
+    return files, name
 
 
 @lru_cache(maxsize=8)
@@ -491,14 +492,14 @@ def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
 
 
 def _state(info: Mapping[str, Any]) -> str:
-    told = [str(info[name]) for name in _STATES if info.get(name)]
+    states = [str(info[name]) for name in _STATES if info.get(name)]
     # Where nothing tells that a file has changed it is fetched by each process anew.
-    return f"{info.get('size')} {told[0] if told else os.getpid()}"
+    return f"{info.get('size')} {states[0] if states else os.getpid()}"
 
 
 @contextmanager
 def _reached(path: Path) -> Iterator[None]:
-    """Make the errors of any library of fsspec's such as files have, without secrets of a URL.
+    """Turn the errors of fsspec's libraries into those of files, without secrets of a URL.
 
     The library's own error quotes the whole URL, so it is not chained.
     """
@@ -511,25 +512,25 @@ def _reached(path: Path) -> Iterator[None]:
             raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from None
         raise _unreachable(path, cause) from None  # what fsspec makes of any failure of HTTP
     except ImportError as error:
-        words = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
-        words = ADDRESSES.without_secrets(words)
+        message = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+        message = ADDRESSES.without_secrets(message)
         more = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
-        raise OSError(ENOPKG, words + more.get(scheme, ""), str(path)) from None
+        raise OSError(ENOPKG, message + more.get(scheme, ""), str(path)) from None
     except OSError as error:
         if error.errno == EFBIG:
             raise OSError(EFBIG, error.strerror, str(path)) from None
         raise _unreachable(path, error) from None
-    except Exception as error:  # noqa: BLE001 # its words are in what is raised
+    except Exception as error:  # noqa: BLE001 # its message is in the error that is raised
         raise _unreachable(path, error) from None
 
 
 def _unreachable(path: Path, error: BaseException) -> OSError:
-    told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    reason = ADDRESSES.without_secrets(" ".join(str(told).split()))
-    words = f"cannot be read ({reason})"
+    cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    reason = ADDRESSES.without_secrets(" ".join(str(cause).split()))
+    message = f"cannot be read ({reason})"
     refused = isinstance(error, PermissionError) or getattr(error, "status", None) in _FOR_SOME
-    if refused or "credential" in words.lower():
+    if refused or "credential" in message.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/paths.md)"
         if scheme in _SIGNED and ADDRESSES.whole(str(path)) == str(path):
@@ -539,8 +540,8 @@ def _unreachable(path: Path, error: BaseException) -> OSError:
             )
         elif scheme in _SIGNED:
             hint += "; the user or query (?…) of its URL is refused, and may have expired"
-    elif "CERTIFICATE_VERIFY_FAILED" in words:
+    elif "CERTIFICATE_VERIFY_FAILED" in message:
         hint = "if it is your own, name the certificate of who has signed it in SSL_CERT_FILE"
     else:
         hint = "look at the address and the network; the same command tries again"
-    return OSError(EIO, f"{words}; {hint}", str(path))
+    return OSError(EIO, f"{message}; {hint}", str(path))

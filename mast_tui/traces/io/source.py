@@ -49,7 +49,7 @@ class Source:
 
     @cached_property
     def broken(self) -> str | None:
-        """Why the unpacked content ends before its time; None for a file in order."""
+        """The reason why the unpacked content ends early; None for an intact file."""
         return None if self._unpacked is None else self._unpacked.broken
 
     @cached_property
@@ -77,7 +77,7 @@ class Source:
 
     @cached_property
     def _head_is_all(self) -> bool:
-        """Whether nothing follows the head; of a compressed file no more is unpacked for that."""
+        """True if nothing follows the head; of a compressed file no more is unpacked for that."""
         if self.packing is None:
             return len(self.head) == self.size
         return len(self._unpacked_head) <= HEAD_BYTES
@@ -134,7 +134,7 @@ class Source:
 
     def _json_with_damage(self) -> object | None:
         text, problem = decode(self.data)
-        found: tuple[Problem, ...] = () if problem is None else (problem,)
+        problems: tuple[Problem, ...] = () if problem is None else (problem,)
         try:
             value = load_json(text)
         except InvalidJSON:
@@ -143,14 +143,14 @@ class Source:
 
             literal = python_literal(text)
             if literal is not None:
-                self.damage = found
+                self.damage = problems
                 return without_surrogates(literal)
             salvaged = repair(text)
             if salvaged is None:
                 return None
             value = salvaged.value
-            found += salvaged.problems
-        self.damage = found
+            problems += salvaged.problems
+        self.damage = problems
         return value
 
     @cached_property
@@ -161,7 +161,8 @@ class Source:
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
-        data, whole = self.head, self._head_is_all
+        data = self.head
+        whole = self._head_is_all
         if not whole and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)
@@ -223,7 +224,7 @@ class RecordsSource(Source):
 
 
 def is_no_json(head: bytes) -> bool:
-    """Whether content begins with a bracket as logs do, around a time or a level."""
+    """Return whether content begins with a bracket as logs do, around a time or a level."""
     return _LOG_BEGINS.match(head) is not None
 
 

@@ -53,15 +53,16 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         self._batch: tuple[int, list[Any]] = (0, [])
 
     def _name(self, value: object, row: int) -> str:
-        wanted = str(value or "").strip("/") or f"row-{row + 1}"
-        name, times = wanted, 1
+        preferred = str(value or "").strip("/") or f"row-{row + 1}"
+        name = preferred
+        times = 1
         while name in self._names:
             times += 1
-            name = f"{wanted}~{times}"
+            name = f"{preferred}~{times}"
         return name
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """What is known of a row without reading it."""
+        """Return the facts of a row without reading it."""
         name = self._strip_protocol(path)
         if not name:
             return {"name": "", "type": "directory", "size": 0}
@@ -71,7 +72,12 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return {"name": name, "type": "file", "size": None, "checksum": state}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """All rows, whatever is asked for: a table has no folders."""
+        """Return all rows, whatever the path: a table has no folders.
+
+        Args:
+            path: The path, which has no effect.
+            detail: Whether facts are returned instead of names.
+        """
         return [self.info(name) if detail else name for name in self._names]
 
     def find(self, path: str, *_: Any, **__: Any) -> list[str]:
@@ -85,10 +91,13 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
     def _content(self, group: int, row: int) -> Any:
         begin, batch = self._batch
         if group != self._open_group or row < begin:
-            self._open_group, self._next_row, batch = group, 0, []
+            self._open_group = group
+            self._next_row = 0
+            batch = []
             self._rows = self._table.iter_batches(_ROWS_AT_ONCE, [group], [CONTENT])
         while row >= self._next_row:
-            begin, batch = self._next_row, next(self._rows)[CONTENT].to_pylist()
+            begin = self._next_row
+            batch = next(self._rows)[CONTENT].to_pylist()
             self._next_row += len(batch)
         self._batch = begin, batch
         return batch[row - begin]

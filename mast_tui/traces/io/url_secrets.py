@@ -74,8 +74,8 @@ class SplitUrl(NamedTuple):
     @property
     def whole(self) -> str:
         """The URL with all its parts."""
-        at = f"{self.user}@" if self.user else ""
-        return f"{self.scheme}://{at}{self.location}{self.query}"
+        user_part = f"{self.user}@" if self.user else ""
+        return f"{self.scheme}://{user_part}{self.location}{self.query}"
 
 
 def split_url(url: str) -> SplitUrl | None:
@@ -84,16 +84,16 @@ def split_url(url: str) -> SplitUrl | None:
     if matched is None:
         return None
     scheme = matched["scheme"].lower()
-    rest = matched["rest"]
+    remainder = matched["rest"]
     if scheme in _PLAIN:
-        return SplitUrl(scheme, "", rest, "")
-    query = (_WEB_QUERY if scheme in _WEB else _QUERY).search(rest)
+        return SplitUrl(scheme, "", remainder, "")
+    query = (_WEB_QUERY if scheme in _WEB else _QUERY).search(remainder)
     if query is not None:
-        rest = rest[: query.start()]
-    user = _USER.match(rest)
+        remainder = remainder[: query.start()]
+    user = _USER.match(remainder)
     if user is not None and scheme in _NAMES_BEFORE_AT:
         user = None
-    location = rest[user.end() :] if user else rest
+    location = remainder[user.end() :] if user else remainder
     if scheme in _WEB and query is not None and "@" in query[0]:
         location = _NO_PORT.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user["user"] if user else "", location, query[0] if query else "")
@@ -161,7 +161,7 @@ class AddressBook:
         Args:
             text: Such as the error of a library.
         """
-        text = _IN_TEXT.sub(_shown, text)
+        text = _IN_TEXT.sub(_safe_url, text)
         for user in self._users.values():
             password = user.partition(":")[2]
             for secret in (user, password, unquote(password)):
@@ -180,16 +180,16 @@ ADDRESSES: Final = AddressBook(os.environ.get(ENVIRONMENT, ""))
 """The URLs of this process."""
 
 
-def _shown(matched: re.Match[str]) -> str:
+def _safe_url(matched: re.Match[str]) -> str:
     scheme = matched["scheme"]
-    rest = matched["rest"]
-    user = _USER.match(rest)
+    remainder = matched["rest"]
+    user = _USER.match(remainder)
     if _DATABASE.match(scheme):
         if user is not None and ":" in user["user"]:
-            rest = f"{user['user'].partition(':')[0]}@{rest[user.end() :]}"
-        rest = _DATABASE_PASSWORD.sub(r"\1=…", rest)
+            remainder = f"{user['user'].partition(':')[0]}@{remainder[user.end() :]}"
+        remainder = _DATABASE_PASSWORD.sub(r"\1=…", remainder)
     else:
         if user is not None and scheme.lower() not in _NAMES_BEFORE_AT | _PLAIN:
-            rest = rest[user.end() :]
-        rest = _SECRET_IN_TEXT.sub("", rest)
-    return f"{scheme}:{matched['slashes']}{rest}"
+            remainder = remainder[user.end() :]
+        remainder = _SECRET_IN_TEXT.sub("", remainder)
+    return f"{scheme}:{matched['slashes']}{remainder}"

@@ -111,12 +111,12 @@ def _is_understood(report: FileReport) -> bool:
 
 
 def reads_by_line(source: Source) -> bool:
-    """Whether the file is of a format that is read line by line, whatever its size."""
+    """Return whether the file is of a format that is read line by line, whatever its size."""
     return any(_reader(module).recognises(source) for module in _BY_LINE)
 
 
 def read_text(source: Source) -> FileReport:
-    """What comes of a file as plain text, which everything is in the end."""
+    """Read a file as plain text, which every text file can be read as."""
     return _reader(_TEXT).read(source)
 
 

@@ -61,16 +61,17 @@ class AgentRxReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file is one run in either form."""
+        """Return whether the file is one run in either form."""
         if not any(mark in source.head for mark in _MARKS):
             return False
         document = source.json
         return _is_intermediate(document) or _is_recorded(document)
 
     def read(self, source: Source) -> FileReport:
-        """The file's one trace."""
+        """Return the file's one trace."""
         document = fields_of(source.json)
-        steps, problems = StepList(), list[Problem]()
+        steps = StepList()
+        problems = list[Problem]()
         read = _read_recorded if _is_recorded(document) else _read_intermediate
         meta = read(document, steps, problems)
         trace = trace_of_steps(self, source.path, source.data, steps, meta=meta, problems=problems)
@@ -100,24 +101,24 @@ def _read_intermediate(document: Fields, steps: StepList, problems: list[Problem
     return TraceMeta(task=task_of(document.get("instruction"), steps=()))
 
 
-def _add_substep(steps: StepList, substep: Fields, place: str) -> None:
+def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
     text = content_text(substep.get("content"))
-    told = _told(text)
-    said = short_name(substep.get("role")) or "agent"
-    role = Role.TOOL if told.get("role") == _A_TOOL else role_of(said) or Role.AGENT
-    status = _STATUSES.get(str(told.get("status")).upper(), SpanStatus.UNKNOWN)
+    fields = _substep_fields(text)
+    role_name = short_name(substep.get("role")) or "agent"
+    role = Role.TOOL if fields.get("role") == _A_TOOL else role_of(role_name) or Role.AGENT
+    status = _STATUSES.get(str(fields.get("status")).upper(), SpanStatus.UNKNOWN)
     if role is Role.TOOL:
-        name = short_name(told.get("tool_name")) or None
-        steps.result(place, said, text, name=name, status=status)
+        name = short_name(fields.get("tool_name")) or None
+        steps.result(location, role_name, text, name=name, status=status)
     else:
-        steps.add(place, SpanKind.MESSAGE, role, said, text, status=status)
+        steps.add(location, SpanKind.MESSAGE, role, role_name, text, status=status)
 
 
-def _told(text: str) -> Fields:
-    """What a substep tells of itself: in lines, or as a JSON object."""
+def _substep_fields(text: str) -> Fields:
+    """Return the fields that a substep states: in lines, or as a JSON object."""
     if text.startswith("{"):
         return fields_of(json_in(text))
-    return {_FIELDS[found[1]]: found[2].strip() for found in reversed(list(_LINE.finditer(text)))}
+    return {_FIELDS[match[1]]: match[2].strip() for match in reversed(list(_LINE.finditer(text)))}
 
 
 def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -> TraceMeta:
@@ -125,20 +126,22 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
     if task:
         steps.add("/task", SpanKind.MESSAGE, Role.USER, "user", task)
     spans = items_of(document.get("spans"))
-    told = [fields_at(span, "attributes").get("gen_ai.agent.framework") for span in spans]
+    frameworks = [fields_at(span, "attributes").get("gen_ai.agent.framework") for span in spans]
     model = None
     open_calls: dict[str, str] = {}
-    for number, span in sorted(enumerate(spans), key=lambda one: _seconds(one[1], "start") or 0.0):
-        place = f"/spans/{number}"
+    for number, span in sorted(
+        enumerate(spans), key=lambda numbered_span: _seconds(numbered_span[1], "start") or 0.0
+    ):
+        location = f"/spans/{number}"
         if not isinstance(span, Mapping):
-            problems.append(Problem(place, "not a span but a bare value, left out"))
+            problems.append(Problem(location, "not a span but a bare value, left out"))
             continue
         attributes = fields_of(span.get("attributes"))
         model = model or as_text(attributes.get("gen_ai.request.model"))
-        _add_span(steps, span, attributes, place, open_calls)
+        _add_span(steps, span, attributes, location, open_calls)
     return TraceMeta(
         task=task_of(task, steps=()),
-        system=next(filter(None, map(as_text, told)), None),
+        system=next(filter(None, map(as_text, frameworks)), None),
         model=model,
         outcome=_OUTCOMES.get(str(document.get("status")), Outcome.UNKNOWN),
         answer_key=_answer_key(document, spans),
@@ -146,32 +149,34 @@ def _read_recorded(document: Fields, steps: StepList, problems: list[Problem]) -
 
 
 def _add_span(
-    steps: StepList, span: Fields, attributes: Fields, place: str, open_calls: dict[str, str]
+    steps: StepList, span: Fields, attributes: Fields, location: str, open_calls: dict[str, str]
 ) -> None:
-    """What an agent said and called, or what a tool gave back; a span around them says nothing."""
-    key = as_text(span.get("span_id")) or place
+    """Add the message and the call of an agent, or a tool's result; other spans are passed over."""
+    key = as_text(span.get("span_id")) or location
     agent = short_name(attributes.get("gen_ai.agent.name"))
     if not agent:
         return
-    start, end = _seconds(span, "start"), _seconds(span, "end")
-    code = fields_of(span.get("status")).get("status_code")
-    status = _STATUSES.get(str(code), SpanStatus.UNKNOWN)
-    more = More(place=place, start=start, end=end, status=status)
+    start = _seconds(span, "start")
+    end = _seconds(span, "end")
+    status_code = fields_of(span.get("status")).get("status_code")
+    status = _STATUSES.get(str(status_code), SpanStatus.UNKNOWN)
+    more = More(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
-    said = dump_text(attributes.get("agent.output_message"))
+    output = dump_text(attributes.get("agent.output_message"))
     if attributes.get("experiment.operation_type") == "tool_call":
-        result = dump_text(attributes.get("tool.result_json")) or said
-        more["name"], more["parent"] = tool or None, open_calls.pop(tool, None)
+        result = dump_text(attributes.get("tool.result_json")) or output
+        more["name"] = tool or None
+        more["parent"] = open_calls.pop(tool, None)
         steps.result(key, agent, result, **more)
         return
     usage = (attributes.get(f"gen_ai.usage.{way}_tokens") for way in ("input", "output"))
     more["tokens"] = tokens_of(*usage)
-    steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, said, **more)
+    steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, output, **more)
     if tool:
-        asked = dump_text(attributes.get("tool.args_json"))
-        place = f"{place}/attributes/tool.args_json"
+        arguments = dump_text(attributes.get("tool.args_json"))
+        location = f"{location}/attributes/tool.args_json"
         key = f"{key}:call"
-        open_calls[tool] = steps.call(key, agent, asked, place=place, name=tool, start=end)
+        open_calls[tool] = steps.call(key, agent, arguments, place=location, name=tool, start=end)
 
 
 def _seconds(span: object, when: str) -> float | None:
@@ -180,7 +185,7 @@ def _seconds(span: object, when: str) -> float | None:
 
 
 def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
-    """What was expected, how the run ended, and which fault was planted where."""
+    """Return the expected result, the end of the run, and the planted faults."""
     draft = AnswerKeyDraft()
     draft.fields(fields_of(document.get("task_metadata")), _TASK_KEY)
     draft.add("scores", "status", document.get("status"))

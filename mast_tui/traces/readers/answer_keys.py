@@ -1,6 +1,6 @@
-"""What files tell of how a run should have gone and how it was scored, sorted into an answer key.
+"""The answer key from the fields of a file: the expected course of a run, and its scores.
 
-Which field belongs to which section is told here by its name, for all readers; a reader that knows
+The section of each field follows from its name, for all readers; a reader that knows
 more of its format adds the rest itself.
 """
 
@@ -49,10 +49,10 @@ _ASKED_FOR: Final = frozenset({"note", "FAIL_TO_PASS", "PASS_TO_PASS", "feedback
 """Names too common to be taken for an answer key unless a reader knows them to be one."""
 
 _MISTAKE: Final = "mistake_"
-_WORDS: Final = name_set(
+_EXPLANATION_NAMES: Final = name_set(
     "comment explanation feedback justification rationale reason reasoning why"
 )
-"""Under which names a scorer tells in words how it came to what it says."""
+"""The names of fields in which a scorer explains its verdict."""
 
 _VALUES: Final = frozenset({"score", "value", "feedback", "expectation"})
 _NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
@@ -67,7 +67,13 @@ class AnswerKeyDraft:
         self._sections: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, section: Section, name: str, value: object) -> None:
-        """Add one text, or the JSON of any other value; nothing where it is empty."""
+        """Add one text, or the JSON of any other value, unless it is empty.
+
+        Args:
+            section: The section.
+            name: The name of the entry.
+            value: The value.
+        """
         if value not in _NOTHING:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
@@ -88,7 +94,13 @@ class AnswerKeyDraft:
                 self.take(name, value, section)
 
     def take(self, name: str, value: object, section: Section | None = None) -> None:
-        """Add one value in the way of its section, else of that which its name belongs to."""
+        """Add one value in the form of its section.
+
+        Args:
+            name: The name of the entry.
+            value: The value.
+            section: The section; None for the one that the name belongs to.
+        """
         section = section or _SECTION_OF.get(name, "other")
         if section == "expected_actions":
             self.actions(value)
@@ -106,42 +118,54 @@ class AnswerKeyDraft:
             if not isinstance(action, Mapping) or name is None:
                 self.add("expected_actions", "action", action)
                 continue
-            arguments: object = next((action[one] for one in _ARGUMENTS if one in action), {})
-            found = self._sections.setdefault("expected_actions", [])
-            found.append((name, dump_text(arguments)))
+            arguments: object = next((action[field] for field in _ARGUMENTS if field in action), {})
+            entries = self._sections.setdefault("expected_actions", [])
+            entries.append((name, dump_text(arguments)))
 
     def scored(self, name: str, value: object, depth: int = 0) -> None:
-        """Add a verdict: parts one by one under their names, words among the explanations."""
+        """Add a verdict: its parts under their names, texts among the explanations.
+
+        Args:
+            name: The name of the verdict.
+            value: The verdict.
+            depth: The number of verdicts around it.
+        """
         listed = value if isinstance(value, list) else [value]
-        named = [one for one in listed if _is_named(one)]
+        named = [score for score in listed if _is_named(score)]
         if named and len(named) == len(listed):
-            for one in named:
-                self._named_score(one, depth)
+            for score in named:
+                self._named_score(score, depth)
             return
         if len(listed) == 1:
             value = listed[0]
         if not isinstance(value, Mapping) or depth >= _DEEPEST:
             self.add("scores", name, value)
             return
-        for part, of_part in value.items():
-            if part in _WORDS and not isinstance(of_part, Mapping):
-                self.add("explanations", f"{name} {part}", of_part)
+        for part, part_value in value.items():
+            if part in _EXPLANATION_NAMES and not isinstance(part_value, Mapping):
+                self.add("explanations", f"{name} {part}", part_value)
             elif part in _VALUES:
-                self.scored(name, of_part, depth + 1)
+                self.scored(name, part_value, depth + 1)
             else:
-                self.scored(f"{name} {part}", of_part, depth + 1)
+                self.scored(f"{name} {part}", part_value, depth + 1)
 
     def _named_score(self, score: Fields, depth: int) -> None:
-        """Add a score that brings its name; what is neither value nor words stands apart."""
+        """Add a score with a name; parts that are neither value nor explanation are ``other``."""
         name = str(score["name"])
-        told = {part: value for part, value in score.items() if part in _VALUES or part in _WORDS}
-        self.scored(name, told, depth + 1)
-        rest = {part: v for part, v in score.items() if part not in told and part != "name"}
-        self.add("other", name, rest)
+        verdict = {
+            part: value
+            for part, value in score.items()
+            if part in _VALUES or part in _EXPLANATION_NAMES
+        }
+        self.scored(name, verdict, depth + 1)
+        other_parts = {
+            part: v for part, v in score.items() if part not in verdict and part != "name"
+        }
+        self.add("other", name, other_parts)
 
     def key(self) -> AnswerKey:
-        """What was collected."""
-        return AnswerKey(**{name: tuple(found) for name, found in self._sections.items()})
+        """Return the answer key of all that was added."""
+        return AnswerKey(**{name: tuple(entries) for name, entries in self._sections.items()})
 
 
 def _is_named(score: object) -> TypeGuard[Fields]:
@@ -149,7 +173,7 @@ def _is_named(score: object) -> TypeGuard[Fields]:
 
 
 def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> AnswerKey:
-    """What the fields of a record tell that are known by their names.
+    """Return the answer key of the fields of a record that are known by their names.
 
     Args:
         record: The record.
@@ -178,9 +202,9 @@ def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
 
 
 def from_json(value: object) -> AnswerKey:
-    """What ``as_json`` wrote; what is of another shape is left out."""
-    told = fields_of(value)
-    return AnswerKey(**{name: _entries(told.get(name)) for name in AnswerKey._fields})
+    """Return the answer key that ``as_json`` wrote; values of another shape are left out."""
+    fields = fields_of(value)
+    return AnswerKey(**{name: _entries(fields.get(name)) for name in AnswerKey._fields})
 
 
 def _entries(value: object) -> Named:

@@ -36,7 +36,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import preview
 from mast_tui.traces.readers.answer_keys import answer_key_of
-from mast_tui.traces.readers.chat.pieces import Piece, noted
+from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
@@ -293,7 +293,7 @@ class AtifStep:
 
 
 def _bare_value(value: object, pointer: str, expected: str) -> Piece:
-    return replace(noted(value, pointer), problem=f"not {expected} but a bare value")
+    return replace(json_log_piece(value, pointer), problem=f"not {expected} but a bare value")
 
 
 def _pair_by_position(steps: Sequence[AtifStep]) -> None:
@@ -459,7 +459,7 @@ class _TrajectorySpans:
                 self._note(child.position, "no result refers to this sub-agent; shown last")
                 self._add_sub_agent(child)
         if notes := as_text(self._trajectory.fields.get("notes")):
-            self._add(noted(notes, "/notes", name="notes"))
+            self._add(json_log_piece(notes, "/notes", name="notes"))
         if copied := sum(step.is_copied for step in self._trajectory.steps):
             steps = "step is" if copied == 1 else "steps are"
             message = f"{copied} {steps} copied from an earlier context; not shown"
@@ -516,7 +516,7 @@ class _TrajectorySpans:
     ) -> None:
         """Add a result after the sub-agents that it refers to."""
         for reference in result.references:
-            self._add_referenced(reference, result.at)
+            self._add_referenced(reference, result.key_suffix)
         if call is None and result.references and not result.text and not result.call_id:
             return
         if call is None and source in _ROLES:
@@ -532,10 +532,10 @@ class _TrajectorySpans:
 
     def _add(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
         """Add the span of a piece; a result takes from its call what it does not name itself."""
-        position = self._trajectory.position + piece.at
+        position = self._trajectory.position + piece.key_suffix
         if piece.problem:
             self._note(position, piece.problem)
-        key = self._thread + piece.at
+        key = self._thread + piece.key_suffix
         if piece.call_id:
             part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
             key = f"{self._thread}/{piece.call_id}:{part}".removeprefix("" if self._thread else "/")

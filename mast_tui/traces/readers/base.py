@@ -1,4 +1,4 @@
-"""What a reader of one format offers, and what it calls its traces."""
+"""The interface of a reader of one format, and the identities of its traces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reader(Protocol):
     @property
     def key_scheme(self) -> int: ...
     def recognises(self, source: Source) -> bool:
-        """Whether the file is of this format, by its content."""
+        """Return whether the file is of this format, by its content."""
 
     def read(self, source: Source) -> FileReport:
         """The file's traces and problems; broken parts are reported, never raised."""
@@ -44,19 +44,19 @@ def identity_of(
     record: int | None = None,
     native: str | None = None,
 ) -> TraceIdentity:
-    """Tell by what a trace is known: the id that it brings, else one made of its content.
+    """Return the identity of a trace: with the id that it states, else one made of its content.
 
     Args:
-        reader: Who reads it.
+        reader: The reader.
         path: The file that it is read from.
         content: The bytes by which it is known again.
         record: Its number among the runs of the file; None for the only one.
-        native: The id that it brings itself, if any.
+        native: The id that it states itself, if any.
     """
-    found = identity_by_content(
+    identity = identity_by_content(
         path, record, content, reader=reader.name, key_scheme=reader.key_scheme
     )
-    return found._replace(trace_id=native, native=True) if native else found
+    return identity._replace(trace_id=native, native=True) if native else identity
 
 
 def records_on_damaged_line(

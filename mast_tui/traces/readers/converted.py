@@ -57,19 +57,19 @@ class ConvertedReader:
         find = records_by_line if by_line else records_in
         lines = list(find(source, problems))
         for record, line in enumerate(lines):
-            place = line.place
+            location = line.location
             value = fields_of(line.value)
             if value.get("format") != FORMAT:
-                problems.append(Problem(place, "no trace in this format, left out"))
+                problems.append(Problem(location, "no trace in this format, left out"))
             elif value.get("version") != VERSION:
                 message = f"version {dump_text(value.get('version'))} of the format is not known"
-                problems.append(Problem(place, f"{message}; left out: use a newer mast-tui"))
+                problems.append(Problem(location, f"{message}; left out: use a newer mast-tui"))
             else:
                 number = record if len(lines) > 1 else None
-                traces.append(self._trace(source, value, number, place))
+                traces.append(self._trace(source, value, number, location))
         return report_of(self, source, traces, problems)
 
-    def _trace(self, source: Source, value: Fields, record: int | None, place: str) -> Trace:
+    def _trace(self, source: Source, value: Fields, record: int | None, location: str) -> Trace:
         steps = StepList()
         problems = [
             Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
@@ -78,9 +78,9 @@ class ConvertedReader:
         ]
         for number, span in enumerate(items_of(value.get("spans"))):
             if isinstance(span, Mapping):
-                _add_span(steps, span, f"{place} /spans/{number}")
+                _add_span(steps, span, f"{location} /spans/{number}")
             else:
-                problems.append(Problem(f"{place} /spans/{number}", "no span, left out"))
+                problems.append(Problem(f"{location} /spans/{number}", "no span, left out"))
         return Trace(
             self._identity(source, value, record),
             source.path,
@@ -92,29 +92,34 @@ class ConvertedReader:
 
     def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
         """The identity of the first reading, so that labels of either find the other."""
-        own = identity_of(self, source.path, canonical_bytes(value), record=record)
-        trace_id, first = as_text(value.get("id")), fields_of(value.get("source"))
-        digest, size = as_text(first.get("content_hash")), first.get("content_bytes")
-        reader, scheme = as_text(first.get("reader")), first.get("key_scheme")
+        content_identity = identity_of(self, source.path, canonical_bytes(value), record=record)
+        trace_id = as_text(value.get("id"))
+        source_fields = fields_of(value.get("source"))
+        digest = as_text(source_fields.get("content_hash"))
+        size = source_fields.get("content_bytes")
+        reader = as_text(source_fields.get("reader"))
+        scheme = source_fields.get("key_scheme")
         if not trace_id or not digest or len(digest) != _HASH_CHARS or not reader:
-            return own
+            return content_identity
         if not isinstance(size, int) or not isinstance(scheme, int):
-            return own
-        return TraceIdentity(trace_id, digest, size, reader, scheme, first.get("native") is True)
+            return content_identity
+        return TraceIdentity(
+            trace_id, digest, size, reader, scheme, source_fields.get("native") is True
+        )
 
 
 READER: Final = ConvertedReader()
 
 
-def _add_span(steps: StepList, span: Fields, place: str) -> None:
+def _add_span(steps: StepList, span: Fields, location: str) -> None:
     tokens = fields_of(span.get("tokens"))
     steps.add(
-        as_text(span.get("key")) or place,
+        as_text(span.get("key")) or location,
         _choice(SpanKind, span.get("kind"), SpanKind.LOG),
         _choice(Role, span.get("role"), Role.LOG),
         as_text(span.get("agent")) or "log",
         dump_text(span.get("text")),
-        place=as_text(span.get("place")) or place,
+        place=as_text(span.get("place")) or location,
         name=as_text(span.get("name")),
         parent=as_text(span.get("parent")),
         start=as_number(span.get("start")),

@@ -1,4 +1,4 @@
-"""What most readers of whole documents do alike: find the records, and make traces of them."""
+"""Helpers of readers of whole documents: records of a file, and traces made of them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Record:
     prefix: str = ""
 
     @property
-    def place(self) -> str:
-        """Where the record stands in the file."""
+    def location(self) -> str:
+        """The location of the record in the file."""
         return self.prefix.strip() or "/"
 
     def content(self, source: Source) -> bytes:
@@ -39,7 +39,12 @@ class Record:
 
 
 def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
-    """The records of a JSON file: one a line, those of a list, or the one document."""
+    """Yield the records of a JSON file: one a line, those of a list, or the one document.
+
+    Args:
+        source: The file.
+        problems: The list to which problems are added.
+    """
     if source.json_lines:
         yield from records_by_line(source, problems)
     elif isinstance(document := source.json, list):
@@ -49,11 +54,15 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 
 
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
-    """The records of a JSONL file, split at ``\\n`` only; what is broken goes to ``problems``.
+    r"""Yield the records of a JSONL file, split at ``\\n`` only.
 
     Lines that are not blank are counted, broken ones too, so that mending one moves no other.
     Records that have lost the line feed between them are read one by one. Of a broken line that
     holds a list of records those that are intact are read.
+
+    Args:
+        source: The file.
+        problems: The list to which problems are added.
     """
     raw_lines = as_utf8(source.data).split(b"\n")
     record = -1
@@ -62,39 +71,46 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
         if not text:
             continue
         record += 1
-        place = f"line {number}"
+        location = f"line {number}"
         try:
-            yield Record(load_json(text), record, f"{place} ")
+            yield Record(load_json(text), record, f"{location} ")
             continue
         except InvalidJSON as error:
             reason = str(error)
         decoded = text.decode("utf-8", "replace")
         if values := glued_records(decoded):
-            problems.append(Problem(place, f"{len(values)} records on one line"))
+            problems.append(Problem(location, f"{len(values)} records on one line"))
             for value in values:
-                yield Record(value, record, f"{place} ")
+                yield Record(value, record, f"{location} ")
                 record += 1
             record -= 1
             continue
         salvaged = repair(decoded)
         if salvaged is not None and _holds_records(salvaged.value):
-            words = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
-            problems.append(Problem(place, f"damaged, read as far as it goes: {words}"))
-            yield Record(salvaged.value, record, f"{place} ")
+            messages = "; ".join(dict.fromkeys(problem.message for problem in salvaged.problems))
+            problems.append(Problem(location, f"damaged, read as far as it goes: {messages}"))
+            yield Record(salvaged.value, record, f"{location} ")
         elif number == len(raw_lines):
-            problems.append(Problem(place, CUT_OFF))
+            problems.append(Problem(location, CUT_OFF))
         else:
-            problems.append(Problem(place, f"not JSON, left out: {reason}"))
+            problems.append(Problem(location, f"not JSON, left out: {reason}"))
 
 
 def _holds_records(value: dict[str, object] | list[object]) -> bool:
-    """Whether there is a list of objects in the record, so that some of them are worth having."""
+    """Return whether a record has a list of objects, so that some of them are worth having."""
     lists = [value] if isinstance(value, list) else list(value.values())
-    return any(isinstance(one, list) and any(isinstance(r, dict) for r in one) for one in lists)
+    return any(
+        isinstance(values, list) and any(isinstance(r, dict) for r in values) for values in lists
+    )
 
 
 def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Record]:
-    """The records in the list at a JSON pointer."""
+    """Yield the records in a list.
+
+    Args:
+        values: The list.
+        pointer: The JSON pointer to the list.
+    """
     for number, value in enumerate(values):
         yield Record(value, number, f"{pointer}/{number}")
 
@@ -137,5 +153,13 @@ def report_of(
     problems: Iterable[Problem] = (),
     name: str | None = None,
 ) -> FileReport:
-    """What came of a file; ``name`` is that of its format where it is not the reader's own."""
+    """Return the report on a file.
+
+    Args:
+        reader: The reader.
+        source: The file.
+        traces: Its traces.
+        problems: Its problems.
+        name: The name of the format where it is not the reader's own.
+    """
     return FileReport(source.path, name or reader.name, tuple(traces), tuple(problems))

@@ -37,11 +37,11 @@ def fields_of(value: object) -> Fields:
 
 
 def fields_at(value: object, *path: str) -> Fields:
-    """The object to which a path of fields leads from ``value``, else an empty one."""
-    found = fields_of(value)
+    """Return the object at a path of fields in ``value``, else an empty one."""
+    fields = fields_of(value)
     for field in path:
-        found = fields_of(found.get(field))
-    return found
+        fields = fields_of(fields.get(field))
+    return fields
 
 
 def items_of(value: object) -> Sequence[object]:
@@ -55,16 +55,16 @@ def kind_of(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def mostly(is_one: Callable[[object], bool], values: Iterable[object]) -> bool:
-    """Tell whether at least half of the first values, and at least one, are such.
+def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
+    """Return whether at least half of the first values, and at least one, match.
 
     Args:
-        is_one: Whether a value is what is looked for.
-        values: Of which the first 20 are looked at.
+        matches: Returns whether a value matches.
+        values: The values, of which the first 20 are tested.
     """
-    looked_at = list(islice(values, _LOOKED_AT))
-    found = sum(map(is_one, looked_at))
-    return found > 0 and 2 * found >= len(looked_at)
+    first_values = list(islice(values, _LOOKED_AT))
+    count = sum(map(matches, first_values))
+    return count > 0 and 2 * count >= len(first_values)
 
 
 def json_in(value: object) -> object:
@@ -80,9 +80,9 @@ def json_in(value: object) -> object:
 
 
 def value_in(value: object) -> object:
-    """What a JSON text of an object or a list stands for; any other value as it is."""
-    found = json_in(value)
-    return value if found is None else found
+    """Return the value of a JSON text of an object or a list; any other value as it is."""
+    parsed = json_in(value)
+    return value if parsed is None else parsed
 
 
 def object_in(data: bytes | str) -> Fields | None:
@@ -97,8 +97,8 @@ def object_in(data: bytes | str) -> Fields | None:
 def first_in(value: Fields, *fields: str) -> object:
     """Return the first field that is there and not null, else None."""
     for field in fields:
-        if (found := value.get(field)) is not None:
-            return found
+        if (field_value := value.get(field)) is not None:
+            return field_value
     return None
 
 
@@ -111,13 +111,19 @@ def text_in(value: Fields, *fields: str) -> str | None:
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
-    """Those of the fields that are texts with more than blanks in them, as one text."""
+    """Return the fields that are texts with more than blanks in them, as one text.
+
+    Args:
+        value: The object.
+        fields: The names of the fields.
+        between: The text between two of them.
+    """
     return between.join(text for field in fields if (text := as_text(value.get(field))))
 
 
 def flag_in(value: Fields, *fields: str) -> bool | None:
-    """The first field that is true or false, else None."""
-    return next((flag for one in fields if isinstance(flag := value.get(one), bool)), None)
+    """Return the first field that is true or false, else None."""
+    return next((flag for field in fields if isinstance(flag := value.get(field), bool)), None)
 
 
 def short_name(value: object) -> str:

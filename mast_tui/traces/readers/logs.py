@@ -26,12 +26,12 @@ class TextReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file is text at all."""
+        """Return whether the file is text at all."""
         return not source.is_binary
 
     def read(self, source: Source) -> FileReport:
         """One trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = TextParser()
         feed_lines(index, parser, FIRST_SLICE)
         identity = identity_of(self, source.path, source.head)
@@ -52,7 +52,13 @@ class TextParser:
         self._last = 0
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; whether it has a line feed is all the same here."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line.
+            cut_off: Whether it is a last line without a line feed, which has no effect.
+        """
         if not line.strip():
             self.finish()
             return
@@ -73,6 +79,12 @@ class TextParser:
             self._first = 0
 
     def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
-        """The paragraph's lines; carriage returns at their ends are dropped."""
+        """Return the paragraph's lines; carriage returns at their ends are dropped.
+
+        Args:
+            data: The content of its lines.
+            _kind: The kind of the span, which has no effect.
+            _index: The index of the span, which has no effect.
+        """
         text = as_utf8(data).decode("utf-8", "replace")
         return text.replace("\r\n", "\n").removesuffix("\r")

@@ -38,7 +38,7 @@ class MastDataReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file's first records have a log and a field of the study."""
+        """Return whether the file's first records have a log and a field of the study."""
         if head := source.json_lines:
             return any(map(is_record, head))
         document = source.json
@@ -59,19 +59,25 @@ READER: Final = MastDataReader()
 def traces_of_records(
     source: Source, records: Iterable[Record], problems: list[Problem]
 ) -> list[Trace]:
-    """One trace for each record of a file; those without a log are added to ``problems``."""
+    """Return one trace for each record of a file.
+
+    Args:
+        source: The file.
+        records: The records.
+        problems: The list to which records without a log are added.
+    """
     traces = []
     for record in records:
         trace = _trace(source, record)
         if trace is None:
-            problems.append(Problem(record.place, "no record with a log of a run, left out"))
+            problems.append(Problem(record.location, "no record with a log of a run, left out"))
         else:
             traces.append(trace)
     return traces
 
 
 def is_record(value: object) -> bool:
-    """Whether a JSON value is a record with a log and a field of the study."""
+    """Return whether a JSON value is a record with a log and a field of the study."""
     return (
         isinstance(value, Mapping)
         and any(mark in value for mark in _MARKS)
@@ -80,19 +86,19 @@ def is_record(value: object) -> bool:
 
 
 def _trace(source: Source, record: Record) -> Trace | None:
-    """The trace of a record; None where it holds no log."""
+    """Return the trace of a record; None where it holds no log."""
     value = record.value
-    if not isinstance(value, Mapping) or (found := _log(value)) is None:
+    if not isinstance(value, Mapping) or (log_field := _log(value)) is None:
         return None
-    pointer, log = found
+    pointer, log = log_field
     reading, system = _read(log)
 
-    def place(inner: str) -> str:
-        """The place in the file: the record, the log in it, the line in that."""
+    def location_in_file(inner: str) -> str:
+        """Return a location in the file: the record, the log in it, the line in that."""
         return f"{record.prefix}{pointer}{'' if inner.startswith('/') else ' '}{inner}"
 
     for step in reading.steps.steps:
-        step.place = place(step.place)
+        step.place = location_in_file(step.place)
     return trace_of_steps(
         READER,
         source.path,
@@ -100,7 +106,10 @@ def _trace(source: Source, record: Record) -> Trace | None:
         reading.steps,
         record=record.number,
         meta=_facts(value, reading, system),
-        problems=[Problem(place(one.place), one.message) for one in reading.problems],
+        problems=[
+            Problem(location_in_file(problem.place), problem.message)
+            for problem in reading.problems
+        ],
     )
 
 
@@ -122,7 +131,7 @@ def _log(record: Fields) -> tuple[str, object] | None:
 
 
 def _read(log: object) -> tuple[Reading, str | None]:
-    """The run in a log, and the framework that wrote it."""
+    """Return the run in a log, and the framework that wrote it."""
     transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
     if framework is not None:
@@ -136,9 +145,9 @@ def _read(log: object) -> tuple[Reading, str | None]:
         reading.problems.extend(mapper.problems)
     else:
         lines = enumerate(transcript.text.split("\n"), 1)
-        for told, group in groupby(lines, key=lambda line: bool(line[1].strip())):
-            if told:
-                (first, _line), *_rest = paragraph = list(group)
+        for has_text, group in groupby(lines, key=lambda line: bool(line[1].strip())):
+            if has_text:
+                (first, _line), *_others = paragraph = list(group)
                 text = "\n".join(line for _number, line in paragraph)
                 reading.steps.add(f"line {first}", SpanKind.MESSAGE, Role.LOG, "text", text)
     return reading, None
@@ -163,9 +172,10 @@ def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
     )
 
 
-def _same_name(one: str | None, other: str) -> bool:
-    """Whether two spellings mean one framework: ``Magentic`` is ``Magentic-One``."""
-    left, right = _letters(one or ""), _letters(other)
+def _same_name(first: str | None, second: str) -> bool:
+    """Return whether two spellings mean one framework: ``Magentic`` is ``Magentic-One``."""
+    left = _letters(first or "")
+    right = _letters(second)
     return bool(left) and (left.startswith(right) or right.startswith(left))
 
 

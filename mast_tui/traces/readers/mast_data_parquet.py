@@ -31,7 +31,7 @@ _NEEDS_EXTRA: Final = "Parquet needs an extra: pip install 'mast-tui[parquet]'"
 _ROWS_AT_ONCE: Final = 16
 _LOOKED_AT: Final = 20
 _DEEPEST: Final = 64
-_ALWAYS_KEPT: Final = frozenset({"content"})
+_REQUIRED_COLUMNS: Final = frozenset({"content"})
 
 Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
@@ -50,7 +50,7 @@ class ParquetReader:
     key_scheme: Final = MESSAGE_LISTS.key_scheme
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file begins as Parquet files do."""
+        """Return whether the file begins as Parquet files do."""
         return source.head.startswith(_MAGIC)
 
     def read(self, source: Source) -> FileReport:
@@ -107,7 +107,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _read(source: Source, rows: Iterator[Row]) -> FileReport:
-    """What the first rows are decides how all are read."""
+    """Read all rows by the format of the first ones."""
     first = list(islice(rows, _LOOKED_AT))
     records = (Record(row, number, f"row {number + 1} ") for number, row in chain(first, rows))
     problems: list[Problem] = []
@@ -138,7 +138,7 @@ def _plain(value: object, depth: int) -> object:
             return {
                 str(name): _plain(inner, depth + 1)
                 for name, inner in value.items()
-                if inner is not None or name in _ALWAYS_KEPT
+                if inner is not None or name in _REQUIRED_COLUMNS
             }
         case list() | tuple():
             return [_plain(inner, depth + 1) for inner in value]

@@ -18,7 +18,14 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
-from mast_tui.traces.readers.chat.pieces import ASSISTANT, THE_MODEL, Piece, Speaker, Turn, noted
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    THE_MODEL,
+    Piece,
+    Speaker,
+    Turn,
+    json_log_piece,
+)
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.chat.values import usage_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
@@ -148,12 +155,12 @@ def _user_pieces(text: str, extra: Fields, *, waits: bool) -> Iterator[Piece]:
         waits: Whether a command waits for its result.
     """
     if refused := as_text(extra.get("model_response")):
-        yield THE_MODEL.says(refused, "/extra/model_response")
+        yield THE_MODEL.piece(refused, "/extra/model_response")
     is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
     if is_result or (waits and "interrupt_type" not in extra):
         yield _observation({"content": text}, extra)
         return
-    yield Speaker("user", Role.USER).says(text)
+    yield Speaker("user", Role.USER).piece(text)
     for number, command in enumerate(_commands(extra)):
         piece = _command(command, f"/extra/actions/{number}")
         yield replace(piece, role=Role.USER, agent="user")
@@ -177,17 +184,17 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
         case "exit":
             ending = text or dump_text(extra.get("submission")) or extra
-            pieces = [noted(ending, name="exit")]
+            pieces = [json_log_piece(ending, name="exit")]
         case "tool" | "function_call_output":
             pieces = [_observation(message, extra)]
         case "user" | "human":
             pieces = [*_user_pieces(text, extra, waits=mapper.waits)]
         case "system":
-            pieces = [Speaker("system", Role.SYSTEM).says(text)]
+            pieces = [Speaker("system", Role.SYSTEM).piece(text)]
         case "reasoning" | "function_call":
             pieces = [_with_tool(piece) for piece in turn_of(message).pieces]
         case _ if message:
-            pieces = [noted(message)]
+            pieces = [json_log_piece(message)]
         case _:
             mapper.add(value, pointer)
             return
@@ -218,14 +225,14 @@ def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Pi
 def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
     """Yield the pieces of an answer in OpenAI's response items."""
     if text := as_text(content_text(message.get("content"))):
-        yield THE_MODEL.says(text)
+        yield THE_MODEL.piece(text)
     for number, item in enumerate(map(fields_of, output)):
         thought = content_text(item.get("summary")) or content_text(item.get("content"))
         if item.get("type") == "reasoning" and not thought:
             continue
         is_message = item.get("type") == "message"
         for piece in turn_of({"role": ASSISTANT, **item} if is_message else item).pieces:
-            yield _with_tool(replace(piece, at=f"/output/{number}{piece.at}"))
+            yield _with_tool(replace(piece, key_suffix=f"/output/{number}{piece.key_suffix}"))
 
 
 def _with_tool(piece: Piece) -> Piece:

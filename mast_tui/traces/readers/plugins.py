@@ -33,7 +33,7 @@ _NOBODYS: Final = {
 }
 """Files without a mark of any format: who takes one for its own would take what is others'."""
 
-_MOST_SAID: Final = 300
+_ERROR_CHARS: Final = 300
 
 
 class PluginReader:
@@ -48,30 +48,32 @@ class PluginReader:
     def __init__(self, entry: EntryPoint) -> None:
         self.name = entry.name
         package = entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
-        self._place = f"reader {entry.name} of {package}"
+        self._label = f"reader {entry.name} of {package}"
         self._reader: Reader | None = None
         self._fault = ""
         try:
             loaded = entry.load()
             reader: Reader = loaded() if isinstance(loaded, type) else loaded
-            taken = _taken_by(reader)
+            foreign_file = _foreign_file_of(reader)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code may raise anything
-            self._fault = f"cannot be used: {_said(error)}"
+            self._fault = f"cannot be used: {_error_text(error)}"
             return
-        if taken is not None:
-            self._fault = f"is not used: it takes a file for its own that is nobody's, {taken!r}"
+        if foreign_file is not None:
+            self._fault = (
+                f"is not used: it takes a file for its own that is nobody's, {foreign_file!r}"
+            )
         else:
             self._reader = reader
 
     def recognises(self, source: Source) -> bool:
-        """Whether the reader says that the file is of its format."""
+        """Return whether the reader recognises the file."""
         if self._reader is None:
             self._remark(source, self._fault)
             return False
         try:
             return bool(self._reader.recognises(source))
         except Exception as error:  # noqa: BLE001 - as above
-            self._remark(source, f"failed when it was asked for this file: {_said(error)}")
+            self._remark(source, f"failed when it was asked for this file: {_error_text(error)}")
             return False
 
     def read(self, source: Source) -> FileReport:
@@ -84,18 +86,18 @@ class PluginReader:
             if not all(isinstance(trace, Trace) for trace in report.traces):
                 raise TypeError("what it calls traces are none")
         except Exception as error:  # noqa: BLE001 - as above
-            return self._failed(source, f"failed while it read this file: {_said(error)}")
+            return self._failed(source, f"failed while it read this file: {_error_text(error)}")
         if report.format is None or not report.traces:
             reason = report.failed or report.skipped or "it found no trace"
             return self._failed(source, f"took this file and did not read it: {reason}")
         return report
 
-    def _failed(self, source: Source, words: str) -> FileReport:
-        self._remark(source, words)
-        return FileReport(source.path, failed=f"{self._place} {words}")
+    def _failed(self, source: Source, reason: str) -> FileReport:
+        self._remark(source, reason)
+        return FileReport(source.path, failed=f"{self._label} {reason}")
 
-    def _remark(self, source: Source, words: str) -> None:
-        remark = Problem(self._place, words)
+    def _remark(self, source: Source, reason: str) -> None:
+        remark = Problem(self._label, reason)
         if remark not in source.remarks:
             source.remarks.append(remark)
 
@@ -108,34 +110,34 @@ def plugins() -> tuple[PluginReader, ...]:
     # Costs more than all else that recognising a file takes, and hardly anybody has plugins.
     from importlib.metadata import entry_points
 
-    def place(entry: EntryPoint) -> tuple[str, str]:
+    def sort_key(entry: EntryPoint) -> tuple[str, str]:
         return "" if entry.dist is None else entry.dist.name, entry.name
 
-    return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=place)))
+    return tuple(map(PluginReader, sorted(entry_points(group=GROUP), key=sort_key)))
 
 
 def entry_files() -> Iterator[os.DirEntry[str]]:
-    """The folders of installed packages that bring readers, told without importing anything."""
+    """Yield the folders of installed packages with readers, without importing anything."""
     mark = GROUP.encode()
     for folder in dict.fromkeys(sys.path):
         try:
-            found = list(os.scandir(folder or "."))
+            entries = list(os.scandir(folder or "."))
         except OSError:
             continue  # a path that is not there, or an archive
-        for entry in found:
+        for entry in entries:
             if entry.name.endswith((".dist-info", ".egg-info")):
                 # Opened as plainly as can be: each start reads one of some hundred packages.
                 try:
-                    with FileIO(f"{entry.path}/entry_points.txt") as told:
-                        named = mark in told.readall()
+                    with FileIO(f"{entry.path}/entry_points.txt") as entry_points_file:
+                        named = mark in entry_points_file.readall()
                 except OSError:
                     continue  # most packages have none
                 if named:
                     yield entry
 
 
-def _taken_by(reader: Reader) -> str | None:
-    """The first of the files without a mark that a reader takes for its own."""
+def _foreign_file_of(reader: Reader) -> str | None:
+    """Return the name of the first file of an unknown format that a reader wrongly recognises."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
         for name, data in _NOBODYS.items():
             path = Path(folder, name)
@@ -145,6 +147,6 @@ def _taken_by(reader: Reader) -> str | None:
     return None
 
 
-def _said(error: BaseException) -> str:
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words}"[:_MOST_SAID] if words else type(error).__name__
+def _error_text(error: BaseException) -> str:
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}"[:_ERROR_CHARS] if message else type(error).__name__

@@ -1,4 +1,4 @@
-"""What a record beside its messages says about the run: task, outcome, what to hide."""
+"""The facts of a run in a record beside its messages: task, outcome, answer key."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ _OUTCOMES: Final = {
 
 
 def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    """The facts in a record's own fields, and where it has none in the spans.
+    """Return the facts in a record's own fields, and where it has none in the spans.
 
     A benchmark's reward, answer and labels go to the answer key.
+
+    Args:
+        record: The record.
+        steps: The steps of the run.
     """
     scores = map(clamp_score, map(record.get, ("reward", "score")))
     return TraceMeta(
@@ -96,9 +100,9 @@ def outcome_of_flag(flag: object) -> Outcome:
 
 
 def _outcome(record: Fields) -> Outcome:
-    said = as_text(record.get("outcome"))
-    if said is not None:
-        return _OUTCOMES.get(said.strip().lower(), Outcome.UNKNOWN)
+    outcome_name = as_text(record.get("outcome"))
+    if outcome_name is not None:
+        return _OUTCOMES.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
     if (flag := flag_in(record, "success", "resolved", "is_correct")) is not None:
         return outcome_of_flag(flag)
     if record.get("is_corrected") is False:

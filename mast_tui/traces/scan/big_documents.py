@@ -1,4 +1,4 @@
-"""Which files are read in a process of their own, as their readers need the whole of them."""
+"""The choice of files that are read in a process of their own, because they are read whole."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LEAST_PACKING: Final = 100
 
 
 class BigDocuments(NamedTuple):
-    """How files are read that are more than ``big`` bytes; they are kept in ``folder``.
+    """The limits above which files are read in another process, and the folder that keeps them.
 
-    Without a folder it is the user's own. Files that are read line by line are none of them: where
-    they are more than ``lines`` bytes, their first lines are read here and the rest by a process,
-    for those who ask for that.
+    Files of more than ``big`` bytes are kept in ``folder``; None is the user's own folder. Files
+    that are read line by line are not kept: where they have more than ``lines`` bytes, their first
+    lines are read here and the rest by a process, on demand.
     """
 
     big: int = BIG_BYTES
@@ -41,7 +41,12 @@ class BigDocuments(NamedTuple):
     lines: int = BIG_LINES
 
     def offer(self, trace: Trace, source: Source) -> None:
-        """Let a long trace of lines be read by another process, once somebody asks for that."""
+        """Prepare the background read of a long trace of lines by another process.
+
+        Args:
+            trace: The trace.
+            source: Its file.
+        """
         spans = trace.spans
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
             spans.begin_background_read = partial(self._read_in_background, source)
@@ -52,25 +57,25 @@ class BigDocuments(NamedTuple):
         )
 
     def read(self, source: Source) -> CachedDocument | None:
-        """What came of a big document, read now or before; None for any other file.
+        """Return a big document, read now or before; None for any other file.
 
-        Whoever asks waits until it is read.
+        The caller waits until it is read.
         """
-        return self._reading().read(source.path) if self._takes(source) else None
+        return self._reading().read(source.path) if self._is_big(source) else None
 
     def begin(self, path: Path) -> DocumentProcess | None:
         """A process that reads the file at ``path`` first; None where that is read at once, or
         cannot be read at all."""
         try:
             source = Source(path)
-            if not is_regular(path) or not self._takes(source):
+            if not is_regular(path) or not self._is_big(source):
                 return None
             return self._reading().begin(path)
         except OSError:
             return None
 
-    def _takes(self, source: Source) -> bool:
-        """Whether a file is big, and its reader needs the whole of it."""
+    def _is_big(self, source: Source) -> bool:
+        """Return whether a file is big, and its reader needs the whole of it."""
         size = source.path.stat().st_size
         if size <= self.big:
             if size * _LEAST_PACKING <= self.big or source.packing is None:

@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mast_tui import __version__
-from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, known_of, open_cached
+from mast_tui.traces.index.store import BROKEN, FORMAT, CachedDocument, facts_at_end, open_cached
 from mast_tui.traces.io.opened_file import OpenedFile, Stamp
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.readers.plugins import entry_files
 
-_READING_VERSION: Final = 13
+_READING_VERSION: Final = 14
 """Goes up with what the caches hold, or what a reader tells of a file, between two releases."""
 
 
@@ -61,68 +61,80 @@ class DocumentCache:
 
     @classmethod
     def of_the_user(cls) -> DocumentCache:
-        """Those in the user's folder for what may be deleted."""
+        """Return the cache in the user's cache folder."""
         from platformdirs import user_cache_path
 
         return cls(user_cache_path("mast-tui", appauthor=False) / "documents")
 
     @classmethod
     def in_folder(cls, folder: Path | None) -> DocumentCache:
-        """Those in ``folder``; None for the user's own."""
+        """Return the cache in ``folder``; None for the user's own."""
         return cls.of_the_user() if folder is None else cls(folder)
 
-    def place_of(self, path: Path) -> Path:
-        """Where the document at ``path`` is kept as it is now. ``OSError`` comes through."""
+    def path_of(self, path: Path) -> Path:
+        """Return the path under which the document at ``path`` is kept in its current state.
+
+        Raises:
+            OSError: from the file system.
+        """
         stat = path.stat()
-        return self._place(path, f"{stat.st_size} {stat.st_mtime_ns} ")
+        return self._path_with(path, f"{stat.st_size} {stat.st_mtime_ns} ")
 
-    def place_of_lines(self, path: Path) -> Path:
-        """Where the index of a file of lines is kept, which may grow."""
-        return self._place(path, "lines ")
+    def path_of_lines(self, path: Path) -> Path:
+        """Return the path under which the index of a file of lines is kept, which may grow."""
+        return self._path_with(path, "lines ")
 
-    def _place(self, path: Path, stamp: str) -> Path:
+    def _path_with(self, path: Path, stamp: str) -> Path:
         stamp += f"{FORMAT} {cache_version()}"
         name = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + stamp.encode()).hexdigest()
         return self.folder / f"{name[:32]}{SUFFIX}"
 
     def open_lines(self, path: Path, opened: OpenedFile) -> CachedLines | None:
-        """The index of a file of lines that has not changed since, or has only grown."""
+        """Open the index of a file of lines that has not changed since, or has only grown.
+
+        Args:
+            path: The file.
+            opened: The file as it was opened.
+
+        Returns:
+            None where there is no such index.
+        """
         try:
-            file = open_regular(self.place_of_lines(path))
+            file = open_regular(self.path_of_lines(path))
         except OSError:
             return None
         try:
-            found = known_of(file)
-            if found is not None:
-                stamp = Stamp(*found[0]["stamp"])
+            facts = facts_at_end(file)
+            if facts is not None:
+                stamp = Stamp(*facts[0]["stamp"])
                 if opened.matches_stamp(stamp):
-                    return CachedLines(file, found[1], stamp.read_to)
+                    return CachedLines(file, facts[1], stamp.read_to)
         except (OSError, *BROKEN):
             pass  # it is made anew, which says more where that fails
         file.close()
         return None
 
     def open(self, path: Path) -> CachedDocument | None:
-        """What came of a document that was read before; None where it is not kept.
+        """Return a document that was read before; None where it is not kept.
 
-        What is damaged goes, and is read anew.
+        A damaged file is removed.
         """
         try:
-            place = self.place_of(path)
-            kept = open_cached(place, path)
+            cache_path = self.path_of(path)
+            document = open_cached(cache_path, path)
         except OSError:
             return None
         except BROKEN:
             with suppress(OSError):
-                place.unlink()
+                cache_path.unlink()
             return None
-        if kept is not None:
+        if document is not None:
             with suppress(OSError):  # used just now; a folder that may only be read is no matter
-                os.utime(place)
-        return kept
+                os.utime(cache_path)
+        return document
 
     def why_not(self) -> str | None:
-        """Why nothing can be kept here; None where something can."""
+        """Return why no document can be kept in the folder; None where it can."""
         try:
             make_private(self.folder)
         except OSError as error:
@@ -130,27 +142,33 @@ class DocumentCache:
         return None if os.access(self.folder, os.W_OK | os.X_OK) else "it may not be written to"
 
     def make_room(self, size: int, most: int = MOST_BYTES, most_files: int = MOST_FILES) -> None:
-        """Remove what was used longest ago until there is room for one more of ``size`` bytes."""
+        """Remove the least recently used documents until there is room for another one.
+
+        Args:
+            size: The size of the other one in bytes.
+            most: The most bytes of all together.
+            most_files: The most files.
+        """
         entries = sorted(self._entries(), reverse=True)
         room = most - size
-        for number, (_used, length, place) in enumerate(entries, 1):
+        for number, (_used, length, cache_path) in enumerate(entries, 1):
             room -= length
             if room < 0 or number >= most_files:
                 with suppress(OSError):
-                    place.unlink()
+                    cache_path.unlink()
 
     def clear_away(self) -> None:
-        """Remove the parts of files whose writers have ended before their time."""
+        """Remove parts of files whose writers have stopped early."""
         try:
-            for place in self.folder.glob(f"*{_PART}"):
-                if time.time() - place.stat().st_mtime > _FORSAKEN_SECONDS:
-                    place.unlink()
+            for part in self.folder.glob(f"*{_PART}"):
+                if time.time() - part.stat().st_mtime > _FORSAKEN_SECONDS:
+                    part.unlink()
         except OSError:
             return  # another process was quicker, or may do more here
 
     def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """Of each document when it was used last, its size, and where it lies."""
-        for place in self.folder.glob(f"*{SUFFIX}"):
+        """Yield the time of last use, the size and the path of each document."""
+        for cache_path in self.folder.glob(f"*{SUFFIX}"):
             with suppress(OSError):
-                stat = place.stat()
-                yield stat.st_mtime_ns, stat.st_size, place
+                stat = cache_path.stat()
+                yield stat.st_mtime_ns, stat.st_size, cache_path

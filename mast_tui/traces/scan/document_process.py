@@ -42,7 +42,7 @@ from mast_tui.traces.scan.document_worker import main
 main(*sys.argv[3:])
 """
 _ASKED_AT_ONCE: Final = 64 * 1024
-_COMPLAINTS_KEPT: Final = 4096
+_MOST_STDERR: Final = 4096
 _ENDING_SECONDS: Final = 10.0
 """How long a process may take to end that has closed its standard output."""
 
@@ -57,11 +57,11 @@ READ_HERE_AT_MOST: Final = 64 << 20
 
 
 class Progress(NamedTuple):
-    """How far the reading of a document has come, in bytes; ``words`` say it for people."""
+    """The progress of reading a document in bytes, and ``description`` to show."""
 
     done: int
     total: int
-    words: str
+    description: str
 
 
 class DocumentProcess:
@@ -92,9 +92,11 @@ class DocumentProcess:
         size = path.stat().st_size
         self._progress = Progress(0, size, "reading …")
         self._parsing_since: float | None = None
-        place = documents.place_of_lines(path) if lines else documents.place_of(path)
-        self.place = place
-        paths = map(os.fspath, (path.absolute(), documents.folder.absolute(), place.absolute()))
+        cache_path = documents.path_of_lines(path) if lines else documents.path_of(path)
+        self.index_path = cache_path
+        paths = map(
+            os.fspath, (path.absolute(), documents.folder.absolute(), cache_path.absolute())
+        )
         self._process = Popen(
             [
                 sys.executable,
@@ -109,26 +111,28 @@ class DocumentProcess:
             env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
             process_group=0,  # what a terminal sends to the app is not meant for this one
         )
-        self._end = finalize(self, _end, self._process, place)
+        self._end = finalize(self, _end, self._process, cache_path)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
-        self._said = select.poll()
+        self._out = self._process.stdout.fileno()
+        self._err = self._process.stderr.fileno()
+        self._pipes = select.poll()
         for pipe in (self._out, self._err):
             os.set_blocking(pipe, False)
-            self._said.register(pipe, select.POLLIN)
+            self._pipes.register(pipe, select.POLLIN)
         self._heard = b""
         self._complained = b""
         self._done = False
 
     @property
     def progress(self) -> Progress:
-        """How far it is: of the bytes first, then of the spans."""
+        """The progress: by bytes first, then by spans."""
         since = self._parsing_since
         if since is None:
             return self._progress
         # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
-        size, seconds = self._progress.total, monotonic() - since
+        size = self._progress.total
+        seconds = monotonic() - since
         return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
 
     @property
@@ -137,7 +141,11 @@ class DocumentProcess:
         return self._process.pid
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it is over, after ``seconds`` at the most (None: any time)."""
+        """Wait until the process has ended; return whether it has.
+
+        Args:
+            seconds: The longest time to wait; None for any time.
+        """
         due = None if seconds is None else monotonic() + seconds
         while not self.listen(None if due is None else max(0.0, due - monotonic())):
             if due is not None and monotonic() >= due:
@@ -149,15 +157,15 @@ class DocumentProcess:
         if not self._end.alive:
             return True
         left = None if seconds is None else round(seconds * 1000)
-        ready = [pipe for pipe, _event in self._said.poll(left)]
+        ready = [pipe for pipe, _event in self._pipes.poll(left)]
         if self._err in ready and not self._hear_complaints():  # it waits where that is full
-            self._said.unregister(self._err)
+            self._pipes.unregister(self._err)
         if self._out in ready:
             heard = os.read(self._out, _ASKED_AT_ONCE)
             if heard:
                 self._hear(heard)
             else:
-                self._over()
+                self._finish()
         return not self._end.alive
 
     def stop(self) -> None:
@@ -165,31 +173,31 @@ class DocumentProcess:
         self.failed = STOPPED
         self._process.kill()
 
-    def _hear(self, heard: bytes) -> None:
-        *lines, self._heard = (self._heard + heard).split(b"\n")
+    def _hear(self, received: bytes) -> None:
+        *lines, self._heard = (self._heard + received).split(b"\n")
         for line in lines:
-            what, *numbers = json.loads(line)
-            self._take(what, *numbers)
+            event, *numbers = json.loads(line)
+            self._take(event, *numbers)
 
-    def _take(self, what: str, done: int | str = 0, total: int = 0) -> None:
+    def _take(self, event: str, done: int | str = 0, total: int = 0) -> None:
         size = self._progress.total
         of_size = f"{size / 1e6:,.0f} MB"
-        if what == FAILED:
+        if event == FAILED:
             self.failed = str(done)
-        elif what == READING and isinstance(done, int):
+        elif event == READING and isinstance(done, int):
             read = size * done // max(1, total)
             self._progress = Progress(
                 read, size, f"reading {done / max(1, total):.0%} of {of_size}"
             )
-        elif what == PARSING:
+        elif event == PARSING:
             self._parsing_since = monotonic()
-        elif what == WRITING:
+        elif event == WRITING:
             self.writing = True
             self._parsing_since = None
             self._progress = Progress(size, size, f"setting out its spans, {done} %")
-        elif what == WRITTEN:
+        elif event == WRITTEN:
             self.written = True
-        elif what == DONE:
+        elif event == DONE:
             self._done = True
 
     def _hear_complaints(self) -> bool:
@@ -197,42 +205,42 @@ class DocumentProcess:
         heard = b""
         with suppress(BlockingIOError):
             heard = os.read(self._err, _ASKED_AT_ONCE)
-        self._complained = (self._complained + heard)[-_COMPLAINTS_KEPT:]
+        self._complained = (self._complained + heard)[-_MOST_STDERR:]
         return bool(heard)
 
-    def _over(self) -> None:
-        """It has ended by itself, or somebody else has ended it."""
+    def _finish(self) -> None:
+        """Record why the process has ended."""
         try:
             code = self._process.wait(_ENDING_SECONDS)
         except TimeoutExpired:  # it tells nothing any more, and does not end
             self._process.kill()
             code = self._process.wait()
         self._hear_complaints()  # no more than a pipe holds is left
-        said = self._complained.decode("utf-8", "replace").strip()
+        stderr = self._complained.decode("utf-8", "replace").strip()
         self._end()
         if self.failed is None and not (self._done and code == 0):
-            self.failed = _words_on(code, said)
+            self.failed = _failure_reason(code, stderr)
 
 
-def _words_on(code: int, said: str) -> str:
-    """Why a process has ended before its work was done."""
+def _failure_reason(code: int, stderr: str) -> str:
+    """Return why a process has ended before its work was done."""
     if code < 0:
         with suppress(ValueError):
             name = signal.Signals(-code).name
             hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
             return f"the process that was reading it was ended ({name}{hint}); try it again"
-    last = said.rpartition("\n")[2]
+    last = stderr.rpartition("\n")[2]
     return f"the process that was reading it has failed: {last or f'exit code {code}'}"
 
 
-def _end(process: Popen[bytes], place: Path) -> None:
+def _end(process: Popen[bytes], cache_path: Path) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             stream.close()
     with suppress(OSError):
-        for part in place.parent.glob(f"*{path_of_part(place, process.pid).name}"):
+        for part in cache_path.parent.glob(f"*{path_of_part(cache_path, process.pid).name}"):
             part.unlink()
 
 
@@ -254,15 +262,21 @@ class IndexFile:
 
     @classmethod
     def being_written(cls, process: DocumentProcess) -> IndexFile:
-        """The one that the process writes."""
-        found = cls.__new__(cls)
-        found.over, found._process, found._blocks, found._file = False, process, iter(()), None
-        return found
+        """Return the index that a process writes."""
+        index = cls.__new__(cls)
+        index.over = False
+        index._process = process
+        index._blocks = iter(())
+        index._file = None
+        return index
 
     def next(self, *, wait: bool) -> Block | None:
-        """What follows; None where it has not come, if asked for after a moment, or nothing
-        does."""
-        block, process = next(self._blocks, None), self._process
+        """Return the next block; None where it is not there yet or nothing follows.
+
+        With ``wait`` it is waited for, but only for a moment.
+        """
+        block = next(self._blocks, None)
+        process = self._process
         if block is None and process is not None:
             ended = process.listen(_INDEX_PATIENCE if wait else 0) or process.written
             if self._file is None and process.writing:
@@ -274,8 +288,9 @@ class IndexFile:
         return block
 
     def stop(self, *, complete: bool) -> None:
-        """No more is wanted: a process that has not told everything is ended."""
-        process, self._process = self._process, None
+        """Stop reading; a process that has not written everything is ended."""
+        process = self._process
+        self._process = None
         self.over = True
         if process is not None and not process.wait(
             _INDEX_ENDING if complete or process.written else 0
@@ -284,74 +299,75 @@ class IndexFile:
             process.wait()
 
     def _open(self, process: DocumentProcess) -> None:
-        for place in (path_of_part(process.place, process.pid), process.place):
+        for index_path in (path_of_part(process.index_path, process.pid), process.index_path):
             with suppress(OSError):
-                file = open_regular(place)
+                file = open_regular(index_path)
                 finalize(self, file.close)
-                self._blocks, self._file = blocks_in(file.fileno()), file
+                self._blocks = blocks_in(file.fileno())
+                self._file = file
                 return
 
 
 class DocumentReading:
-    """How big documents are read: each once, in a process of its own, and kept from then on."""
+    """Reading of big documents: each once, in a process of its own, and kept from then on."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Begin with nothing read.
+        """Start without any document.
 
         Args:
-            folder: Where they are kept; None for the user's own folder.
+            folder: The folder that keeps them; None for the user's own folder.
         """
-        self._kept = DocumentCache.in_folder(folder)
+        self._cache = DocumentCache.in_folder(folder)
 
     def read(self, path: Path) -> CachedDocument | None:
-        """What came of a document, read now or before; whoever asks waits until it is read.
+        """Return a document, read now or before; the caller waits until it is read.
 
-        None where nothing can be kept and it is small enough to be read here.
+        Returns None where nothing can be kept and it is small enough to be read here.
         """
-        kept = self._kept.open(path)
-        if kept is not None:
-            return kept
+        document = self._cache.open(path)
+        if document is not None:
+            return document
         process = self._process(path)
         if process is None:
             return None
         if isinstance(process, str):
             return CachedDocument(FileReport(path, failed=process))
         process.wait()
-        kept = self._kept.open(path)
-        if kept is None:
+        document = self._cache.open(path)
+        if document is None:
             reason = process.failed or "what was read of it is there no more"
             return CachedDocument(FileReport(path, failed=reason))
-        return kept
+        return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
         """A process that reads a document; None where none is needed, or there can be none.
 
         ``OSError`` comes through.
         """
-        process = None if self._kept.place_of(path).exists() else self._process(path)
+        process = None if self._cache.path_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
 
     def read_in_background(
         self, path: Path, opened: OpenedFile, big: int, *, begins: bool
     ) -> IndexFile | None:
-        """The index of a file of lines that was opened; None where it is best made here.
+        """Return the index of a file of lines that was opened; None where it is best made here.
 
         Args:
             path: The file.
-            opened: As it was when its first lines were read.
-            big: A process is worth it where more than so many bytes are not known.
-            begins: Whether a process may begin; else there is only what is kept.
+            opened: The file as it was when its first lines were read.
+            big: The number of bytes not yet read above which a process is worth its start.
+            begins: Whether a process may be started; else only a kept index is returned.
         """
-        documents = self._kept
-        kept = documents.open_lines(path, opened)
-        if kept is not None and opened.size - kept.read_to <= big:
+        documents = self._cache
+        cached = documents.open_lines(path, opened)
+        if cached is not None and opened.size - cached.read_to <= big:
             with suppress(OSError):  # used just now
-                os.utime(kept.file.name)
-            return IndexFile(kept.file, kept.end)
+                os.utime(cached.file.name)
+            return IndexFile(cached.file, cached.end)
         if not begins:
             return None
         if documents.why_not() is not None:
-            return None if kept is None else IndexFile(kept.file, kept.end)
+            return None if cached is None else IndexFile(cached.file, cached.end)
         try:
             return IndexFile.being_written(DocumentProcess(path, documents, lines=True))
         except OSError:
@@ -359,9 +375,9 @@ class DocumentReading:
 
     def _process(self, path: Path) -> DocumentProcess | str | None:
         """The process, or why there can be none; None where the file can be read here as well."""
-        reason = self._kept.why_not()
+        reason = self._cache.why_not()
         if reason is None:
-            return DocumentProcess(path, self._kept)
+            return DocumentProcess(path, self._cache)
         if path.stat().st_size <= READ_HERE_AT_MOST:
             return None
-        return f"it is too big to be read without keeping it in {self._kept.folder}: {reason}"
+        return f"it is too big to be read without keeping it in {self._cache.folder}: {reason}"

@@ -62,7 +62,8 @@ class _ReadInPieces(Source):
             data = super().data
             self._tell(len(data), len(data))
             return data
-        pieces, size = BytesIO(), self.size  # handed out without another copy
+        pieces = BytesIO()  # returned without another copy
+        size = self.size
         with open_regular(self.path) as file:
             while piece := file.read(_READ_BYTES):
                 pieces.write(piece)
@@ -76,27 +77,44 @@ class _Teller:
     def __init__(self) -> None:
         self._last: list[object] = []
 
-    def say(self, *words: object) -> None:
-        """Say it, as soon as it differs from what was said last."""
-        if list(words) != self._last:
-            self._last = list(words)
-            sys.stdout.write(json.dumps(words) + "\n")
+    def say(self, *message: object) -> None:
+        """Write a message, unless it is the last one again."""
+        if list(message) != self._last:
+            self._last = list(message)
+            sys.stdout.write(json.dumps(message) + "\n")
             sys.stdout.flush()
 
     def reading(self, done: int, size: int) -> None:
-        """So much of the file has been read."""
+        """Report progress in reading the file.
+
+        Args:
+            done: The bytes read.
+            size: The bytes of the file.
+        """
         self.say(READING, done, size)
         if done == size:
             self.say(PARSING)
 
     def writing(self, done: int, total: int) -> None:
-        """So many spans have been written."""
+        """Report progress in writing spans.
+
+        Args:
+            done: The spans written.
+            total: The number of all spans.
+        """
         if total:
             self.say(WRITING, done * 100 // total, 100)
 
 
-def keep(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> None:
-    """Read the document at ``path`` and keep it at ``place``; what goes wrong is said."""
+def keep(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
+    """Read a document and keep its spans; errors are reported by the teller.
+
+    Args:
+        path: The document.
+        documents: The cache.
+        cache_path: The path of the file of spans.
+        teller: Reports progress and errors.
+    """
     source = _ReadInPieces(path, teller.reading)
     report = read_known(source)
     if report is not None:
@@ -107,7 +125,7 @@ def keep(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> 
             while trace.advance():
                 pass
     try:
-        _write(report, documents, place, teller)
+        _write(report, documents, cache_path, teller)
     except OSError as error:
         reason = error.strerror or str(error)
         teller.say(FAILED, f"what was read cannot be kept in {documents.folder}: {reason}")
@@ -116,44 +134,52 @@ def keep(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> 
 
 
 def _write(
-    report: FileReport | None, documents: DocumentCache, place: Path, teller: _Teller
+    report: FileReport | None, documents: DocumentCache, cache_path: Path, teller: _Teller
 ) -> None:
-    part = path_of_part(place, os.getpid())
+    part = path_of_part(cache_path, os.getpid())
     try:
-        with _anew(part) as file:
+        with _open_private(part) as file:
             write_cached(file, report, teller.writing)
         documents.make_room(part.stat().st_size)
-        part.replace(place)
+        part.replace(cache_path)
     except BaseException:
         with suppress(OSError):
             part.unlink()
         raise
 
 
-def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Teller) -> None:
-    """Keep the index of a file of lines at ``place``, told block by block while it is written."""
+def index_lines(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
+    """Keep the index of a file of lines, and write it block by block for those who wait for it.
+
+    Args:
+        path: The file of lines.
+        documents: The cache.
+        cache_path: The path of the index.
+        teller: Reports progress and errors.
+    """
     report = read_one(path, True)
     (trace,) = report.traces
-    spans, opened = trace.spans, trace.opened
+    spans = trace.spans
+    opened = trace.opened
     assert isinstance(spans, LineSpans)
     assert isinstance(opened, OpenedFile)
-    kept = documents.open_lines(path, opened)
-    part = path_of_part(place, os.getpid())
+    cached = documents.open_lines(path, opened)
+    part = path_of_part(cache_path, os.getpid())
     whole = part.with_name(f"whole-{part.name}")
     try:
-        with _anew(part) as file, LocalProcesses(cores(), aside=True) as workers:
-            known = () if kept is None else _taken_in(spans, kept)
-            rest = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
-            for number, block in enumerate(chain(known, spans.blocks(rest))):
+        with _open_private(part) as file, LocalProcesses(cores(), aside=True) as workers:
+            cached_blocks = () if cached is None else _cached_blocks(spans, cached)
+            later_feed = DigestFeed(workers) if opened.size > _WORTH_PROCESSES else None
+            for number, block in enumerate(chain(cached_blocks, spans.blocks(later_feed))):
                 write_block(file, block)
                 file.flush()
                 teller.say(WRITING, number, number)
         teller.say(WRITTEN)
-        with _anew(whole) as file:
+        with _open_private(whole) as file:
             end = sum(write_block(file, block) for block in spans.whole())
             write_end(file, end, {"stamp": opened.stamp(spans.read_to)})
         documents.make_room(whole.stat().st_size)
-        whole.replace(place)
+        whole.replace(cache_path)
     except OSError as error:
         with suppress(OSError):
             whole.unlink()
@@ -165,13 +191,13 @@ def index_lines(path: Path, documents: DocumentCache, place: Path, teller: _Tell
             part.unlink()
 
 
-def _anew(part: Path) -> IO[bytes]:
+def _open_private(part: Path) -> IO[bytes]:
     return open(open_private(part, empty=True), "wb", buffering=_WRITE_BYTES)  # noqa: PTH123
 
 
-def _taken_in(spans: LineSpans, kept: CachedLines) -> Iterator[Block]:
-    """The blocks of an earlier index, each taken in by the spans."""
-    for block in blocks_in(kept.file.fileno(), kept.end):
+def _cached_blocks(spans: LineSpans, cached: CachedLines) -> Iterator[Block]:
+    """Yield the blocks of an earlier index, each appended to the spans."""
+    for block in blocks_in(cached.file.fileno(), cached.end):
         if block is None or not spans.append_block(block):
             return
         yield block
@@ -189,8 +215,15 @@ def _end_with_input() -> None:
         sys.exit(1)
 
 
-def main(path: str, folder: str, place: str, lines: str = "") -> None:
-    """Keep the document at ``path`` in the ``folder`` at ``place``; with ``lines`` its index."""
+def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
+    """Read a document, or index a file of lines, as the work of this process.
+
+    Args:
+        path: The document.
+        folder: The folder of the cache.
+        cache_path: The path to write.
+        lines: Not empty for a file of lines, of which only the index is kept.
+    """
     _end_with_input()
     gc.disable()  # there is next to nothing to collect in what is parsed, and very much to look at
     if not lines:
@@ -200,7 +233,7 @@ def main(path: str, folder: str, place: str, lines: str = "") -> None:
     teller = _Teller()
     try:
         work = index_lines if lines else keep
-        work(trace_path(path), documents, Path(place), teller)
+        work(trace_path(path), documents, Path(cache_path), teller)
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:

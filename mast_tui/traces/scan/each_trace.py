@@ -28,9 +28,9 @@ _ROUNDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Read(Generic[Result]):
-    """What another process tells of one report: what it holds, and what came of its traces.
+    """A report that another process read, with the results of its traces.
 
-    ``report`` is without its traces; of these there is what is known without their spans.
+    ``report`` is without its traces; ``traces`` has their records and summaries.
     """
 
     report: FileReport
@@ -45,16 +45,18 @@ class ReadAndDo(Generic[Result]):
     work: Callable[[Trace], Result]
 
     def __call__(self, units: Sequence[Unit]) -> list[list[Read[Result]]]:
-        """What came of each unit."""
+        """Read each unit and do the work with its traces."""
         walk = Scan(())
         bring(path for unit in units for path in unit.files)
         with seldom_collecting():
-            return [[self._done(walk.with_outcomes(one)) for one in walk.read(u)] for u in units]
+            return [
+                [self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units
+            ]
 
     def _done(self, report: FileReport) -> Read[Result]:
-        known = tuple((trace.record, trace.summary) for trace in report.traces)
+        summaries = tuple((trace.record, trace.summary) for trace in report.traces)
         results = tuple(map(self.work, report.traces))
-        return Read(report._replace(traces=()), known, results)
+        return Read(report._replace(traces=()), summaries, results)
 
 
 def each_trace(
@@ -85,53 +87,53 @@ def each_trace(
         for report in walk:
             yield report, map(work, report.traces)
         return
-    met: deque[Step] = deque()
+    pending: deque[Step] = deque()
     done = 0
-    for found in workers.map(ReadAndDo(work), _batches(walk, met, workers.count)):
-        while not isinstance(unit := met.popleft(), Unit):
+    for read_reports in workers.map(ReadAndDo(work), _batches(walk, pending, workers.count)):
+        while not isinstance(unit := pending.popleft(), Unit):
             yield from _decided(walk, unit)
             done += 1
-        if isinstance(found, LostItem):
-            yield FileReport(unit.path, failed=found.reason), ()
-        elif found is not None:
-            yield from _settled(walk, unit, found, work)
+        if isinstance(read_reports, LostItem):
+            yield FileReport(unit.path, failed=read_reports.reason), ()
+        elif read_reports is not None:
+            yield from _settled(walk, unit, read_reports, work)
         done += 1
         tell(done, walk.total)
-    for step in met:
+    for step in pending:
         yield from _decided(walk, step)
 
 
-def _batches(walk: Scan, met: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """What has to be read, some files at a time; all that the walk meets is kept in its order."""
-    units = _units(walk, met)
+def _batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
+    """Yield the units to read, some at a time; all steps of the walk are queued in ``pending``."""
+    units = _units(walk, pending)
     for first in units:
         size = max(1, min(MOST_AT_ONCE, walk.total // (_ROUNDS * workers)))
         yield [first, *islice(units, size - 1)]
 
 
-def _units(walk: Scan, met: deque[Step]) -> Iterator[Unit]:
+def _units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
     for step in walk.steps():
-        met.append(step)
+        pending.append(step)
         if isinstance(step, Unit):
             yield step
 
 
 def _decided(walk: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
-    """What is told of a step that had not to be read."""
+    """Yield the reports of a step that needs no reading."""
     for report in walk.settled(step):
         yield report, ()
 
 
 def _settled(
-    walk: Scan, unit: Unit, found: Sequence[Read[Result]], work: Callable[[Trace], Result]
+    walk: Scan, unit: Unit, read_reports: Sequence[Read[Result]], work: Callable[[Trace], Result]
 ) -> Iterator[tuple[FileReport, list[Result]]]:
     by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
     reports = []
-    for number, one in enumerate(found):
-        file = FileToRead(str(one.report.path), (), partial(_read_again, unit, number))
-        traces = [unread_trace(file, record, summary) for record, summary in one.traces]
-        reports.append(one.report._replace(traces=tuple(traces)))
-        for trace, result in zip(traces, one.results, strict=True):
+    for number, read in enumerate(read_reports):
+        file = FileToRead(str(read.report.path), (), partial(_read_again, unit, number))
+        traces = [unread_trace(file, record, summary) for record, summary in read.traces]
+        reports.append(read.report._replace(traces=tuple(traces)))
+        for trace, result in zip(traces, read.results, strict=True):
             by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
     for report in walk.settled(unit, reports):
         results = []

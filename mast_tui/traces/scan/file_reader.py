@@ -1,4 +1,4 @@
-"""What one file is: read as far as its first spans need it, or left out with a reason."""
+"""Reading of one file: as far as its first spans need it, or left out with a reason."""
 
 from __future__ import annotations
 
@@ -41,23 +41,30 @@ _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
 def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> FileReport:
-    """What came of one file; ``named`` says that somebody asked for just this file.
+    """Read one file.
 
     A line-based trace has been read up to its first slice and grows by ``advance``; a ``big``
-    document is read in a process of its own. A file that holds no trace is ``skipped``, and
-    ``failed`` where it was named. Nothing is raised: what cannot be read is ``failed`` with the
-    reason.
+    document is read in a process of its own.
+
+    Args:
+        path: The file.
+        named: Whether the user named just this file; then one without a trace is ``failed``.
+        big: The limits above which documents are read in another process.
+
+    Returns:
+        The traces and problems. A file that holds no trace is ``skipped``. Nothing is raised: what
+        cannot be read is ``failed`` with the reason.
     """
     source = Source(path)
     try:
-        kept = _read_in_background(source, big)
+        document = _read_in_background(source, big)
     except TooBig as error:  # unpacking it once to find that out is enough
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
-        if kept is None:
+        if document is None:
             report = _guarded(source, lambda: _read(source, named))
         else:
-            report = kept.report or _guarded(source, lambda: _read_text(source, named))
+            report = document.report or _guarded(source, lambda: _read_text(source, named))
     assert report is not None
     if not report.traces or report.format == "text":
         report = _of_split_records(source) or report
@@ -84,7 +91,7 @@ def _is_followed(source: Source) -> bool:
 
 
 def read_known(source: Source) -> FileReport | None:
-    """What came of a file that may have to be read whole; None where no reader knows it.
+    """Read a file that may have to be read whole; None where no reader knows it.
 
     Nothing is raised: what cannot be read is ``failed`` with the reason.
     """
@@ -115,19 +122,20 @@ def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileRepor
 
 
 def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
-    """The report on a file that is no trace with what may be the reason for that."""
-    words = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
-    if not words:
+    """Return the report on a file that is no trace with readers' remarks as possible reasons."""
+    reasons = "; ".join(f"{remark.place} {remark.message}" for remark in remarks)
+    if not reasons:
         return report
     if report.skipped is not None:
-        return report._replace(skipped=f"{report.skipped}; {words}")
-    return report._replace(failed=f"{report.failed}; {words}")
+        return report._replace(skipped=f"{report.skipped}; {reasons}")
+    return report._replace(failed=f"{report.failed}; {reasons}")
 
 
 def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
-    """What came of a big document; None for what is read here, if it can be read at all.
+    """Return a big document; None for a file that is read here, if it can be read at all.
 
-    Raises ``TooBig`` where it holds more than may be unpacked.
+    Raises:
+        TooBig: It holds more than may be unpacked.
     """
     try:
         return big.read(source) if is_regular(source.path) else None
@@ -167,7 +175,7 @@ def _read_known(source: Source) -> FileReport | None:
 
 
 def _read_text(source: Source, named: bool) -> FileReport:
-    """What came of a file that no reader knows."""
+    """Read a file that no reader knows."""
     path = source.path
     kind = kind_by_name(path)
     if kind in _NEVER_TEXT:
@@ -246,27 +254,41 @@ def _unknown_json(source: Source) -> FileReport:
 
 
 def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
-    """What came of a file and of those that hold its sub-agents, as one trace."""
+    """Read a file and those of its sub-agents as one trace.
+
+    Args:
+        path: The file of the run.
+        members: The files of its sub-agents.
+        named: Whether the user named just this file.
+    """
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
         return report
-    from mast_tui.traces.index.multi_file_trace import Member, joined  # most runs are one file
+    from mast_tui.traces.index.multi_file_trace import (
+        Member,
+        join_members,
+    )  # most runs are one file
 
-    others = []
+    sub_agents = []
     problems = list(report.problems)
     for member in members:
-        found = read_one(member, named=False)
-        problems += found.problems
-        for trace in found.traces[:1]:
-            thread = found.thread or Thread(member.stem, path.stem)
-            others.append(Member(thread, trace, name_beside(member, path)))
-    own = report.thread or Thread(report.traces[0].identity.trace_id)
-    run = joined(Member(own, report.traces[0], path.name), others)
+        member_report = read_one(member, named=False)
+        problems += member_report.problems
+        for trace in member_report.traces[:1]:
+            member_thread = member_report.thread or Thread(member.stem, path.stem)
+            sub_agents.append(Member(member_thread, trace, relative_name(member, path)))
+    thread = report.thread or Thread(report.traces[0].identity.trace_id)
+    run = join_members(Member(thread, report.traces[0], path.name), sub_agents)
     return report._replace(traces=(run,), problems=tuple(problems))
 
 
-def name_beside(path: Path, other: Path) -> str:
-    """How a file is called from the folder of another: below it by its path, else by its name."""
+def relative_name(path: Path, other: Path) -> str:
+    """Return the name of a file from the folder of another: its path below it, else its name.
+
+    Args:
+        path: The file.
+        other: The other file.
+    """
     folder = other.parent
     if path.is_relative_to(folder):
         return path.relative_to(folder).as_posix()

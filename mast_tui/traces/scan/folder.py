@@ -48,7 +48,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Why a file that nobody has named is not looked into; None where its content decides."""
+    """Return why a file that the user has not named is left out; None where its content decides."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()
@@ -61,12 +61,12 @@ def reason_by_name(path: Path) -> str | None:
 
 
 def kind_by_name(path: Path) -> str | None:
-    """What the end of a file's name says it is: document, code, table and so on; else None."""
+    """Return the kind of a file by its suffix: document, code, table and so on; else None."""
     return _KIND_OF_SUFFIX.get(path.suffix.lower())
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One thing under a folder: a file to look into, or why it is ``skipped`` or has ``failed``.
 
     With ``trial`` it is a folder, which is read as the one run that it holds. ``real`` is the path
@@ -80,7 +80,7 @@ class Entry:
     real: str | None = None
 
 
-def entries_under(folder: Path) -> Iterator[Entry]:
+def entries_under(folder: Path) -> Iterator[FolderEntry]:
     """Everything under ``folder`` in sorted order, files before the folders beside them.
 
     Hidden folders are named once and not entered; a folder reached twice through links is
@@ -92,19 +92,19 @@ def entries_under(folder: Path) -> Iterator[Entry]:
     try:
         below = folder.below(fresh=True)
     except OSError as error:
-        yield Entry(folder, failed=error.strerror or str(error))
+        yield FolderEntry(folder, failed=error.strerror or str(error))
         return
     yield from _far_entries(folder, below)
 
 
-def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[Entry]:
-    """What is in a folder that lies elsewhere, of which all files below it are known."""
+def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[FolderEntry]:
+    """Yield the entries of a remote folder, of which all files below it are known."""
     folders: dict[str, list[str]] = {}
     files = []
     for name in below:
-        first, inside, rest = name.partition("/")
+        first, inside, below_it = name.partition("/")
         if inside:
-            folders.setdefault(first, []).append(rest)
+            folders.setdefault(first, []).append(below_it)
         else:
             files.append(name)
     if (entry := _trial_entry(folder, frozenset((*files, *folders)))) is not None:
@@ -115,35 +115,35 @@ def _far_entries(folder: Path, below: Sequence[str]) -> Iterator[Entry]:
         yield from _file_entries(folder / name, str(folder / name))
     for name, inside_it in folders.items():
         if name.startswith("."):
-            yield Entry(folder / name, skipped="hidden folder")
+            yield FolderEntry(folder / name, skipped="hidden folder")
         else:
             yield from _far_entries(folder / name, inside_it)
 
 
-def _file_entries(path: Path, real: str | None) -> Iterator[Entry]:
+def _file_entries(path: Path, real: str | None) -> Iterator[FolderEntry]:
     table = table_of(path)
     if table is None:
         skipped = None if is_row(path) else reason_by_name(path)
-        yield Entry(path, skipped=skipped, real=real)
+        yield FolderEntry(path, skipped=skipped, real=real)
     else:
         yield from entries_under(table)
 
 
-def _trial_entry(folder: Path, names: frozenset[str]) -> Entry | None:
+def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
     try:
         trial = trial_in(folder, names)
     except OSError as error:  # its files are read as any others then
-        return Entry(folder, failed=error.strerror or str(error))
-    return None if trial is None else Entry(folder, trial=trial)
+        return FolderEntry(folder, failed=error.strerror or str(error))
+    return None if trial is None else FolderEntry(folder, trial=trial)
 
 
-def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
+def _entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
     try:
         real = folder.resolve(strict=True)
-        with os.scandir(folder) as found:
-            members = sorted(found, key=lambda member: member.name)
+        with os.scandir(folder) as members_iterator:
+            members = sorted(members_iterator, key=lambda member: member.name)
     except OSError as error:
-        yield Entry(folder, failed=error.strerror or str(error))
+        yield FolderEntry(folder, failed=error.strerror or str(error))
         return
     if real in entered:
         return
@@ -158,17 +158,17 @@ def _entries(folder: Path, entered: set[Path]) -> Iterator[Entry]:
             folders.append(member)
         else:
             path = folder / member.name
-            at = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
-            yield from _file_entries(path, at)
+            real_path = None if member.is_symlink() else f"{real}{os.sep}{member.name}"
+            yield from _file_entries(path, real_path)
     for member in folders:
         if member.name.startswith("."):
-            yield Entry(folder / member.name, skipped="hidden folder")
+            yield FolderEntry(folder / member.name, skipped="hidden folder")
         else:
             yield from _entries(folder / member.name, entered)
 
 
 def _is_folder(member: os.DirEntry[str]) -> bool:
-    """Whether it is a folder; a link that leads nowhere, or to itself, is told of as a file."""
+    """Return whether it is a folder; a link that leads nowhere, or to itself, counts as a file."""
     try:
         return member.is_dir()
     except OSError:

@@ -21,20 +21,20 @@ _TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})
 
 
 def label_file(source: Source) -> str | None:
-    """What to say of a file that holds labels; None for any other file."""
+    """Return the description of a file that holds labels; None for any other file."""
     records = source.json_lines
     if not records:
         document = source.json
         records = document if isinstance(document, list) else [document]
     looked_at = records[:_LOOKED_AT]
-    for words, fields in _SHAPES:
+    for description, fields in _SHAPES:
         if all(isinstance(record, Mapping) and fields <= record.keys() for record in looked_at):
-            return words if looked_at else None
+            return description if looked_at else None
     return _TRAIL if looked_at and all(map(_is_trail, looked_at)) else None
 
 
 def _is_trail(record: object) -> bool:
-    """Whether a record holds TRAIL's labels and nothing else; its fields alone are too common."""
+    """Return whether a record holds TRAIL's labels alone; its field names are common elsewhere."""
     if not isinstance(record, Mapping) or not record.keys() <= _TRAIL_FIELDS:
         return False
     errors = record.get("errors")

@@ -42,29 +42,35 @@ class Outcomes(NamedTuple):
     lines: Mapping[str, int] = {}
 
     @property
-    def words(self) -> str:
-        """What the file holds, and what of it could not be read."""
-        return self._words(f"outcomes of {counted(len(self.facts), 'trace')}", self.problems)
+    def description(self) -> str:
+        """The number of rows of the file, and its problems."""
+        return self._with_problems(
+            f"outcomes of {counted(len(self.facts), 'trace')}", self.problems
+        )
 
-    def words_over(self, met: Container[str]) -> str:
-        """The same where all traces beside the file are known; ``met`` are the rows of these."""
-        unmatched = self.unmatched(met)
+    def description_of_folder(self, matched_rows: Container[str]) -> str:
+        """Return the description where all traces beside the file are known.
+
+        Args:
+            matched_rows: The rows of these traces.
+        """
+        unmatched = self.unmatched(matched_rows)
         rows = len(self.facts)
-        words = f"outcomes of {counted(rows, 'trace')}"
+        text = f"outcomes of {counted(rows, 'trace')}"
         if unmatched:
             matched = rows - len(unmatched)
-            words = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
-        return self._words(words, (*self.problems, *unmatched))
+            text = f"{counted(rows, 'row')} of outcomes, of which {matched} match a trace"
+        return self._with_problems(text, (*self.problems, *unmatched))
 
-    def _words(self, words: str, problems: tuple[Problem, ...]) -> str:
+    def _with_problems(self, text: str, problems: tuple[Problem, ...]) -> str:
         if self.unread is not None:
             return f"outcomes that are not read: {self.unread}"
         if problems:
             first = problems[0]
-            words += (
+            text += (
                 f"; {counted(len(problems), 'problem')}, the first: {first.place}: {first.message}"
             )
-        return words
+        return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
         """The rows that speak of a trace, the one that says it most exactly first.
@@ -91,8 +97,8 @@ class Outcomes(NamedTuple):
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
-    def told_in(self, report: FileReport) -> FileReport:
-        """The report with the problem that the file beside it cannot be read."""
+    def with_problem_in(self, report: FileReport) -> FileReport:
+        """Return the report with the problem that the file beside it cannot be read."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
@@ -104,7 +110,12 @@ class Outcomes(NamedTuple):
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
-    """The rows of ``outcomes`` that speak of a trace that was read."""
+    """Yield the rows of an ``outcomes.csv`` for a trace that was read.
+
+    Args:
+        outcomes: The rows.
+        trace: The trace.
+    """
     return outcomes.rows_of(trace.identity.trace_id, trace.path.name, trace.record)
 
 
@@ -143,30 +154,30 @@ def parse_outcomes(data: bytes) -> Outcomes:
     return Outcomes(facts, tuple(problems), lines=lines)
 
 
-def _facts(cells: Mapping[str, str], place: str, problems: list[Problem]) -> TraceMeta:
+def _facts(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
         message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
-        problems.append(Problem(place, message))
+        problems.append(Problem(location, message))
     return TraceMeta(
         system=cells.get("system") or None,
         model=cells.get("model") or None,
         benchmark=cells.get("benchmark") or None,
         outcome=outcome or Outcome.UNKNOWN,
-        score=_score(cells.get("score", ""), place, problems),
+        score=_score(cells.get("score", ""), location, problems),
         version=cells.get("version") or None,
-        started=_started(cells.get("date", ""), place, problems),
+        started=_started(cells.get("date", ""), location, problems),
     )
 
 
-def _started(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _started(cell: str, location: str, problems: list[Problem]) -> float | None:
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
-        problems.append(Problem(place, f"date is {cell!r}; it must be as in 2026-03-31"))
+        problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))
     return started
 
 
-def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
+def _score(cell: str, location: str, problems: list[Problem]) -> float | None:
     if not cell:
         return None
     try:
@@ -174,6 +185,6 @@ def _score(cell: str, place: str, problems: list[Problem]) -> float | None:
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1:
-        problems.append(Problem(place, f"score is {cell!r}; it must be a number from 0 to 1"))
+        problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
         return None
     return score

@@ -1,4 +1,4 @@
-"""A walk over files and folders: what each file is, and which files are one run together."""
+"""A walk over files and folders: the kind of each file, and the files that are one run together."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mast_tui.traces.io.remote import RemotePath, bring, list_folders
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
-from mast_tui.traces.scan.file_reader import name_beside, read_run
-from mast_tui.traces.scan.folder import Entry, entries_under
+from mast_tui.traces.scan.file_reader import read_run, relative_name
+from mast_tui.traces.scan.folder import FolderEntry, entries_under
 from mast_tui.traces.scan.outcomes import FILE_NAME, Outcomes, load_outcomes, rows_of_trace
-from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, members_beside, threads_among
+from mast_tui.traces.scan.sub_agents import Threads, may_hold_thread, sub_agents_of, threads_among
 from mast_tui.traces.scan.unread import FileToRead, without_spans
 from mast_tui.traces.trials import Trial, trial_in
 
@@ -34,9 +34,9 @@ _NO_MEMBERS: Final[tuple[Path, ...]] = ()
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is read in one go: a file with those of its sub-agents, or the folder of a trial.
+    """The files that are read together: a file with those of its sub-agents, or a trial's folder.
 
-    ``named`` says that somebody asked for just this file, ``records`` for which of its traces;
+    ``named`` says that the user named just this file, ``records`` which of its traces;
     None for all.
     """
 
@@ -52,7 +52,7 @@ class Unit:
         if self.trial is None:
             return (self.path, *self.members)
         parts = (path for group in self.trial.sources for path in group)
-        return sorted({self.path, *self.trial.told_by, *parts})
+        return sorted({self.path, *self.trial.fact_files, *parts})
 
 
 class _TraceIds:
@@ -63,26 +63,26 @@ class _TraceIds:
         self._contents: dict[str, dict[str, Path]] = {}
 
     def settle(self, report: FileReport) -> FileReport:
-        """The report without traces that are known already, and with ids that are unique."""
+        """Return the report without traces that are known already, and with ids that are unique."""
         traces: list[Trace] = []
         problems = list(report.problems)
         twin: Path | None = None
         for trace in report.traces:
             identity = trace.identity
-            known = self._contents.setdefault(identity.trace_id, {})
-            twin = known.get(identity.content_hash)
-            place = "whole file" if trace.record is None else f"record {trace.record}"
+            same_id = self._contents.setdefault(identity.trace_id, {})
+            twin = same_id.get(identity.content_hash)
+            location = "whole file" if trace.record is None else f"record {trace.record}"
             if twin is not None:
-                problems.append(Problem(place, f"the same trace as in {twin}; shown once"))
+                problems.append(Problem(location, f"the same trace as in {twin}; shown once"))
                 continue
             trace_id = self._ids.take(identity.trace_id)
             if trace_id != identity.trace_id:
-                other = next(iter(known.values()), None)
+                other = next(iter(same_id.values()), None)
                 where = f"a trace in {other}" if other else "another trace"
                 message = f"has the id of {where}, but other content; shown as {trace_id}"
-                problems.append(Problem(place, message))
+                problems.append(Problem(location, message))
                 trace = trace.with_id(trace_id)
-            known[identity.content_hash] = report.path
+            same_id[identity.content_hash] = report.path
             traces.append(trace)
         if report.traces and not traces:
             return FileReport(report.path, skipped=f"the same trace as in {twin}")
@@ -147,7 +147,7 @@ class Scan:
 
     @classmethod
     def one_run(cls, path: Path) -> FileReport:
-        """What came of a folder that was named as if it were a file: one run, or none."""
+        """Read a folder that was named as if it were a file: one run, or none."""
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
         except OSError as error:
@@ -156,8 +156,8 @@ class Scan:
             return FileReport(path, failed="a folder, not a file")
         reports = [report for report in cls((path,)) if report.traces]
         if len(reports) != 1:
-            words = f"{trial.kind} with {len(reports)} runs; name one of them"
-            return FileReport(path, failed=words)
+            reason = f"{trial.kind} with {len(reports)} runs; name one of them"
+            return FileReport(path, failed=reason)
         return reports[0]
 
     def __iter__(self) -> Iterator[FileReport]:
@@ -181,7 +181,7 @@ class Scan:
         for path in self._paths:
             if not is_folder(path):
                 self.total += 1
-                yield from self._entries((Entry(path),), among_named, named=True)
+                yield from self._entries((FolderEntry(path),), among_named, named=True)
                 continue
             entries = list(entries_under(path))
             self.total += len(entries)
@@ -195,7 +195,7 @@ class Scan:
             yield from self._entries(entries, threads, named=False)
 
     def _entries(
-        self, entries: Iterable[Entry], threads: Threads, *, named: bool
+        self, entries: Iterable[FolderEntry], threads: Threads, *, named: bool
     ) -> Iterator[Step]:
         outcomes = []
         for entry in entries:
@@ -213,12 +213,12 @@ class Scan:
             elif entry.trial is not None:
                 yield Unit(entry.path, trial=entry.trial)
             elif (run := threads.run_of.get(entry.path)) is not None:
-                words = f"a sub-agent of the run in {name_beside(run, entry.path)}"
-                yield FileReport(entry.path, skipped=words)
+                reason = f"a sub-agent of the run in {relative_name(run, entry.path)}"
+                yield FileReport(entry.path, skipped=reason)
             else:
                 members = threads.members.get(entry.path, _NO_MEMBERS)
                 if named:
-                    members = sorted({*members, *members_beside(entry.path)})
+                    members = sorted({*members, *sub_agents_of(entry.path)})
                 yield Unit(entry.path, members, named, records=self._records.get(real))
         # Only now is it known of which traces they speak.
         for path in outcomes:
@@ -233,12 +233,11 @@ class Scan:
         yield report if unit.records is None else only_records(report, unit.records)
 
     def settled(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
-        """What is told of a step beside all that was met before: ids are unique, and what the
-        ``outcomes.csv`` beside them says is filled in.
+        """Yield the reports of a step with unique ids and the facts from ``outcomes.csv``.
 
         Args:
             step: One of ``steps``, in their order.
-            reports: What came of reading it.
+            reports: The reports of reading it.
         """
         match step:
             case FileReport():
@@ -247,20 +246,23 @@ class Scan:
                 yield self._outcomes_report(step.path, whole=step.whole)
             case Unit():
                 for report in map(self._settled, reports):
-                    told = self._outcomes_in(step.path.parent).told_in if step.named else None
-                    yield report if told is None else told(report)
+                    with_problem = (
+                        self._outcomes_in(step.path.parent).with_problem_in if step.named else None
+                    )
+                    yield report if with_problem is None else with_problem(report)
 
     def with_outcomes(self, report: FileReport) -> FileReport:
         """A report that was read, with what the ``outcomes.csv`` beside it says of its traces."""
         return self._outcomes_in(report.path.parent).added_to(report)
 
     def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
-        """What came of an ``outcomes.csv``; ``whole`` says that all traces beside it were read."""
-        outcomes, met = self._outcomes_in(path.parent), self._rows_met.get(path.parent, set())
+        """Return the report on an ``outcomes.csv``; ``whole`` if all traces beside it were read."""
+        outcomes = self._outcomes_in(path.parent)
+        met = self._rows_met.get(path.parent, set())
         if not whole:
-            return FileReport(path, problems=outcomes.problems, skipped=outcomes.words)
+            return FileReport(path, problems=outcomes.problems, skipped=outcomes.description)
         problems = (*outcomes.problems, *outcomes.unmatched(met))
-        return FileReport(path, problems=problems, skipped=outcomes.words_over(met))
+        return FileReport(path, problems=problems, skipped=outcomes.description_of_folder(met))
 
     def _report(self, path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         read = partial(read_run, path, members, named=named)
@@ -296,16 +298,16 @@ class Scan:
         return threads_among(paths, self._library.thread_of)
 
     def _trial(self, trial: Trial) -> Iterator[FileReport]:
-        """The run in a trial's folder; what the other files there say of it is filled in."""
+        """Yield the reports of a trial's run, with the facts from the other files of its folder."""
         reports = self._of_trial(trial)
         read = {report.path for report in reports}
         for report in reports:
             traces = tuple(trace.with_facts(trial.facts) for trace in report.traces)
             problems = (*report.problems, *trial.problems) if traces else report.problems
             yield report._replace(traces=traces, problems=problems)
-        others = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
-        if others and reports:
-            files = "one other file" if others == 1 else f"{others} other files"
+        other_files = sum(is_regular(path) and path not in read for path in trial.folder.rglob("*"))
+        if other_files and reports:
+            files = "one other file" if other_files == 1 else f"{other_files} other files"
             yield FileReport(trial.folder, skipped=f"{files} of the {trial.kind}")
         elif not reports:
             yield FileReport(trial.folder, skipped=f"{trial.kind} without a trace of its run")
@@ -324,14 +326,15 @@ class Scan:
         if trial.read is None:
             return []
         file = FileToRead(str(trial.folder), (), trial.read)
-        report = self._from_cache(trial.folder, trial.told_by, trial.read, file, self._library)
+        report = self._from_cache(trial.folder, trial.fact_files, trial.read, file, self._library)
         return [report] if report.traces or report.failed else []
 
     def _settled(self, report: FileReport) -> FileReport:
         if not report.traces:
             return report
         folder = report.path.parent
-        outcomes, settled = self._outcomes_in(folder), self._ids.settle(report)
+        outcomes = self._outcomes_in(folder)
+        settled = self._ids.settle(report)
         if outcomes.facts:
             # A trace that is there twice is shown once, and the rows of both files are its own.
             rows = self._rows_met.setdefault(folder, set())

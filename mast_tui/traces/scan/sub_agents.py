@@ -1,4 +1,4 @@
-"""Which files hold sub-agents of which run, told from the first bytes of each."""
+"""The files of sub-agents and the runs that they belong to, by the first bytes of each file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mast_tui.traces.model import Thread
 from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 
 _LOOKED_AT: Final = 64 * 1024
-_MOST_BESIDE: Final = 500
-"""Of how many files beside a named one it is looked whether they are its sub-agents."""
+_MOST_NEIGHBOURS: Final = 500
+"""The number of files beside a named one that are looked at for its sub-agents."""
 
 _CODEX_SYSTEM: Final = "codex"
 _CLAUDE_SYSTEM: Final = "claude-code"
@@ -40,10 +40,10 @@ class Threads:
 
 
 def may_hold_thread(path: Path) -> bool:
-    """Whether a file's name leaves it open that it is one thread of a run.
+    """Return whether a file may be one thread of a run, by its name.
 
-    Of one that lies elsewhere it must be such a name as Codex and Claude Code give: looking into
-    each costs a request.
+    A remote file must have such a name as Codex and Claude Code give: looking into each costs a
+    request.
     """
     if isinstance(path, RemotePath) and _NAME_OF_THREAD.match(path.name) is None:
         return False
@@ -51,14 +51,17 @@ def may_hold_thread(path: Path) -> bool:
 
 
 def threads_among(
-    paths: Iterable[Path], told: Callable[[Path], Thread | None] | None = None
+    paths: Iterable[Path], known_thread: Callable[[Path], Thread | None] | None = None
 ) -> Threads:
-    """Who is whose sub-agent among the files; one whose run is not there stands for itself.
+    """Find the sub-agents among files; one whose run is not there stands for itself.
 
-    Only the beginning of each file is read, unless ``told`` knows it already. What cannot be read
-    is left for others to report.
+    Only the beginning of each file is read. What cannot be read is left for others to report.
+
+    Args:
+        paths: The files.
+        known_thread: Returns the thread of a file; None for ``thread_of``.
     """
-    look = told or thread_of
+    look = known_thread or thread_of
     heads = {path: thread for path in paths if (thread := look(path)) is not None}
     parents = {(thread.system, thread.id): (path, thread.parent) for path, thread in heads.items()}
     for path, thread in heads.items():
@@ -66,31 +69,31 @@ def threads_among(
         if thread.parent is None:
             name = path.name.split(".jsonl")[0]
             parents.setdefault((thread.system, name), (path, None))
-    found = Threads()
+    threads = Threads()
     for path, thread in heads.items():
         run = _run_of(thread, parents)
         if run is not None and run != path:
-            found.run_of[path] = run
-            found.members.setdefault(run, []).append(path)
-    return found
+            threads.run_of[path] = run
+            threads.members.setdefault(run, []).append(path)
+    return threads
 
 
-def members_beside(path: Path) -> list[Path]:
-    """The sub-agents of a run whose file was named alone.
+def sub_agents_of(path: Path) -> list[Path]:
+    """Return the sub-agents of a run whose file was named alone.
 
     They are looked for beside it, and in a folder of its name.
     """
     if not may_hold_thread(path):
         return []
-    own = thread_of(path)
-    if own is None or own.parent is not None:
+    thread = thread_of(path)
+    if thread is None or thread.parent is not None:
         return []
-    beside = [other for other in path.parent.glob("*.jsonl*") if other != path]
+    neighbours = [other for other in path.parent.glob("*.jsonl*") if other != path]
     stem = path.name.split(".jsonl")[0]
     below = list((path.parent / stem).glob("**/*.jsonl*"))
-    candidates = [other for other in (*below, *beside) if may_hold_thread(other)]
-    found = threads_among([path, *candidates[:_MOST_BESIDE]])
-    return sorted(found.members.get(path, []))
+    candidates = [other for other in (*below, *neighbours) if may_hold_thread(other)]
+    threads = threads_among([path, *candidates[:_MOST_NEIGHBOURS]])
+    return sorted(threads.members.get(path, []))
 
 
 def thread_of(path: Path) -> Thread | None:
@@ -100,10 +103,13 @@ def thread_of(path: Path) -> Thread | None:
     except OSError:
         return None
     if _CODEX.search(head[:200]) is not None:
-        own, parent = _CODEX_ID.search(head), _CODEX_PARENT.search(head)
-        if own is None:
+        thread_id = _CODEX_ID.search(head)
+        parent_id = _CODEX_PARENT.search(head)
+        if thread_id is None:
             return None
-        return Thread(_decoded(own[1]), _decoded(parent[1]) if parent else None, _CODEX_SYSTEM)
+        return Thread(
+            _decoded(thread_id[1]), _decoded(parent_id[1]) if parent_id else None, _CODEX_SYSTEM
+        )
     return _claude_thread(head) if _CLAUDE.search(head) is not None else None
 
 

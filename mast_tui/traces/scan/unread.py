@@ -51,13 +51,13 @@ class FileToRead:
         *,
         as_told: bool = False,
     ) -> None:
-        """Keep in mind how the file is read.
+        """Describe how a file is read.
 
         Args:
             path: The file, or a folder that holds one run.
             members: The files of its sub-agents.
             read: Reads it.
-            as_told: Whether there is more to reading it than the paths tell.
+            as_told: Whether reading it needs more than the paths.
         """
         self.path = path
         self.members = tuple(members)
@@ -66,8 +66,7 @@ class FileToRead:
         self._last: ReferenceType[_Reading] | None = None
 
     def read(self) -> _Reading:
-        """What the file holds, read now where it was not for a trace that is open still, or where
-        it has changed since."""
+        """Read the file, unless a trace of it is still open and it has not changed since."""
         reading = None if self._last is None else self._last()
         if reading is None or any(map(_is_old, reading.report.traces[:1])):
             reading = _Reading(self._read())
@@ -76,7 +75,7 @@ class FileToRead:
 
 
 def _is_old(trace: Trace) -> bool:
-    """Whether the file holds something else, or more, than what was read."""
+    """Return whether the file has changed or grown since it was read."""
     try:
         return trace.changed() is not None or trace.has_grown()
     except OSError:
@@ -101,13 +100,13 @@ class UnreadFile(UnreadSpans):
         self._reading: _Reading | None = None
         self._opened: Trace | None = None
 
-    def again(self, summary: TraceSummary, /) -> UnreadFile:
-        """The same before anything was read of it."""
+    def unread_again(self, summary: TraceSummary, /) -> UnreadFile:
+        """Return the spans as they were before anything was read."""
         return UnreadFile(self._file, self._record, summary)
 
     @property
     def as_told(self) -> bool:
-        """Whether there is more to reading the file than its path tells."""
+        """True if reading the file needs more than its path."""
         return self._file.as_told
 
     @property
@@ -117,21 +116,22 @@ class UnreadFile(UnreadSpans):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """Why the file cannot be read any more."""
+        """The reason why the file cannot be read any more."""
         if self._lost is None:
             return ()
         return (Problem("whole file", f"cannot be read any more: {self._lost}"),)
 
     @property
     def loaded(self) -> Loaded:
-        """How far another process has come with the file; else not begun."""
+        """The progress of another process that reads the file; else nothing is read."""
         if self._lost is not None:
             return Loaded(0, 0, complete=True)
-        known, process = self._summary, self._process
+        summary = self._summary
+        process = self._process
         if process is not None:
             progress = process.progress
-            return Loaded(progress.done, progress.total, False, known.spans, known.all_spans)
-        return Loaded(0, known.total, False, known.spans, known.all_spans)
+            return Loaded(progress.done, progress.total, False, summary.spans, summary.all_spans)
+        return Loaded(0, summary.total, False, summary.spans, summary.all_spans)
 
     def __len__(self) -> int:
         return 0
@@ -145,7 +145,12 @@ class UnreadFile(UnreadSpans):
         raise IndexError(index)
 
     def columns(self, first: int, _end: int, /) -> SpanColumns:
-        """There are none yet."""
+        """Raise ``IndexError``, as there are no spans yet.
+
+        Args:
+            first: The first span.
+            end: The span after the last.
+        """
         raise IndexError(first)
 
     def index_of(self, _key: str, /) -> int | None:
@@ -167,7 +172,9 @@ class UnreadFile(UnreadSpans):
                 return False
         self._reading = self._file.read()
         report = self._reading.report
-        trace = next((one for one in report.traces if one.record == self._record), None)
+        trace = next(
+            (candidate for candidate in report.traces if candidate.record == self._record), None
+        )
         if trace is None:
             self._lost = report.failed or report.skipped or "it holds other traces now"
             return False
@@ -176,28 +183,40 @@ class UnreadFile(UnreadSpans):
 
     @property
     def waiting(self) -> str | None:
-        """How far another process has come with the file; None where none is reading it."""
+        """The progress of another process that reads the file, in words; None where none does."""
         process = self._process
-        return None if process is None else process.progress.words
+        return None if process is None else process.progress.description
 
     def stop_background_read(self) -> None:
         """End the process that reads the file; the next ``advance`` begins another.
 
         To be called from the thread that advances, as that is what waits.
         """
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             process.stop()
             process.wait()
 
 
 def unread_trace(file: FileToRead, record: int | None, summary: TraceSummary) -> Trace:
-    """A trace known from an earlier look, whose file is read when it is asked to ``advance``."""
+    """Return a trace known from an earlier reading, whose file is read by ``advance``.
+
+    Args:
+        file: The file.
+        record: The number of the trace in the file; None where the file is one trace.
+        summary: The facts from the earlier reading.
+    """
     return Trace.unread(summary, file.path, record, UnreadFile(file, record, summary))
 
 
 def without_spans(report: FileReport, file: FileToRead) -> FileReport:
-    """The report with traces that keep nothing of the file in memory until they are read."""
+    """Return a report with traces that keep nothing of the file in memory until they are read.
+
+    Args:
+        report: The report.
+        file: The file of the report.
+    """
     traces = tuple(
         trace if trace.is_unread else unread_trace(file, trace.record, trace.summary)
         for trace in report.traces

@@ -1,7 +1,7 @@
-"""Finding text in all traces of files and folders: which files there are, and what one holds.
+"""Search of all traces of files and folders: the files there are, and the hits in one.
 
-``search_processes`` runs it. A file is looked at as bytes first, and read only where it may hold
-what is asked for (``Query``); each place is a ``Hit``. What a reader adds to a text of its own,
+``search_processes`` runs it. A file is looked at as bytes first, and read only where it may match
+the ``Query``; each match is a ``Hit``. Text that a reader adds itself,
 such as "scored by" before a scorer's name, is found only in files that are read for another reason.
 """
 
@@ -31,9 +31,9 @@ _TOOL_KINDS: Final = frozenset((SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT))
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: a text, and what else must be true of a span.
+    """The text to search for, and further conditions on a span.
 
-    Without a text every span is found of which the rest is true. Small letters find capitals too;
+    Without a text every span matches that fulfils the conditions. Small letters match capitals too;
     with a capital in the text, or ``exact``, case counts. ``kinds`` are values of ``SpanKind``,
     none of them means any; ``tool`` and ``agent`` are names, in which case does not count.
     """
@@ -47,10 +47,10 @@ class Query:
     failed: bool = False
 
     @classmethod
-    def typed(cls, words: str) -> Query:
-        """What somebody has typed: a text, or a regular expression between two slashes."""
-        pattern = pattern_in(words)
-        return cls(words) if pattern is None else cls(pattern, regex=True)
+    def typed(cls, text: str) -> Query:
+        """Return the query for typed text: a text, or a regular expression between two slashes."""
+        pattern = pattern_in(text)
+        return cls(text) if pattern is None else cls(pattern, regex=True)
 
     def matcher(self) -> Matcher | None:
         """Make what looks for the text; None where there is none.
@@ -62,8 +62,8 @@ class Query:
             return None
         return (Pattern if self.regex else Needle)(self.text, exact=self.exact)
 
-    def takes(self, span: Span) -> bool:
-        """Whether all but the text is as asked for."""
+    def accepts(self, span: Span) -> bool:
+        """Return whether a span fulfils all conditions but the text."""
         if self.failed and span.status is not SpanStatus.ERROR:
             return False
         if self.kinds and span.kind not in self.kinds:
@@ -155,17 +155,18 @@ _ARCHIVE: Final = b"PK\x03\x04"
 
 
 def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearched]:
-    """The files under paths in which traces may be, each once, in the order of a scan.
+    """Yield the files under paths in which traces may be, each once, in the order of a scan.
 
     Args:
         paths: Files, which are searched whatever they are called, and folders.
     """
     for step in Scan(paths).steps():
         if isinstance(step, Unit):
-            path, members = str(step.path), tuple(map(str, step.members))
+            path = str(step.path)
+            members = tuple(map(str, step.members))
             if step.named and not step.path.exists():
-                words = "no such file or folder; name a trace or a folder of them"
-                yield NotSearched(path, words)
+                reason = "no such file or folder; name a trace or a folder of them"
+                yield NotSearched(path, reason)
             else:
                 yield FileToSearch(
                     path,
@@ -226,7 +227,7 @@ def _may_hold(file: FileToSearch, prefilter: Prefilter) -> bool:
 
 
 def _any_in(path: Path, prefilter: Prefilter) -> bool:
-    """Whether a file may hold what the prefilter lets through; what is no plain text always may."""
+    """Return whether a file may match the prefilter; a file that is not plain text always may."""
     with open_regular(path) as file:
         block = file.read(_BLOCK) or b""
         if packing_of(block) is not None:
@@ -249,17 +250,17 @@ def _any_in(path: Path, prefilter: Prefilter) -> bool:
 def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
     trace.spans.load_cached()
     for spans in _all_spans(trace) if matcher is None else _matches(trace, matcher):
-        taken = [(span, times) for span, times in spans if query.takes(span)]
-        if taken:
-            yield [_hit(trace, span, times, matcher) for span, times in taken]
+        accepted = [(span, times) for span, times in spans if query.accepts(span)]
+        if accepted:
+            yield [_hit(trace, span, times, matcher) for span, times in accepted]
 
 
 def _matches(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[Span, int]]]:
-    """The spans that hold what is looked for, and how often each does."""
+    """Yield the spans that match, and the number of matches in each."""
     search = TextSearch(trace, matcher, 0)
-    while (found := search.step(max_bytes=_BLOCK)) is not None:
-        yield ((trace.span(index), times) for index, times in found.hits)
-        if found.waits:
+    while (result := search.step(max_bytes=_BLOCK)) is not None:
+        yield ((trace.span(index), times) for index, times in result.hits)
+        if result.waits:
             trace.advance(_ADVANCED)
 
 
@@ -284,7 +285,7 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
     if start is not None and end is not None:
         preview = excerpt(text, start, end)
     else:
-        preview = _of_row(span, matcher)
+        preview = _row_excerpt(span, matcher)
     return Hit(
         str(trace.path),
         trace.record,
@@ -303,8 +304,8 @@ def _hit(trace: Trace, span: Span, times: int, matcher: Matcher | None) -> Hit:
     )
 
 
-def _of_row(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
-    """What is shown of a span in whose text nothing stands: its row."""
+def _row_excerpt(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
+    """Return the excerpt of a span whose text does not match: from its row."""
     places = () if matcher is None else matcher.places(span.preview)
     if places:
         return excerpt(span.preview, *places[0])
@@ -312,28 +313,32 @@ def _of_row(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
 
 
 def excerpt(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """Cut a text around a place in it, on one line.
+    """Cut a text around a match in it, on one line.
 
     Args:
         text: The whole text.
-        start: Where the place begins, in code points.
-        end: Where it ends.
+        start: The beginning of the match, in code points.
+        end: The end of the match.
 
     Returns:
-        The line, with ``…`` where something is left out, and where the place stands in it.
+        The line, with ``…`` where something is left out, and the range of the match in it.
     """
     first = max(0, start - PREVIEW_BEFORE)
     last = min(len(text), max(first + PREVIEW_CHARS, start + 1))
     end = min(end, last)
-    before = " ".join(text[first:start].split())
-    found = " ".join(text[start:end].split())
-    behind = " ".join(text[end:last].split())
+    text_before = " ".join(text[first:start].split())
+    match_text = " ".join(text[start:end].split())
+    text_after = " ".join(text[end:last].split())
     if first and text[:first].strip():
-        before = f"…{before}"
+        text_before = f"…{text_before}"
     if text[last : last + PREVIEW_CHARS].strip():
-        behind = f"{behind}…"
-    if before and start and text[start - 1].isspace():
-        before += " "
-    if behind and end < len(text) and text[end].isspace():
-        behind = f" {behind}"
-    return before + found + behind, len(before), len(before) + len(found)
+        text_after = f"{text_after}…"
+    if text_before and start and text[start - 1].isspace():
+        text_before += " "
+    if text_after and end < len(text) and text[end].isspace():
+        text_after = f" {text_after}"
+    return (
+        text_before + match_text + text_after,
+        len(text_before),
+        len(text_before) + len(match_text),
+    )

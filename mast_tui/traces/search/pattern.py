@@ -50,23 +50,28 @@ class Pattern:
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """What tells early that a text cannot match: literal text in the pattern."""
+        """The filter by literal text in the pattern, which finds early that a text cannot match."""
         return self._prefilter
 
-    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
-        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
-        return len(self.places(text)) or int(bool(self.places("\n".join(shown()))))
+    def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
+        """Count the matches in a text; 1 where only the row matches.
+
+        Args:
+            text: The text.
+            row_lines: Returns the lines of the row.
+        """
+        return len(self.places(text)) or int(bool(self.places("\n".join(row_lines()))))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Where it stands in ``text``, one place not overlapping the next."""
-        found: list[tuple[int, int]] = []
+        """Return the ranges of matches that do not overlap."""
+        ranges: list[tuple[int, int]] = []
         until = monotonic() + SECONDS
         for match in self._compiled.finditer(encodable(text)):
             if match.start() < match.end():
-                found.append(match.span())
-            if len(found) == MOST_MATCHES or monotonic() > until:
+                ranges.append(match.span())
+            if len(ranges) == MOST_MATCHES or monotonic() > until:
                 break
-        return found
+        return ranges
 
 
 _ONE_CHARACTER: Final = re.compile(
@@ -81,7 +86,7 @@ _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])"
 
 
 def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
-    """Tell what a valid pattern cannot match without, as far as that is easily told.
+    """Return literal texts that a valid pattern cannot match without.
 
     Args:
         pattern: As RE2 takes it.
@@ -89,10 +94,10 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
 
     Returns:
         Texts of which every match holds one, in whatever case where that does not count; None
-        where none are told.
+        where none are known.
     """
-    rest = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
-    outside = rest
+    simplified = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
+    outside = simplified
     while (without := _GROUP.sub(".", outside)) != outside:
         outside = without
     if "(" in outside:  # flags of its own
@@ -101,13 +106,13 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
     if "|" not in outside:  # a group that cannot be missing
         parts += [
             group[1]
-            for group in _GROUP.finditer(rest)
-            if rest.count("(", 0, group.start()) == rest.count(")", 0, group.start())
-            and rest[group.end() : group.end() + 1] not in ("*", "?", "{")
+            for group in _GROUP.finditer(simplified)
+            if simplified.count("(", 0, group.start()) == simplified.count(")", 0, group.start())
+            and simplified[group.end() : group.end() + 1] not in ("*", "?", "{")
         ]
     plain = _PLAIN if exact else _PLAIN_IN_ANY_CASE
     for part in parts:
-        needs = [max(plain.findall(one), key=len, default="") for one in part.split("|")]
+        needs = [max(plain.findall(branch), key=len, default="") for branch in part.split("|")]
         if all(needs):
             return tuple(needs)
     return None
@@ -148,16 +153,16 @@ def encodable(text: str) -> str:
     return text
 
 
-def _reason(said: str, pattern: str) -> str:
-    """Why RE2 does not take a pattern, for a person."""
-    part = said.rpartition(": ")[2]
+def _reason(error: str, pattern: str) -> str:
+    """Return why RE2 refuses a pattern, in plain words."""
+    part = error.rpartition(": ")[2]
     if part == "(?P" and "(?P=" in pattern:
         part = "(?P="
     if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):
         return f"“{part}” looks around, and the time for that has no bound"
     if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
         return f"“{part}” refers back to a group, and the time for that has no bound"
-    return shortened(" ".join(said.split()), 200)
+    return shortened(" ".join(error.split()), 200)
 
 
 _ESCAPE: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
@@ -167,18 +172,20 @@ _WITHIN: Final = re.compile(rf"{_ESCAPE}|\[:\^?[a-z]+:\]|.", re.DOTALL)
 
 
 def in_re2(pattern: str) -> str:
-    """Write a pattern of Python's in the words of RE2, as far as those differ.
+    """Translate a pattern of Python's to the syntax of RE2, as far as the two differ.
 
     Args:
-        pattern: as Python takes it.
+        pattern: The pattern as Python takes it.
 
     Returns:
-        The same for RE2. What neither takes stays as it is.
+        The same for RE2. What neither accepts stays as it is.
     """
     parts: list[str] = []
-    at, within = 0, False
-    while match := (_WITHIN if within else _OUTSIDE).match(pattern, at):
-        at, part = match.end(), match[0]
+    position = 0
+    within = False
+    while match := (_WITHIN if within else _OUTSIDE).match(pattern, position):
+        position = match.end()
+        part = match[0]
         if part in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"):
             parts.append(_set_of(part) if within else f"[{_set_of(part)}]")
         elif part[0] == "\\":
@@ -201,14 +208,14 @@ def _escape(part: str) -> str:
 
 @cache
 def _set_of(escape: str) -> str:
-    """The characters that an escape means in Python, as ranges."""
-    there = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
-    runs = (match[0] for match in re.finditer(f"{escape}+", there))
+    """Return the characters that an escape means in Python, as ranges."""
+    all_chars = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+    runs = (match[0] for match in re.finditer(f"{escape}+", all_chars))
     return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
 
 
 def _unlike(pattern: str) -> str | None:
-    """What of a pattern RE2 takes in another meaning than anybody who writes it here."""
+    """Return the part of a pattern that RE2 takes in another meaning than Python."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are no part of it"

@@ -41,7 +41,7 @@ class SearchFiles:
     query: Query
 
     def __call__(self, files: Sequence[FileToSearch]) -> Iterator[Findings]:
-        """What is found in each file, some at a time, and nothing behind the last of it."""
+        """Yield the findings of each file in batches, and an empty one after the last."""
         matcher = self.query.matcher()
         for file in files:
             yield from search_file(file, self.query, matcher)
@@ -89,13 +89,13 @@ class ManyFilesSearch:
         self._workers.close()
 
     def results(self, patience: float | None = None) -> Iterator[Hit | NotSearched | None]:
-        """What is found, file by file in the order of a scan, as it is found.
+        """Yield the hits as they are found, file by file in the order of a scan.
 
         Args:
-            patience: After so many seconds in which nothing is found None is given.
+            patience: The seconds without a hit after which None is yielded.
 
         Raises:
-            NoWorkers: There is nobody left who searches.
+            NoWorkers: No process is left that searches.
         """
         try:
             yield from self._results(patience)
@@ -112,12 +112,12 @@ class ManyFilesSearch:
             else:
                 files = listed
         self.total = len(files)
-        wanted = [file for file in files if isinstance(file, FileToSearch)]
+        searched_files = [file for file in files if isinstance(file, FileToSearch)]
         work = SearchFiles(self._query)
-        found = self._workers.map(work, self._batches(wanted), patience, _AHEAD)
+        findings = self._workers.map(work, self._batches(searched_files), patience, _AHEAD)
         for file in files:
-            for one in [file] if isinstance(file, NotSearched) else _found_in(file, found):
-                yield one
+            for result in [file] if isinstance(file, NotSearched) else _results_of(file, findings):
+                yield result
                 if self._closed:
                     return
             self.looked_at += 1
@@ -126,7 +126,7 @@ class ManyFilesSearch:
         most = max(1, min(_MOST_AT_ONCE, len(files) // (_ROUNDS * self._workers.count)))
         batch: list[FileToSearch] = []
         for file in files:
-            size = sum(one.size for one in batch)
+            size = sum(batched.size for batched in batch)
             if batch and (len(batch) == most or size + file.size > _BYTES_AT_ONCE):
                 yield batch
                 batch = []
@@ -135,12 +135,12 @@ class ManyFilesSearch:
             yield batch
 
 
-def _found_in(
-    file: FileToSearch, found: Iterator[Findings | LostItem | None]
+def _results_of(
+    file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Of what is found that in the next file."""
-    while (told := next(found)) != []:
-        if isinstance(told, LostItem):
-            yield NotSearched(file.path, told.reason)
+    """Yield the results of the next file."""
+    while (batch := next(findings)) != []:
+        if isinstance(batch, LostItem):
+            yield NotSearched(file.path, batch.reason)
             return
-        yield from [None] if told is None else told
+        yield from [None] if batch is None else batch

@@ -1,4 +1,4 @@
-"""Finding text in a trace of any size, slice by slice, from wherever one stands."""
+"""Search of a trace of any size, slice by slice, from any span on."""
 
 from __future__ import annotations
 
@@ -26,17 +26,22 @@ def _go_on() -> None:
 
 
 class Matcher(Protocol):
-    """What is looked for."""
+    """A search condition for texts."""
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """What tells early that a text cannot match; None where nothing does."""
+        """The filter that finds early that a text cannot match; None where there is none."""
 
-    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
-        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
+    def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
+        """Count the matches in a text; 1 where only the row matches.
+
+        Args:
+            text: The text.
+            row_lines: Returns the lines of the row.
+        """
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Where it stands in ``text``, as code points."""
+        """Return the ranges of matches in ``text``, in code points."""
 
 
 def pattern_in(typed: str, regex: bool = False) -> str | None:
@@ -57,45 +62,51 @@ class Needle:
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
         self.exact = exact or text != text.lower()
-        self._wanted = text if self.exact else folded(text)
+        self._needle = text if self.exact else folded(text)
         self._prefilter = Prefilter.for_any(text)
 
     @property
     def prefilter(self) -> Prefilter | None:
-        """What tells early that a text cannot match."""
+        """The filter that finds early that a text cannot match."""
         return self._prefilter
 
     def _prepared(self, text: str) -> str:
         return text if self.exact else folded(text)
 
-    def count(self, text: str, shown: Callable[[], tuple[str, ...]], /) -> int:
-        """How often it stands in ``text``; 1 where only a line that is ``shown`` has it."""
+    def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
+        """Count the matches in a text; 1 where only the row matches.
+
+        Args:
+            text: The text.
+            row_lines: Returns the lines of the row.
+        """
         if len(text) <= PIECE_CHARS:
-            times = min(self._prepared(text).count(self._wanted), MOST_MATCHES)
+            times = min(self._prepared(text).count(self._needle), MOST_MATCHES)
         else:
             times = len(self.places(text))
-        return times or int(any(self._wanted in self._prepared(line) for line in shown()))
+        return times or int(any(self._needle in self._prepared(line) for line in row_lines()))
 
     def places(self, text: str, /) -> Sequence[tuple[int, int]]:
-        """Where it stands in ``text``, one place not overlapping the next."""
-        wanted, length = self._wanted, len(self._wanted)
-        found: list[tuple[int, int]] = []
+        """Return the ranges of matches that do not overlap."""
+        needle = self._needle
+        length = len(needle)
+        ranges: list[tuple[int, int]] = []
         begin = 0
-        while begin < len(text) and len(found) < MOST_MATCHES:
+        while begin < len(text) and len(ranges) < MOST_MATCHES:
             piece = self._prepared(text[begin : begin + PIECE_CHARS + length - 1])
-            behind = 0
-            at = piece.find(wanted)
-            while at >= 0 and len(found) < MOST_MATCHES:
-                behind = at + length
-                found.append((begin + at, begin + behind))
-                at = piece.find(wanted, behind)
-            begin += max(PIECE_CHARS, behind)
-        return found
+            match_end = 0
+            position = piece.find(needle)
+            while position >= 0 and len(ranges) < MOST_MATCHES:
+                match_end = position + length
+                ranges.append((begin + position, begin + match_end))
+                position = piece.find(needle, match_end)
+            begin += max(PIECE_CHARS, match_end)
+        return ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What one step has found: spans with the number of matches in each, in reading order.
+class SearchStep:
+    """The matches of one step: spans with the number of matches in each, in reading order.
 
     ``seen`` of ``known`` spans have been looked at, which is about this ``share`` of the source,
     from 0 to 1. ``waits`` says that nothing is left to look at before the index has grown.
@@ -116,35 +127,41 @@ class TextSearch:
         self.matcher = matcher
         self.start = start
         self._ahead = start
-        self._behind = 0
+        self._wrapped = 0
 
     def step(
         self, between: Callable[[], None] = _go_on, max_bytes: int = SLICE_BYTES
-    ) -> Found | None:
-        """Look at the next spans; None when all have been looked at.
+    ) -> SearchStep | None:
+        """Look at the next spans.
 
-        No more than about ``max_bytes`` of the source are looked at; ``between`` is called before
-        each text that is.
+        Args:
+            between: Called before each text.
+            max_bytes: About how much of the source to read.
+
+        Returns:
+            The matches; None when all spans have been looked at.
         """
         loaded = self.trace.loaded  # asked first: what comes meanwhile is looked at as well
-        known = len(self.trace)
+        known_spans = len(self.trace)
         hits: list[tuple[int, int]] = []
         slice_of = partial(self._look, max_bytes, between)
         waits = False
-        if self._ahead < known:
-            self._ahead, hits = slice_of(self._ahead, known)
-        elif self._behind < min(self.start, known):
-            self._behind, hits = slice_of(self._behind, min(self.start, known))
+        if self._ahead < known_spans:
+            self._ahead, hits = slice_of(self._ahead, known_spans)
+        elif self._wrapped < min(self.start, known_spans):
+            self._wrapped, hits = slice_of(self._wrapped, min(self.start, known_spans))
         elif loaded.complete:
             return None
         else:
             waits = True
         read = 1.0 if loaded.complete else loaded.done / max(1, loaded.total)
-        return Found(tuple(hits), self._seen, known, read * self._seen / max(1, known), waits)
+        return SearchStep(
+            tuple(hits), self._seen, known_spans, read * self._seen / max(1, known_spans), waits
+        )
 
     @property
     def _seen(self) -> int:
-        return self._ahead - self.start + self._behind
+        return self._ahead - self.start + self._wrapped
 
     def _look(
         self, max_bytes: int, between: Callable[[], None], begin: int, limit: int
@@ -157,7 +174,7 @@ class TextSearch:
         hits: list[tuple[int, int]] = []
         for index, text in texts:
             between()
-            times = self.matcher.count(text, partial(self._shown, index))
+            times = self.matcher.count(text, partial(self._row_lines, index))
             if times:
                 hits.append((index, times))
         return end, hits
@@ -165,12 +182,13 @@ class TextSearch:
     def _with_rows(
         self, begin: int, end: int, texts: Iterable[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
-        """These texts and those of the other spans in whose rows it may be, in order."""
-        prefilter, made = self.matcher.prefilter, dict(texts)
+        """Yield these texts and those of the other spans whose rows may match, in order."""
+        prefilter = self.matcher.prefilter
+        made = dict(texts)
         for index in range(begin, end):
             text = made.get(index)
             if text is None:
-                if prefilter is None or not prefilter.may_be_in("\n".join(self._shown(index))):
+                if prefilter is None or not prefilter.may_be_in("\n".join(self._row_lines(index))):
                     continue
                 try:
                     text = self.trace.text(index)
@@ -178,7 +196,7 @@ class TextSearch:
                     continue  # it cannot be read any more
             yield index, text
 
-    def _shown(self, index: int) -> tuple[str, ...]:
-        """What of a span stands in its row."""
+    def _row_lines(self, index: int) -> tuple[str, ...]:
+        """Return the lines of a span's row."""
         span = self.trace.span(index)
         return (span.preview, span.name) if span.name else (span.preview,)

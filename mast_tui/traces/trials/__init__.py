@@ -25,5 +25,10 @@ _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
 
 
 def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The trial that a folder with members of these names holds; None for any other folder."""
+    """Return the trial in a folder; None for any other folder.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
     return next((trial for find in _KINDS if (trial := find(folder, names)) is not None), None)

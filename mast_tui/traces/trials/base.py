@@ -1,4 +1,4 @@
-"""What is known of a folder that holds one trial."""
+"""The description of a folder that holds one trial."""
 
 from __future__ import annotations
 
@@ -20,42 +20,47 @@ NO_FACTS: Final = TraceMeta()
 class Trial:
     """One run in a folder of files.
 
-    ``sources`` are files that tell the run, the best first: the first group with a trace in it is
-    read, and all else in the folder is left out. ``facts`` are what the folder's other files say
-    of the run, and ``told_by`` those files; ``problems`` name those that could not be read.
-    ``read`` makes the trace of a run that lies in no single file but in all of ``told_by``; it is
-    asked where no source holds a trace.
+    ``sources`` are files that hold the run, the best first: the first group with a trace in it is
+    read, and all else in the folder is left out. ``facts`` are from ``fact_files``, the folder's
+    other files; ``problems`` name those that could not be read. ``read`` makes the trace of a run
+    that lies in no single file but in all of ``fact_files``; it is called where no source holds a
+    trace.
     """
 
     kind: str
     folder: Path
     sources: tuple[tuple[Path, ...], ...]
     facts: TraceMeta = NO_FACTS
-    told_by: tuple[Path, ...] = ()
+    fact_files: tuple[Path, ...] = ()
     read: Callable[[], FileReport] | None = None
     problems: tuple[Problem, ...] = ()
 
 
 def bytes_of(
-    path: Path, place: str, problems: list[Problem], most: int = BESIDE_BYTES
+    path: Path, location: str, problems: list[Problem], most: int = BESIDE_BYTES
 ) -> bytes | None:
-    """What a file of the trial holds; None where there is none, or one that cannot be read.
+    """Read a file of a trial; None where there is none, or one that cannot be read.
 
     Args:
         path: The file.
-        place: What it is called where that is a problem.
-        problems: Where it goes then.
-        most: How many bytes it may have.
+        location: The name of the file in a problem.
+        problems: The list to which a problem is added.
+        most: The most bytes that it may have.
     """
     try:
         return read_beside(path, most)
     except UnreadableFile as error:
-        problems.append(Problem(place, f"not read: {error.strerror}"))
+        problems.append(Problem(location, f"not read: {error.strerror}"))
         return None
 
 
 def json_object(path: Path, problems: list[Problem]) -> Fields:
-    """The JSON object in a small file; empty where there is none, or one that cannot be read."""
+    """Return the JSON object in a small file; empty where there is none, or it cannot be read.
+
+    Args:
+        path: The file.
+        problems: The list to which a problem is added.
+    """
     data = bytes_of(path, path.name, problems)
     try:
         return fields_of(None if data is None else orjson.loads(data))

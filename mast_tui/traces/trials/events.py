@@ -15,14 +15,19 @@ _EVENT: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The conversation in a folder of files such as ``event-00001-….json`` or ``1.json``."""
+    """Return the conversation in a folder of files such as ``event-00001-….json`` or ``1.json``.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
     if not any(map(_EVENT.fullmatch, names)):
         return None
     files = openhands.event_files(folder)
     if not files:
         return None
     return Trial(
-        "OpenHands conversation", folder, (), told_by=tuple(files), read=partial(_read, folder)
+        "OpenHands conversation", folder, (), fact_files=tuple(files), read=partial(_read, folder)
     )
 
 

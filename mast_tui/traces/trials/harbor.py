@@ -21,7 +21,12 @@ _MARKS: Final = ("trial_name", "verifier_result", "agent_info")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The trial in a folder whose ``result.json`` tells of an agent and of its verifier."""
+    """Return the trial in a folder with the ``result.json`` of an agent and of its verifier.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
     if not {"result.json", "agent"} <= names:
         return None
     result = json_object(folder / "result.json", [])  # else it is named as a file
@@ -30,14 +35,16 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     agent = folder / "agent"
     sessions = tuple(sorted((agent / "sessions").glob("**/*.jsonl*")))
     trajectories = _trajectories(agent)
-    others = tuple(sorted({*agent.glob("*.json"), *agent.glob("*.jsonl")} - {*trajectories}))
-    sources = (trajectories, sessions, others)
+    other_logs = tuple(sorted({*agent.glob("*.json"), *agent.glob("*.jsonl")} - {*trajectories}))
+    sources = (trajectories, sessions, other_logs)
     printed = folder / "verifier" / "test-stdout.txt"
     problems: list[Problem] = []
     data = bytes_of(printed, f"verifier/{printed.name}", problems) or b""
     facts = _facts(result, decode(data)[0])
-    told_by = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
-    return Trial("Terminal-Bench trial", folder, sources, facts, told_by, problems=tuple(problems))
+    fact_files = (folder / "result.json", *((printed,) if is_regular(printed) else ()))
+    return Trial(
+        "Terminal-Bench trial", folder, sources, facts, fact_files, problems=tuple(problems)
+    )
 
 
 def _trajectories(agent: Path) -> tuple[Path, ...]:
@@ -51,7 +58,8 @@ def _trajectories(agent: Path) -> tuple[Path, ...]:
 
 
 def _facts(result: Fields, printed: str) -> TraceMeta:
-    verified, agent = fields_of(result.get("verifier_result")), fields_of(result.get("agent_info"))
+    verified = fields_of(result.get("verifier_result"))
+    agent = fields_of(result.get("agent_info"))
     reward = _reward(fields_of(verified.get("rewards")))
     if reward is None:
         reward = as_number(verified.get("reward"))

@@ -50,14 +50,14 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
         return None
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
     problems: list[Problem] = []
-    facts, told_by = _evaluation(folder, names, problems)
+    facts, fact_files = _evaluation(folder, names, problems)
     sources = ((session,) if is_published else tuple(rollouts), (printed,), (collected,))
     return Trial(
         "ITBench trial",
         folder,
         sources,
         _with_task(facts, folder),
-        told_by,
+        fact_files,
         problems=tuple(problems),
     )
 
@@ -77,7 +77,7 @@ def _with_task(facts: TraceMeta, folder: Path) -> TraceMeta:
 def _evaluation(
     folder: Path, names: frozenset[str], problems: list[Problem]
 ) -> tuple[TraceMeta, tuple[Path, ...]]:
-    """How the trial ended, and the file that says so."""
+    """Return the result of the trial, and the file that holds it."""
     for name in _OWN_EVALUATIONS:
         if name in names and (scores := _scores(json_object(folder / name, problems))):
             return _facts(scores), (folder / name,)
@@ -98,10 +98,10 @@ def _scores(evaluation: Fields) -> Fields:
 
 def _listed(evaluation: Fields, folder: Path) -> Fields:
     """The scores of this trial in a file for many, which names each by incident and trial."""
-    wanted = (folder.parent.name, folder.name)
+    trial_names = (folder.parent.name, folder.name)
     for result in map(fields_of, items_of(evaluation.get("raw_results"))):
         incident, trial = (_name(result.get(name)) for name in ("incident_id", "trial_id"))
-        if (incident, trial) == wanted:
+        if (incident, trial) == trial_names:
             return _scores(result)
     return {}
 
@@ -122,7 +122,7 @@ def _facts(scores: Fields) -> TraceMeta:
 
 
 def _answer_key(scores: Fields) -> AnswerKey:
-    """What the judge of the benchmark says, metric by metric, and why."""
+    """Return the verdicts of the benchmark's judge on each metric, and the reasons."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():
         draft.scored(metric, value)

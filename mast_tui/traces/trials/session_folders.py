@@ -41,7 +41,7 @@ def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
         "OpenCode storage",
         folder,
         (),
-        told_by=(*files, *messages, *parts),
+        fact_files=(*files, *messages, *parts),
         read=partial(_read_opencode, folder, files),
     )
 
@@ -68,7 +68,7 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
         "Strands session",
         folder,
         (),
-        told_by=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
+        fact_files=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
         read=partial(_read_strands, folder, messages),
     )
 

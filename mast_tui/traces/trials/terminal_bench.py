@@ -41,11 +41,16 @@ _TOOL: Final = "terminal"
 _MOST_BYTES: Final = 64 << 20
 _EPISODE: Final = re.compile(r"episode-(\d{1,9})")
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_SAID: Final = ("state_analysis", "analysis", "explanation", "plan")
+_TEXT_FIELDS: Final = ("state_analysis", "analysis", "explanation", "plan")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """The trial in a folder whose ``results.json`` tells of one task and whether it is solved."""
+    """Return the trial in a folder with a ``results.json`` of one task.
+
+    Args:
+        folder: The folder.
+        names: The names of its members.
+    """
     if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
         return None
     result = json_object(folder / "results.json", [])  # else it is named as a file
@@ -59,7 +64,10 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
         folder,
         sources,
         _facts(result),
-        (folder / "results.json", *(path for one in episodes for path in sorted(one.iterdir()))),
+        (
+            folder / "results.json",
+            *(path for episode in episodes for path in sorted(episode.iterdir())),
+        ),
         partial(_read, folder, episodes, result) if episodes else None,
     )
 
@@ -97,13 +105,13 @@ def _facts(result: Fields) -> TraceMeta:
 
 
 def _answer_key(result: Fields) -> AnswerKey:
-    """Whether the task was solved, what each test said, and why the harness ended the run."""
+    """Return whether the task was solved, the result of each test, and why the harness stopped."""
     draft = AnswerKeyDraft()
     draft.add("scores", "is_resolved", result.get("is_resolved"))
     tests = result.get("parser_results")
     if isinstance(tests, Mapping):
-        for name, said in tests.items():
-            draft.add("tests", name, said)
+        for name, test_result in tests.items():
+            draft.add("tests", name, test_result)
     else:
         draft.add("tests", "parser_results", tests)
     draft.add("explanations", "failure_mode", result.get("failure_mode"))
@@ -133,42 +141,44 @@ def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
 
 
 def _text(folder: Path, path: Path, content: list[bytes], problems: list[Problem]) -> str | None:
-    place = path.relative_to(folder).as_posix()
-    data = bytes_of(path, place, problems, _MOST_BYTES)
+    location = path.relative_to(folder).as_posix()
+    data = bytes_of(path, location, problems, _MOST_BYTES)
     if data is None:
         return None
     content.append(data)
     text, problem = decode(data)
     if problem is not None:
-        problems.append(Problem(f"{place} {problem.place}", problem.message))
+        problems.append(Problem(f"{location} {problem.place}", problem.message))
     return text
 
 
 def _add_prompt(steps: StepList, episode: str, prompt: str, call: str | None) -> None:
     key = f"{episode}/prompt"
-    place = f"agent-logs/{key}.txt"
+    location = f"agent-logs/{key}.txt"
     if call is None:
-        steps.add(key, SpanKind.MESSAGE, Role.USER, "user", prompt, place=place)
+        steps.add(key, SpanKind.MESSAGE, Role.USER, "user", prompt, place=location)
     else:
         steps.add(
-            key, SpanKind.TOOL_RESULT, Role.TOOL, _AGENT, prompt, place=place, name=_TOOL,
+            key, SpanKind.TOOL_RESULT, Role.TOOL, _AGENT, prompt, place=location, name=_TOOL,
             parent=call,
         )  # fmt: skip
 
 
 def _add_answer(steps: StepList, episode: str, answer: str) -> str | None:
-    """The agent's words and the keys it presses; the key of the latter, where there are any."""
+    """Add the agent's text and the keys it presses; return the key of the latter, if any."""
     key = f"{episode}/response"
-    place = f"agent-logs/{key}.txt"
+    location = f"agent-logs/{key}.txt"
     parsed = _json_in(answer)
     commands = parsed.get("commands")
-    said = [f"{name}: {text}" for name in _SAID if (text := as_text(parsed.get(name)))]
-    steps.add(key, SpanKind.MESSAGE, Role.AGENT, _AGENT, "\n\n".join(said) or answer, place=place)
+    texts = [f"{name}: {text}" for name in _TEXT_FIELDS if (text := as_text(parsed.get(name)))]
+    steps.add(
+        key, SpanKind.MESSAGE, Role.AGENT, _AGENT, "\n\n".join(texts) or answer, place=location
+    )
     if not isinstance(commands, list) or not commands:
         return None
     return steps.add(
         f"{key}:call", SpanKind.TOOL_CALL, Role.AGENT, _AGENT, _keys_pressed(commands),
-        place=place, name=_TOOL,
+        place=location, name=_TOOL,
     )  # fmt: skip
 
 
@@ -183,6 +193,6 @@ def _json_in(answer: str) -> Fields:
     """The JSON object that an answer is, or holds; empty where there is none."""
     fenced = _FENCED.search(answer)
     for text in (answer, fenced[1] if fenced else "", answer[answer.find("{") :]):
-        if found := fields_of(json_in(text.strip())):
-            return found
+        if fields := fields_of(json_in(text.strip())):
+            return fields
     return {}

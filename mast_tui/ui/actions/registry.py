@@ -25,7 +25,7 @@ from mast_tui.ui.actions.tables import (
     SIGNATURES,
     STUDY,
 )
-from mast_tui.ui.actions.tables import Action as Action
+from mast_tui.ui.actions.tables import KeyAction as KeyAction
 from mast_tui.ui.actions.tables import Where as Where
 
 Keymap = Mapping[str, tuple[str, ...]]
@@ -34,7 +34,7 @@ Keymap = Mapping[str, tuple[str, ...]]
 KeyOf = Callable[[str], str]
 """A function that returns how the key of an action is shown, given the id of the action."""
 
-ACTIONS: Final[tuple[Action, ...]] = (
+ACTIONS: Final[tuple[KeyAction, ...]] = (
     EVERYWHERE
     + LIBRARY
     + ANNOTATE
@@ -72,12 +72,12 @@ def shown(key: str) -> str:
     return _SHOWN.get(key, key)
 
 
-def actions_for(where: Where) -> tuple[Action, ...]:
+def actions_for(where: Where) -> tuple[KeyAction, ...]:
     """The actions of one screen, without those that work everywhere."""
     return tuple(action for action in ACTIONS if action.where is where)
 
 
-def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
+def keys_of(action: KeyAction, keymap: Keymap) -> tuple[str, ...]:
     """The keys that run the action, with those that a person has set in place of our own."""
     return keymap.get(action.id, action.keys)
 
@@ -159,6 +159,6 @@ def share_a_screen(one: str, other: str) -> bool:
     return one != other and (len(places) == 1 or Where.EVERYWHERE in places)
 
 
-def find_action(command_id: str) -> Action | None:
+def find_action(command_id: str) -> KeyAction | None:
     """The action with this id, or None."""
     return next((action for action in ACTIONS if action.id == command_id), None)

@@ -27,7 +27,7 @@ class Where(StrEnum):
     SIDE_BY_SIDE = "side_by_side"
 
 
-class Action(NamedTuple):
+class KeyAction(NamedTuple):
     """One thing that a person can do, and the keys for it.
 
     ``command`` is the Textual action that it runs; ``title`` fits the footer; ``hint`` orders the
@@ -61,7 +61,7 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     hint: int = 0,
     priority: bool = False,
     section: str = "",
-) -> Action:
+) -> KeyAction:
     """Write an action down.
 
     Args:
@@ -76,10 +76,10 @@ def action(  # noqa: PLR0913 - a row of the table of actions
         section: Under which heading of the screen's help it stands; the screen's own without one.
     """
     taken = tuple(keys.split())
-    return Action(where, name, taken, title, help, command or name, hint, priority, section)
+    return KeyAction(where, name, taken, title, help, command or name, hint, priority, section)
 
 
-def moves(where: Where) -> tuple[Action, ...]:
+def moves(where: Where) -> tuple[KeyAction, ...]:
     """The actions that move over a list."""
     here = partial(action, where, section="Move")
     return (
@@ -94,7 +94,9 @@ def moves(where: Where) -> tuple[Action, ...]:
     )
 
 
-def scrolls(where: Where, what: str, *, up: str = "b", section: str = "") -> tuple[Action, Action]:
+def scrolls(
+    where: Where, what: str, *, up: str = "b", section: str = ""
+) -> tuple[KeyAction, KeyAction]:
     """The two actions that scroll a text beside a list.
 
     Args:

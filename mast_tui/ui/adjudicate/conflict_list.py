@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from mast_tui.columns import ColumnWidth, TableColumn, padded, text_lengths
 from mast_tui.safe_text import one_line
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import words_within
+from mast_tui.ui.widgets.column_table import ColumnTable
 
 
 class RowState(StrEnum):
@@ -39,12 +39,8 @@ GLYPHS: Final = {
 }
 """``!`` is a decision after which a side has said something else."""
 
-LEAST_WHAT: Final = 17
-LEAST_WHO: Final = 20
-"""Cells under which a column is not worth showing."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
     """One row: a trace, or an item of one. ``item`` is None for a trace's own row.
 
@@ -61,39 +57,48 @@ class QueueRow:
     who: str = ""
 
 
-class ConflictList(VirtualLines):
+QUIET: Final = frozenset((RowState.AGREED, RowState.DECIDED))
+
+
+def _text_style(style: str) -> Callable[[QueueRow], str]:
+    return lambda row: "quiet" if row.state in QUIET else style
+
+
+SIGN_STYLES: Final[Mapping[RowState, str]] = {
+    RowState.CHANGED: "open",
+    RowState.AGREED: "quiet",
+    RowState.LOCKED: "quiet",
+}
+
+COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
+    TableColumn(
+        "  ",
+        lambda row: f" {GLYPHS[row.state]}",
+        lambda row: SIGN_STYLES.get(row.state, row.state),
+        ColumnWidth(gap=1),
+    ),
+    TableColumn("", lambda row: row.code, "name", ColumnWidth(gap=1)),
+    TableColumn("", lambda row: row.name, _text_style("figure"), ColumnWidth(cuts=((4, 1),))),
+    TableColumn("", lambda row: row.what, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))),
+    TableColumn("", lambda row: row.who, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
+)
+"""The columns of an item. Where there is little room, who says what is left out first."""
+
+
+class ConflictList(ColumnTable[QueueRow]):
     """Rows of the queue; the cursor stands on any of them."""
 
     css_prefix = "conflict-list"
-    css_parts = ("cursor", "trace", "code", "name", "what", "open", "decided", "quiet")
+    tells_focus = False
+    css_parts = ("cursor", "trace", "name", "figure", "what", "open", "decided", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.rows: Sequence[QueueRow] = ()
-        self._code = 3
-        self._longest = (1, 1, 0)
-
-    @property
-    def row_count(self) -> int:
-        """Traces and items."""
-        return len(self.rows)
-
-    @property
-    def row(self) -> QueueRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
+        super().__init__(attrgetter("trace_id", "item"), COLUMNS, id=id)
 
     def show(self, rows: Sequence[QueueRow]) -> None:
-        """Show other rows; the cursor stays on its item where it is still listed."""
+        """Show other rows; the cursor stays on its item, or on its trace, where that is listed."""
         current = self.row
         self.rows = rows
-        items = [row for row in rows if row.item is not None]
-        self._code = max((cell_len(row.code) for row in items), default=3)
-        self._longest = (
-            max((cell_len(row.name) for row in items), default=1),
-            max((cell_len(row.what) for row in items), default=1),
-            max((cell_len(row.who) for row in items), default=0),
-        )
         if current is not None:
             place = self.place_of(current.trace_id, current.item)
             if place is None:
@@ -101,6 +106,10 @@ class ConflictList(VirtualLines):
             self.cursor = place if place is not None else min(self.cursor, max(0, len(rows) - 1))
         self.rows_changed()
         self.show_row(self.cursor)
+
+    def lengths(self) -> Sequence[Sequence[int]]:
+        """Return the cells of the texts of items; those of traces have a line of their own."""
+        return [text_lengths(COLUMNS, row) for row in self.rows if row.item is not None]
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the cursor on screen."""
@@ -160,53 +169,17 @@ class ConflictList(VirtualLines):
         return place + 1 if end > place + 1 else place
 
     def render_row(self, row: int, width: int) -> Strip:
-        """A trace's row, or one item with what differs."""
+        """Return a trace's row, or one item with what differs."""
         item = self.rows[row]
-        base = self.rich_style
-        at_cursor = row == self.cursor
-        if at_cursor:
-            base += self._part("cursor")
-        bar = Segment("▌" if at_cursor else " ", base + self._part("code"))
-        if item.item is None:
-            return self._trace_row(item, width, bar, base)
-        quiet = item.state in (RowState.AGREED, RowState.DECIDED)
-        glyph = {RowState.CHANGED: "open", RowState.AGREED: "quiet"}.get(item.state, item.state)
-        name_cells, what_cells, who_cells = self._columns(width)
-        parts = (
-            (f" {GLYPHS[item.state]} ", glyph),
-            (set_cell_size(item.code, self._code), "code"),
-            (" ", None),
-            (words_within(item.name, name_cells), "quiet" if quiet else "name"),
-            ("  ", None),
-            (words_within(item.what, what_cells), "quiet" if quiet else "what"),
-            ("  " if who_cells else "", None),
-            (words_within(item.who, who_cells), "quiet"),
-        )
-        cells = [Segment(text, base + self._part(part) if part else base) for text, part in parts]
-        return Strip([bar, *cells]).adjust_cell_length(width, base)
-
-    def _trace_row(self, item: QueueRow, width: int, bar: Segment, base: Style) -> Strip:
+        if item.item is not None:
+            return super().render_row(row, width)
+        base = self.row_style(row)
         glyph = GLYPHS[item.state].strip()
         room = max(4, width - 3 - cell_len(glyph) - cell_len(item.what))
-        return Strip(
-            [
-                bar,
-                Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
-                Segment(
-                    words_within(one_line(item.name or item.trace_id), room),
-                    base + self._part("trace"),
-                ),
-                Segment(f" {item.what}", base + self._part("quiet")),
-            ]
-        ).adjust_cell_length(width, base)
-
-    def _columns(self, width: int) -> tuple[int, int, int]:
-        """Cells of the mode's name, of what differs, and of who says what (0 for none)."""
-        room = width - 5 - self._code - 2
-        name, what, who = self._longest
-        what = min(what, max(LEAST_WHAT, room - name))
-        name = min(name, room - what)
-        rest = room - name - what - 2
-        if who and rest >= LEAST_WHO:
-            return name, what, min(rest, who)
-        return max(name, 1), max(room - name, 1), 0
+        parts = [
+            Segment("▌" if row == self.cursor else " ", base + self._part("name")),
+            Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
+            Segment(padded(one_line(item.name or item.trace_id), room), base + self._part("trace")),
+            Segment(f" {item.what}", base + self._part("quiet")),
+        ]
+        return Strip(parts).adjust_cell_length(width, base)

@@ -6,8 +6,8 @@ from mast_tui.labels import Target
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
-from mast_tui.ui.text.highlighting import Part
-from mast_tui.ui.trace_view.gutter import Mark, MarkKind, marks_by_span
+from mast_tui.ui.text.highlighting import TextPart
+from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, written_as
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
@@ -17,7 +17,7 @@ READING = "Reading the trace …"
 NO_FILE = "The file of this trace is not on this machine: the sides are all there is to see."
 
 
-class Evidence:
+class EvidencePanes:
     """Three panes for the item under the queue's cursor: who says what, the spans, and one's text.
 
     While a boundary is moved, ``range_from`` is the span at its other end.
@@ -79,7 +79,10 @@ class Evidence:
             self.span_view.show_text("", empty=words)
             return
         targets = [
-            (place.target, Mark("judge" if side.is_judge else str(side.number), MarkKind.OTHER))
+            (
+                place.target,
+                GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER),
+            )
             for side in sides
             if side.is_judge or side.number is not None
             for place in side.places
@@ -138,7 +141,7 @@ class Evidence:
             written=written_as(span),
         )
 
-    def _highlights(self, span: Span) -> list[Part]:
+    def _highlights(self, span: Span) -> list[TextPart]:
         """What the sides quote in a span; the place under the sides' cursor on top, and first."""
         if self.item is None:
             return []
@@ -149,7 +152,7 @@ class Evidence:
                 target = place.target
                 if target.first == span.key and target.char_start is not None:
                     style = "own" if place is chosen else "evidence"
-                    found.append(Part(target.char_start, target.char_end or 0, style))
+                    found.append(TextPart(target.char_start, target.char_end or 0, style))
         return sorted(found, key=lambda highlight: highlight.name != "own")
 
     def span_moved(self) -> None:

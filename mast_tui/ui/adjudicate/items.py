@@ -34,11 +34,10 @@ from mast_tui.gold import (
     GoldVerdict,
     Order,
     Said,
-    Side,
     Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
-from mast_tui.labels import JUDGE_PREFIX, Label, Target, VerdictValue
+from mast_tui.labels import JUDGE_PREFIX, Label, Target, TraceWork, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
 from mast_tui.study.model import Study
@@ -47,7 +46,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.adjudicate.conflict_list import QueueRow, RowState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.widgets.sides_panel import Place, SideView
+from mast_tui.ui.widgets.sides_panel import SidePlace, SideView
 from mast_tui.ui.wording import IndexOf, place_words
 
 MOST_CODE_CHARS: Final = 8
@@ -60,7 +59,7 @@ RowSubject = Dispute | GoldVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SideNames:
     """What each side goes by. With ``letters`` nobody else's name is told, and nothing else.
 
     ``letters`` are by name, in their order.
@@ -106,7 +105,7 @@ class TraceItems:
     """
 
     trace_id: str
-    sides: Sequence[Side]
+    sides: Sequence[TraceWork]
     gold: GoldTrace
     decisions: Sequence[Decision]
     taxonomy: Taxonomy
@@ -115,9 +114,9 @@ class TraceItems:
     hidden: bool = False
 
     @property
-    def names(self) -> Names:
+    def names(self) -> SideNames:
         """What the sides go by now."""
-        return Names(self.letters if self.hidden else {})
+        return SideNames(self.letters if self.hidden else {})
 
     def says_what(self, other: TraceItems) -> bool:
         """Whether the same was said and decided as the other one has."""
@@ -126,7 +125,7 @@ class TraceItems:
 
     def place(self, item: str) -> str:
         """Name an item for others who decide it, and for nobody who sees no labels here."""
-        labels = sorted(label.id for side in self.sides for label in side.labels)
+        labels = sorted(label.id for side in self.sides for label in side.labels.values())
         said = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
         return hashlib.sha256(said.encode()).hexdigest()
 
@@ -282,11 +281,11 @@ class TraceItems:
                 remarks += _changed_words(then, side, self.order, places_only)
             views.append(
                 SideView(
-                    number,
-                    self.names.of(side.annotator, 32),
-                    _verdict_words(side, group),
-                    tuple(_place(target, own, self.order) for target in side.targets),
-                    " · ".join(remarks),
+                    number=number,
+                    name=self.names.of(side.annotator, 32),
+                    verdict=_verdict_words(side, group),
+                    places=tuple(_place(target, own, self.order) for target in side.targets),
+                    remark=" · ".join(remarks),
                 )
             )
         for side in before.values():
@@ -341,7 +340,15 @@ class TraceItems:
             said = merged_sides(subject.decisions)
             who = self._who(said, places_only=not subject.is_verdict)
         code, name = mode_words(self.taxonomy, subject.mode)
-        return QueueRow(self.trace_id, _id_of(subject), state, code, name, what, who)
+        return QueueRow(
+            trace_id=self.trace_id,
+            item=_id_of(subject),
+            state=state,
+            code=code,
+            name=name,
+            what=what,
+            who=who,
+        )
 
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """What was decided, short enough for the list: ``absent``, ``at #3, as ann``."""
@@ -416,7 +423,7 @@ def mode_words(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
     return one_line(mode.code, MOST_CODE_CHARS), one_line(mode.name)
 
 
-def outcome(decisions: Sequence[Decision], names: Names) -> str:
+def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
     """Return in a few words what was decided in a row.
 
     Args:
@@ -460,11 +467,11 @@ def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]
     """What judges say, per judge; no key takes their word."""
     return [
         SideView(
-            None,
-            word.judge.removeprefix(JUDGE_PREFIX),
-            _judge_verdict(word),
-            tuple(_place(label.target, [label], index_of) for label in word.labels),
-            "judge",
+            number=None,
+            name=word.judge.removeprefix(JUDGE_PREFIX),
+            verdict=_judge_verdict(word),
+            places=tuple(_place(label.target, [label], index_of) for label in word.labels),
+            remark="judge",
             is_judge=True,
         )
         for word in words
@@ -487,7 +494,7 @@ def _verdict_words(side: Said, group: ConflictGroup) -> str:
     return "marked none of these places" if several else "did not mark this place"
 
 
-def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
+def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
     label = next((label for label in labels if label.target == target), None)
     extra = []
     if label is not None:
@@ -497,7 +504,7 @@ def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
             extra.append(f"sure {label.confidence:.0%}")
         if label.saw_suggestions:
             extra.append("saw suggestions")
-    return Place(
+    return SidePlace(
         target,
         place_words(target, index_of, quoted=False),
         quote=target.quote or "",
@@ -510,7 +517,7 @@ def _place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
+class QueueContents:
     """The queue, the items of each trace that one may see, and who has finished how many traces.
 
     ``entries`` are in the order of the queue. ``at_hand`` finds the traces themselves; ``study`` is
@@ -537,7 +544,7 @@ class Cases:
         return study is not None and study.retests > 0 and self.annotator in study.annotators
 
 
-def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
+def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
     """Read the whole queue; ``traces`` are those open in the app.
 
     What the study gives to this adjudicator is taken on first. Slow where many traces have to be
@@ -550,11 +557,11 @@ def read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
             if not workspace.away:
                 workspace.read_ahead(everybody=True)
     except MastError as error:
-        return Cases(problem=str(error))
+        return QueueContents(problem=str(error))
     return cases
 
 
-def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
+def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
     workspace, taxonomy, annotator = opened.workspace, opened.taxonomy, opened.annotator
     at_hand = TraceLoader(workspace, traces)
     study = workspace.study(taxonomy.ref)
@@ -562,13 +569,13 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
     entries = queue(workspace, taxonomy, annotator, order_of=at_hand.orders)
     items = {
         entry.trace_id: TraceItems(
-            entry.trace_id,
-            entry.words.sides,
-            entry.gold,
-            entry.words.decisions,
-            taxonomy,
-            at_hand.known_order(entry.trace_id),
-            letters_of(entry.words, study),
+            trace_id=entry.trace_id,
+            sides=entry.words.sides,
+            gold=entry.gold,
+            decisions=entry.words.decisions,
+            taxonomy=taxonomy,
+            order=at_hand.known_order(entry.trace_id),
+            letters=letters_of(entry.words, study),
         )
         for entry in entries
         if entry.words is not None and entry.gold is not None
@@ -579,7 +586,15 @@ def _read_cases(opened: OpenWorkspace, traces: Sequence[Trace]) -> Cases:
         for entry in entries
         if entry.words is not None
     )
-    return Cases(annotator, entries, items, finished, at_hand, study, unordered=unordered)
+    return QueueContents(
+        annotator=annotator,
+        entries=entries,
+        items=items,
+        finished=finished,
+        at_hand=at_hand,
+        study=study,
+        unordered=unordered,
+    )
 
 
 def letters_of(said: TraceWords, study: Study | None) -> Mapping[str, str]:

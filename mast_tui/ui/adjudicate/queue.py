@@ -9,7 +9,7 @@ from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagr
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, QueueRow, RowState
-from mast_tui.ui.adjudicate.items import Cases, RowSubject, TraceItems, letters_of
+from mast_tui.ui.adjudicate.items import QueueContents, RowSubject, TraceItems, letters_of
 from mast_tui.ui.wording import joined
 
 HIDDEN = "hidden"
@@ -34,7 +34,7 @@ class Queue:
         self._is_taken = is_taken
         self.lines = ConflictList(id="queue")
         self.mode = mode
-        self.cases = Cases()
+        self.cases = QueueContents()
         self.items: dict[str, TraceItems] = {}
         self.agreed = agreed
         self.names_hidden = False
@@ -100,7 +100,7 @@ class Queue:
         """Whether there is something to list, or known to be nothing."""
         return self.cases.at_hand is not None
 
-    def shows(self, cases: Cases) -> bool:
+    def shows(self, cases: QueueContents) -> bool:
         """Whether all that was read is listed already."""
         known, new = self.items, cases.items
         before, after = (
@@ -113,7 +113,7 @@ class Queue:
             and all(known[name].says_what(items) for name, items in new.items())
         )
 
-    def take_in(self, cases: Cases, begin_at: str | None = None) -> None:
+    def take_in(self, cases: QueueContents, begin_at: str | None = None) -> None:
         """List what was read, with the cursor where it was, at first on what is open.
 
         Args:
@@ -181,17 +181,27 @@ class Queue:
         left = items.left(self.mode)
         words = f"{left} left" if left else "✓" if not self.agreed else "nothing left"
         name = self.name_of(items.trace_id)
-        return [QueueRow(items.trace_id, None, RowState.TRACE, "", name, words), *below]
+        return [
+            QueueRow(
+                trace_id=items.trace_id,
+                item=None,
+                state=RowState.TRACE,
+                code="",
+                name=name,
+                what=words,
+            ),
+            *below,
+        ]
 
     def _locked_rows(self) -> list[QueueRow]:
         return [
             QueueRow(
-                entry.trace_id,
-                None,
-                RowState.LOCKED,
-                "",
-                self.name_of(entry.trace_id),
-                FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
+                trace_id=entry.trace_id,
+                item=None,
+                state=RowState.LOCKED,
+                code="",
+                name=self.name_of(entry.trace_id),
+                what=FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
             )
             for entry in self._order
             if entry.access is not Access.OPEN

@@ -29,10 +29,10 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.adjudicate.conflict_list import ConflictList, RowState
-from mast_tui.ui.adjudicate.evidence import Evidence
+from mast_tui.ui.adjudicate.evidence import EvidencePanes
 from mast_tui.ui.adjudicate.items import (
-    Cases,
     ItemView,
+    QueueContents,
     TraceItems,
     judge_views,
     mode_words,
@@ -110,7 +110,7 @@ class AdjudicateScreen(BaseScreen):
         """
         super().__init__()
         self.queue = Queue(mode, self._is_taken, agreed=agreed)
-        self.evidence = Evidence(SpanText(self))
+        self.evidence = EvidencePanes(SpanText(self))
         self._adjudications: dict[str, Adjudication] = {}
         self._last: tuple[str, tuple[str, ...]] | None = None
         """The trace and the items that were decided last."""
@@ -176,7 +176,7 @@ class AdjudicateScreen(BaseScreen):
             self._reads_again = False
             self.written_elsewhere()
 
-    def _take_in(self, cases: Cases, decided: int) -> None:
+    def _take_in(self, cases: QueueContents, decided: int) -> None:
         """List what was read, or say why there is nothing to adjudicate.
 
         Args:
@@ -275,7 +275,7 @@ class AdjudicateScreen(BaseScreen):
             self.say_error(error)
             return None
 
-    def _nothing_words(self, cases: Cases) -> str:
+    def _nothing_words(self, cases: QueueContents) -> str:
         """Why there is nothing to adjudicate, and what to do."""
         if cases.entries:
             count = len(cases.entries)
@@ -589,7 +589,7 @@ class AdjudicateScreen(BaseScreen):
     def _mode_words(self, slug: str) -> str:
         return " ".join(mode_words(self.mast.taxonomy, slug))
 
-    def _news_in(self, cases: Cases) -> str:
+    def _news_in(self, cases: QueueContents) -> str:
         """What others have decided since the last look, in words; most of all where one has decided
         otherwise."""
         news, differing = list[str](), list[str]()

@@ -14,8 +14,8 @@ from textual.widgets import Input
 from mast_tui.session import Session
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.text.answer_page import Page, answer_page, hidden_words
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.answer_page import AnswerPage, answer_page, hidden_sentence
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_title
@@ -44,7 +44,7 @@ class AnswerKeyScreen(LinesDialog):
         Binding("y", "copy", show=False),
     ]
 
-    def __init__(self, page: Page, copying: Copying) -> None:
+    def __init__(self, page: AnswerPage, copying: Copying) -> None:
         """Show an answer key.
 
         Args:
@@ -98,7 +98,7 @@ class AnswerKeyScreen(LinesDialog):
         self.lines.focus()
 
     def _show_matches(self) -> None:
-        marked = [Part(start, end, "match") for start, end in self._matches]
+        marked = [TextPart(start, end, "match") for start, end in self._matches]
         self.lines.show_highlights([*self._page.parts, *marked])
 
     def action_search(self) -> None:
@@ -146,7 +146,7 @@ def show_answer_key(screen: AnnotateScreen) -> None:
         if trace is None or session is not screen.state.session:
             return
         if not session.hidden_visible:
-            screen.hints.say(hidden_words(screen.context.key_of))
+            screen.hints.say(hidden_sentence(screen.context.key_of))
             return
         screen.app.push_screen(AnswerKeyScreen(answer_page(trace), screen.copying))
 

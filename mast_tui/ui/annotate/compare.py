@@ -9,8 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.text.differences import MOST_LINES, Comparison, compare
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.repeats import twin_of
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
@@ -28,7 +28,7 @@ class CompareScreen(LinesDialog):
     dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
 
-    def __init__(self, title: str, found: Comparison) -> None:
+    def __init__(self, title: str, found: TextComparison) -> None:
         super().__init__()
         self._title = title
         self._found = found
@@ -46,7 +46,7 @@ class CompareScreen(LinesDialog):
         """Fill in the lines."""
         self.lines.show_text(
             self._found.text,
-            [Part(first, end, "evidence") for first, end in self._found.changed],
+            [TextPart(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
             written="diff",
         )
@@ -71,13 +71,13 @@ def compare_step(screen: AnnotateScreen) -> None:
         hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
         return
 
-    def tell(found: Comparison) -> None:
+    def tell(found: TextComparison) -> None:
         if found.equal:
             hints.say(f"#{index + 1} is the same as #{twin + 1} to the letter")
         else:
             screen.app.push_screen(CompareScreen(f"#{twin + 1} and then #{index + 1}", found))
 
-    def tell_whoever_waits(found: Comparison) -> None:
+    def tell_whoever_waits(found: TextComparison) -> None:
         if trace is state.trace and index == state.index and screen.is_current:
             hints.clear()
             tell(found)

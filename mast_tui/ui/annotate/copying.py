@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Span, Trace
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by_tools
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ class Copying:
         if trace is None or not self._state.has_spans:
             return
         number = self._state.index + 1
-        choices = [Choice("text", "", f"the text of #{number}")]
+        choices = [FinderChoice("text", "", f"the text of #{number}")]
         if self._state.selection.quote is not None:
-            choices.insert(0, Choice("quote", "", "the quote that is marked"))
+            choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
         place = place_of(trace, trace.span(self._state.index))
-        choices.append(Choice("place", "", "where it stands in its file", place))
-        choices.append(Choice("trace", "", "the whole trace as text", f"{len(trace):,} spans"))
-        dialog = Finder("Copy", choices, placeholder="what to copy")
+        choices.append(FinderChoice("place", "", "where it stands in its file", place))
+        choices.append(
+            FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
+        )
+        dialog = FinderDialog("Copy", choices, placeholder="what to copy")
         self._screen.app.push_screen(dialog, self._copy)
 
     def _copy(self, what: str | None) -> None:

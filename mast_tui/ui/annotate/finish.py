@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.containers import Grid, Vertical
 from textual.widgets import Static
 
+from mast_tui.columns import shortened
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.ui.dialogs.dialog import Ask, KeyDialog, KeyRow
-from mast_tui.ui.trace_view.folding import Run
-from mast_tui.ui.wording import counted, plain_lines, plain_title, shortened
+from mast_tui.ui.trace_view.folding import FoldedRun
+from mast_tui.ui.wording import counted, plain_lines, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ PASSED_OVER: Final = 4
 drawn again for that, which somebody who scrolls on would wait for."""
 
 
-class Reading:
+class DrawnSpans:
     """The spans whose text was drawn: in the span view, or whole in their rows.
 
     One member counts for a fold of equal steps, which may be long: it is kept as a run. What
@@ -46,7 +47,7 @@ class Reading:
         """Begin with another trace, of which nothing was on screen."""
         self._shown: set[str] = set()
         self._runs: tuple[range, ...] = ()
-        self._counted: Run | None = None
+        self._counted: FoldedRun | None = None
         self._seen = -1
         """The span whose text the span view shows."""
 
@@ -65,7 +66,7 @@ class Reading:
             return keys
         keys.add(self._state.trace.span(self._seen).key)
         fold = self._timeline.rows.folded_at(self._seen)
-        if isinstance(fold, Run) and not fold.near and fold != self._counted:
+        if isinstance(fold, FoldedRun) and not fold.near and fold != self._counted:
             self._counted = fold
             self._runs = (*self._runs, range(fold.first, fold.end))
         return keys
@@ -250,7 +251,7 @@ class FinishScreen(KeyDialog[str]):
 class Finish:
     """The end of a pass."""
 
-    def __init__(self, screen: AnnotateScreen, reading: Reading) -> None:
+    def __init__(self, screen: AnnotateScreen, reading: DrawnSpans) -> None:
         """Begin.
 
         Args:

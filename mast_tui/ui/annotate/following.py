@@ -108,7 +108,9 @@ class Following:
             fresh = _read(trace, worker, input_priority.wait)
             moved = fresh is not None and _moved(trace, fresh, input_priority.wait)
         if not worker.is_cancelled:
-            news = FileNews(trace, asked, growth, reason, fresh, moved)
+            news = FileNews(
+                trace=trace, asked=asked, growth=growth, reason=reason, fresh=fresh, moved=moved
+            )
             self._screen.call_later(self._take, news)
 
     def _take(self, news: FileNews) -> None:

@@ -31,7 +31,7 @@ class Breadth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SuggestionScope:
     """Some of a trace's suggestions: those that have something in common with ``like``.
 
     ``least`` and ``most`` are how sure the judge is of them, both included; one that does not say
@@ -67,7 +67,7 @@ class Scope:
         """Those among the suggestions that it covers."""
         return tuple(filter(self.covers, suggestions))
 
-    def next_confidence(self) -> Scope:
+    def next_confidence(self) -> SuggestionScope:
         """The same with another limit: none, at most as sure as the one at hand, at least so."""
         sure = self.like.confidence
         if self.most is not None:
@@ -83,7 +83,7 @@ class ManyAnswered:
     ``onward``: the same answer goes to such ones on each trace that is opened from now on.
     """
 
-    scope: Scope
+    scope: SuggestionScope
     answer: str
     onward: bool = False
 
@@ -113,8 +113,10 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             standing: How many answers go on to each trace that is opened.
         """
         super().__init__()
-        by_rule = Scope(like, Breadth.RULE)
-        self.scope = by_rule if len(by_rule.of(pending)) > 1 else Scope(like, Breadth.MODE)
+        by_rule = SuggestionScope(like, Breadth.RULE)
+        self.scope = (
+            by_rule if len(by_rule.of(pending)) > 1 else SuggestionScope(like, Breadth.MODE)
+        )
         self._like = like
         self._pending = pending
         self._mode = mode

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
+from mast_tui.columns import shortened
 from mast_tui.labels import Label, Origin, VerdictValue, confidence_words
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -20,7 +21,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, place_words, plain_title, shortened
+from mast_tui.ui.wording import IndexOf, place_words, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -70,7 +71,7 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _LabelLine:
     """A row: the words, their style, and the entry whose first row it is."""
 
     text: str
@@ -98,7 +99,7 @@ class MyLabels(VirtualLines):
         self._entries: tuple[Entry, ...] = ()
         self._index_of: IndexOf = dict[str, int]().get
         self._judge_of: Callable[[str], str | None] = dict[str, str]().get
-        self._lines: list[_Line] = []
+        self._lines: list[_LabelLine] = []
 
     @property
     def row_count(self) -> int:
@@ -142,7 +143,7 @@ class MyLabels(VirtualLines):
         places = self._places()
         if not places:
             words = "Nothing said of this trace yet: two digits label the span under the cursor."
-            self._lines = [_Line(f" {row}", "quiet") for row in wrapped(words, width - 1)]
+            self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(words, width - 1)]
         same = [row for row in places if _is_same(self._lines[row].entry, here)]
         if places:
             self.cursor = same[0] if same else places[min(number, len(places) - 1)]
@@ -184,11 +185,11 @@ class MyLabels(VirtualLines):
         """The first rows of the entries."""
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
 
-    def _lines_of(self, entry: Entry, width: int) -> Iterator[_Line]:
+    def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
             place = one_line(entry.key, 24) if index is None else f"#{index + 1}"
-            yield _Line(shortened(f"✎ note on {place}", width), "place", entry)
+            yield _LabelLine(shortened(f"✎ note on {place}", width), "place", entry)
             yield from _block(entry.text, "note", width)
             return
         mode = self._modes.get(entry.mode)
@@ -196,9 +197,11 @@ class MyLabels(VirtualLines):
         if isinstance(entry, ModeSaid):
             value = entry.value.value
             room = width - cell_len(value) - 1
-            yield _Line(f"{set_cell_size(shortened(name, room), room)} {value}", "quiet", entry)
+            yield _LabelLine(
+                f"{set_cell_size(shortened(name, room), room)} {value}", "quiet", entry
+            )
             return
-        yield _Line(shortened(name, width), "mode", entry)
+        yield _LabelLine(shortened(name, width), "mode", entry)
         words = [place_words(entry.target, self._index_of, quoted=False)]
         if entry.severity is not None:
             words.append(entry.severity.value)
@@ -212,9 +215,9 @@ class MyLabels(VirtualLines):
             yield from _block(f"✎ {entry.note}", "note", width)
 
 
-def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_Line]:
+def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_LabelLine]:
     """A text over some rows, set in from the mode above it."""
-    return (_Line(f"   {row}", part) for row in wrapped(text, width - 3, most))
+    return (_LabelLine(f"   {row}", part) for row in wrapped(text, width - 3, most))
 
 
 def _is_same(entry: Entry | None, other: Entry | None) -> bool:

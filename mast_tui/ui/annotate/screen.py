@@ -4,7 +4,7 @@ The screen places the panes, draws them from what is open (``AnnotateState``), a
 to the part that implements it. In this file are ``Panes`` (how the window is divided),
 ``SessionCommands`` (commands of the session, in their turn) and ``Arrival`` (the span at which a
 trace opens). The other parts have files of their own: ``Labelling``, ``Marking``, ``Suggestions``,
-``Search``, ``Filter``, ``Reading``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
+``Search``, ``Filter``, ``DrawnSpans``, ``Finish``, ``Following``, ``Copying``, ``MyLabels``. The
 screen owns the parts and calls them; a part asks the screen for what else it needs.
 """
 
@@ -32,7 +32,7 @@ from mast_tui.traces.model import Outcome, Span, SpanKind, Trace
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.annotate.copying import Copying
 from mast_tui.ui.annotate.filter import Filter
-from mast_tui.ui.annotate.finish import Finish, Reading
+from mast_tui.ui.annotate.finish import DrawnSpans, Finish
 from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import Chooses, Labelling
 from mast_tui.ui.annotate.marking import Marking
@@ -42,7 +42,7 @@ from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
-    Judged,
+    JudgeProgress,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -57,10 +57,17 @@ from mast_tui.ui.services.view_settings import (
     remembered_settings,
 )
 from mast_tui.ui.styles import ANNOTATE, HIGH, WIDE, WIDEST
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.folding import Fold, Run
-from mast_tui.ui.trace_view.gutter import Mark, MarkKeeper, MarkKind, Marks, Noted, Pointing
+from mast_tui.ui.trace_view.folding import Fold, FoldedRun
+from mast_tui.ui.trace_view.gutter import (
+    GutterMark,
+    GutterMarks,
+    MarkKeeper,
+    MarkKind,
+    Noted,
+    Pointing,
+)
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, written_as
 from mast_tui.ui.trace_view.timeline import Timeline
@@ -390,11 +397,11 @@ def _setting(opened: OpenWorkspace, trace_id: str) -> str:
     return f"place of {opened.annotator} in {trace_id}"
 
 
-class Beside(Horizontal, RenderCache):
+class PaneRow(Horizontal, RenderCache):
     """Panes beside each other."""
 
 
-class Below(Vertical, RenderCache):
+class PaneColumn(Vertical, RenderCache):
     """Panes below each other."""
 
 
@@ -430,7 +437,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """What is open."""
         self.panes = Panes(self)
         self.commands = SessionCommands(self)
-        self.reading = Reading(self)
+        self.reading = DrawnSpans(self)
         self.marking = Marking(self)
         self.suggestions = Suggestions(self, self.marking)
         self.labelling = Labelling(self, self.marking, self.suggestions)
@@ -465,13 +472,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.set_class(self.app.size.height < HIGH, "-short")
         below, beside = self.suggestions.panels
         yield self.title_bar
-        with Beside(id="panes"):
-            with Below(id="left"):
+        with PaneRow(id="panes"):
+            with PaneColumn(id="left"):
                 yield self.timeline
                 yield self.span_view
                 yield below
             yield self.overview
-            with Below(id="side"):
+            with PaneColumn(id="side"):
                 yield self.modes
                 yield self.definition
                 yield beside
@@ -647,7 +654,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Take in what a judge has found on this trace, and say how it ended."""
         session = self.session
         here = session is not None and message.trace_id in (None, session.trace_id)
@@ -791,7 +798,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.panes.reading and self._in_view == self.index:
             self._name_span(trace, trace.span(self.index))
 
-    def _marks_of(self, session: Session, trace: Trace) -> Marks:
+    def _marks_of(self, session: Session, trace: Trace) -> GutterMarks:
         """Own labels, suggestions, others' labels and notes, where they stand by now."""
         if self._keeper is None or self._keeper[0] is not session:
             self._keeper = (session, MarkKeeper(self._mark, trace.index_of))
@@ -803,10 +810,10 @@ class AnnotateScreen(Screen[None], RenderCache):
         }
         return self._keeper[1].follow(shown, len(trace))
 
-    def _mark(self, slug: str, kind: MarkKind) -> Mark:
+    def _mark(self, slug: str, kind: MarkKind) -> GutterMark:
         if kind is MarkKind.NOTE:
-            return Mark("", kind)
-        return Mark(self._code(slug), kind, self.state.place_of_mode(slug))
+            return GutterMark("", kind)
+        return GutterMark(self._code(slug), kind, self.state.place_of_mode(slug))
 
     def _code(self, slug: str) -> str:
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
@@ -950,8 +957,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if quote is not None:
             self.span_view.reveal(quote.head[0], quote.head[1])
 
-    def _highlights(self, span: Span) -> list[Part]:
-        found: list[Part] = []
+    def _highlights(self, span: Span) -> list[TextPart]:
+        found: list[TextPart] = []
         suggestion = self.suggestions.here()
         if (
             suggestion is not None
@@ -959,15 +966,15 @@ class AnnotateScreen(Screen[None], RenderCache):
             and suggestion.quote_offsets
         ):
             start, end = suggestion.quote_offsets
-            found.append(Part(start, end, "evidence"))
+            found.append(TextPart(start, end, "evidence"))
         for label in self.state.labels_here():
             target = label.target
             if target.first == span.key and target.char_start is not None:
-                found.append(Part(target.char_start, target.char_end or 0, "own"))
-        found += [Part(start, end, "match") for start, end in self.search.places_shown()]
+                found.append(TextPart(target.char_start, target.char_end or 0, "own"))
+        found += [TextPart(start, end, "match") for start, end in self.search.places_shown()]
         quote = self.state.selection.quote
         if quote is not None:
-            found.append(Part(quote.start, quote.end, "selection"))
+            found.append(TextPart(quote.start, quote.end, "selection"))
         return found
 
     def show_place(self) -> None:
@@ -1095,8 +1102,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             where = f"further on{so_far}" if step > 0 else "before this one"
             self.hints.say(f"No step that failed {where}")
 
-    @on(Overview.Chosen)
-    def _place_chosen(self, event: Overview.Chosen) -> None:
+    @on(Overview.CellChosen)
+    def _place_chosen(self, event: Overview.CellChosen) -> None:
         event.stop()
         self._go_to(event.index)
 
@@ -1515,7 +1522,7 @@ def _folded_words(fold: Fold) -> str:
     places = (
         f"#{fold.first + 1}" if fold.end == fold.first + 1 else f"#{fold.first + 1} to #{fold.end}"
     )
-    if isinstance(fold, Run):
+    if isinstance(fold, FoldedRun):
         return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {places}"
     if fold.head is not None:
         return f"Folded {places} under #{fold.head + 1}"

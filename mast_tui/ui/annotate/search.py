@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
-class _Part:
+class _HitPart:
     """Hits that were found in reading order, with how many matches there are up to each."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Part:
         self.upto.append(self.total + times)
         self.indices.append(index)
 
-    def extend(self, more: _Part) -> None:
+    def extend(self, more: _HitPart) -> None:
         """Add what stands behind all of these."""
         total = self.total
         self.upto.extend(map(total.__add__, more.upto))
@@ -62,8 +62,8 @@ class Hits(Sequence[int]):
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
-        self._ahead = _Part()
-        self._behind = _Part()
+        self._ahead = _HitPart()
+        self._behind = _HitPart()
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
         """Take in more spans, each with its number of matches."""
@@ -110,7 +110,7 @@ class Hits(Sequence[int]):
     def __contains__(self, index: object) -> bool:
         return isinstance(index, int) and self.times(index) > 0
 
-    def _part_and_place(self, index: int) -> tuple[_Part, int]:
+    def _part_and_place(self, index: int) -> tuple[_HitPart, int]:
         part = self._ahead if index >= self.start else self._behind
         return part, bisect_left(part.indices, index)
 

@@ -153,7 +153,7 @@ class Narrowing:
         if self.chosen.errors:
             indices = [index for index in indices if statuses[index - first] == _ERROR]
         if self._by_shape:
-            kept = {number for number, shape in enumerate(known.told) if self._keeps(shape)}
+            kept = {number for number, shape in enumerate(known.shape_list) if self._keeps(shape)}
             indices = [index for index in indices if shapes[index - first] in kept]
         return indices
 

@@ -86,7 +86,7 @@ def target_of(
     key = trace.span(cursor).key
     if selection.quote is not None:
         start, end = selection.quote.start, selection.quote.end
-        return Target(key, key, text[start:end], start, end)
+        return Target(first=key, last=key, quote=text[start:end], char_start=start, char_end=end)
     if fold is not None:
         return Target(trace.span(fold.first).key, trace.span(fold.end - 1).key)
     return Target(key, key)

@@ -15,18 +15,18 @@ from mast_tui.labels import Answer, QuoteDoubt, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
-from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, Scope
+from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, SuggestionScope
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import Selection
 from mast_tui.ui.context import TraceLocation, context_of
 from mast_tui.ui.suggestion_wording import (
-    Line,
+    SuggestionLine,
     judge_name,
     rule_words,
     source_words,
     warnings_on,
 )
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
 
@@ -47,19 +47,21 @@ class SuggestionPanel(SpanView):
 
     css_parts = ("head", "warning")
 
-    def show(self, title: str, mode: str, source: str, warnings: Sequence[Line], body: str) -> None:
+    def show(
+        self, title: str, mode: str, source: str, warnings: Sequence[SuggestionLine], body: str
+    ) -> None:
         """Show a suggestion, with what to know before trusting it; all but that is foreign text."""
         mode = one_line(mode)
         key_of = context_of(self).key_of
         keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
         self.show_titles(plain_title(title), plain_title("  ".join(keys)))
         head = f"{mode}  {one_line(source)}"
-        marked = [Part(0, len(mode), "head")]
+        marked = [TextPart(0, len(mode), "head")]
         for line in warnings:
             begin = len(head) + 1
             if line.warns:
-                marked.append(Part(begin, begin + len(line.text), "warning"))
-            marked += [Part(begin + start, begin + end, "match") for start, end in line.lit]
+                marked.append(TextPart(begin, begin + len(line.text), "warning"))
+            marked += [TextPart(begin + start, begin + end, "match") for start, end in line.lit]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")
@@ -75,7 +77,7 @@ class SuggestionPanel(SpanView):
         """Whether there is more than is on screen."""
         return self.row_count > self.scrollable_content_region.height
 
-    def _fill(self, text: str, marked: Sequence[Part] = ()) -> None:
+    def _fill(self, text: str, marked: Sequence[TextPart] = ()) -> None:
         if text != self.text:
             rows = self.row_count
             self.show_text(text, marked)
@@ -161,7 +163,7 @@ class Suggestions:
         self.editing: str | None = None
         """The suggestion for which another mode or place is marked."""
         self._standing: _Standing | None = None
-        self._hidden: tuple[Scope, ...] = ()
+        self._hidden: tuple[SuggestionScope, ...] = ()
         """Suggestions that nobody wants to see for now, on whatever trace."""
         self._standing_answers: tuple[ManyAnswered, ...] = ()
         """What is answered on each trace that is opened, as somebody has asked for."""
@@ -427,7 +429,7 @@ class Suggestions:
             code = name.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
             words = f"{code} ×{alike}, same rule: {key} answers them together"
-            warnings.append(Line(words, warns=False))
+            warnings.append(SuggestionLine(words, warns=False))
         # Its number stays while others are answered.
         ids = [one.id for one in session.suggestions]
         title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"

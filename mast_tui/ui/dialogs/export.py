@@ -18,15 +18,13 @@ from textual.worker import get_current_worker
 from mast_tui.errors import MastError
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.files import (
-    Request,
-    add_export,
     add_workspace,
     check_output,
     left_out_lines,
-    usual_pass,
     written_lines,
 )
-from mast_tui.exchange.formats import GOLD_FORMATS
+from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
+from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
@@ -34,39 +32,12 @@ from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import viewer_named
 from mast_tui.ui.context import ReportToWrite, context_of
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A format as one chooses it: what it holds, and what its file is called at first."""
-
-    format: str
-    words: str
-    file: str
-
-
-KINDS: Final = (
-    Kind("gold", "the gold with every side, agreement, and a datasheet", "gold.json"),
-    Kind("csv-long", "a row for each label or verdict", "labels.csv"),
-    Kind("csv-wide", "a row for each annotator and trace, a column a mode", "verdicts.csv"),
-    Kind("jsonl", "the whole workspace, without loss: to keep or to merge", "workspace.jsonl"),
-    Kind("huggingface", "a folder that load_dataset loads, with a card", "dataset"),
-    Kind("mast-data", "records with mast_annotation, as MAST-Data has them", "mast-data.json"),
-    Kind("label-studio", "tasks for Label Studio, and its configuration", "label-studio.json"),
-    Kind("doccano", "texts with marks, for doccano", "doccano.jsonl"),
-    Kind("codebook", "definitions, guidelines and cases, for a paper", "codebook.md"),
-    Kind("langfuse", "scores for traces that Langfuse recorded", "langfuse.jsonl"),
-    Kind("phoenix", "annotations for traces that Phoenix recorded", "phoenix.json"),
-    Kind("langsmith", "feedback for traces that LangSmith recorded", "langsmith.jsonl"),
-    Kind("inspect-scores", "scores for logs of Inspect", "inspect-scores.jsonl"),
-)
-"""Every format of labels, those that are asked for most first."""
 
 REPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "html": ("the report on this screen as one page", "html"),
@@ -77,7 +48,7 @@ REPORTS: Final[Mapping[str, tuple[str, str]]] = {
 """What a report can be written as: what that is, and how its file ends."""
 
 
-class ExportFormats(Finder):
+class ExportFormats(FinderDialog):
     """Gives back the format in which to export, or None."""
 
     def __init__(self, report: ReportToWrite | None = None) -> None:
@@ -86,22 +57,24 @@ class ExportFormats(Finder):
         Args:
             report: The report on the screen, which stands first.
         """
-        choices = [Choice(kind.format, kind.format, kind.words) for kind in KINDS]
+        choices = [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
         if report is not None:
-            told = [Choice(name, name, words) for name, (words, _) in REPORTS.items()]
-            choices = [*told, *choices]
+            report_choices = [
+                FinderChoice(name, name, title) for name, (title, _) in REPORTS.items()
+            ]
+            choices = [*report_choices, *choices]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
-def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
-    """Make the fields of an export: what its format can hold, and no more.
+def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
+    """Return the fields of an export that its format heeds.
 
     Args:
         file_format: The format.
-        names: Who has labelled here, judges among them.
+        names: The annotators of the workspace, judges among them.
     """
-    every = (
-        _file_field("folder" if file_format == "huggingface" else "file"),
+    all_fields = (
+        _file_field("folder" if file_format.is_folder else "file"),
         Field(
             "gold",
             "gold",
@@ -142,16 +115,19 @@ def fields_of(file_format: str, names: Sequence[str]) -> tuple[Field, ...]:
             ("as they are", "letters"),
         ),
     )
-    if file_format == "jsonl":
-        wanted = "file"
-    elif file_format == "codebook":
-        wanted = "file pseudonyms"
-    elif file_format in GOLD_FORMATS:
-        wanted = "file gold annotators majority which datasheet pseudonyms"
-    else:
-        wanted = "file labels which majority pseudonyms"
-    by_name = {field.name: field for field in every}
-    return tuple(by_name[name] for name in wanted.split())
+    by_name = {field.name: field for field in all_fields}
+    return tuple(by_name[name] for name in _FIELDS[file_format.content].split())
+
+
+_LABEL_FIELDS: Final = "file labels which majority pseudonyms"
+_FIELDS: Final[Mapping[FormatContent, str]] = {
+    FormatContent.WORKSPACE: "file",
+    FormatContent.CODEBOOK: "file pseudonyms",
+    FormatContent.GOLD: "file gold annotators majority which datasheet pseudonyms",
+    FormatContent.LABELS: _LABEL_FIELDS,
+    FormatContent.VERDICTS: _LABEL_FIELDS,
+}
+"""The names of the fields by the content of the format."""
 
 
 def _file_field(title: str) -> Field:
@@ -163,34 +139,35 @@ def _file_field(title: str) -> Field:
     )
 
 
-def texts_at_first(file_format: str) -> dict[str, str]:
-    """Make what stands in the fields at first: what the command does where nothing is said."""
+def default_texts(file_format: Format) -> dict[str, str]:
+    """Return the initial texts of the fields, which are the defaults of the command."""
     return {
-        "file": next(kind.file for kind in KINDS if kind.format == file_format),
+        "file": file_format.file_name,
         "labels": GOLD,
         "gold": "all",
         "annotators": "",
         "majority": "no",
-        "which": usual_pass(file_format),
+        "which": file_format.usual_pass,
         "datasheet": "",
         "pseudonyms": "as they are",
     }
 
 
-def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request:
-    """Make of the fields what is to be exported.
+def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> ExportRequest:
+    """Return the export that the fields describe.
 
     Args:
-        opened: The workspace, and who works in it.
+        opened: The workspace, and the annotator who works in it.
         file_format: The format.
-        texts: What stands in the fields that it has.
+        texts: The texts of the fields that it has.
 
     Raises:
-        MastError: A field says what cannot be; it is named.
+        MastError: The text of a field is not valid; the message names the field.
     """
-    said = {**texts_at_first(file_format), **texts}
-    workspace, datasheet = opened.workspace, said["datasheet"].strip()
-    return Request(
+    values = {**default_texts(file_format), **texts}
+    workspace = opened.workspace
+    datasheet = values["datasheet"].strip()
+    return ExportRequest(
         workspace,
         opened.taxonomy,
         viewer_named(
@@ -201,14 +178,14 @@ def request_of(opened: OpenWorkspace, file_format: str, texts: Texts) -> Request
             assisted=not opened.blind,
         ),
         file_format,
-        _place(said["file"], "folder" if file_format == "huggingface" else "file"),
-        labels=said["labels"],
-        which="first" if said["which"] == "first" else "last",
-        annotators=_names(said["annotators"]),
-        majority=said["majority"] == "yes",
-        gold="settled" if said["gold"] == "settled" else None,
+        _place(values["file"], "folder" if file_format.is_folder else "file"),
+        labels=values["labels"],
+        which="first" if values["which"] == "first" else "last",
+        annotators=_names(values["annotators"]),
+        majority=values["majority"] == "yes",
+        gold="settled" if values["gold"] == "settled" else None,
         datasheet=Path(datasheet).expanduser() if datasheet else None,
-        pseudonyms=pseudonyms_of(workspace) if said["pseudonyms"] == "letters" else None,
+        pseudonyms=pseudonyms_of(workspace) if values["pseudonyms"] == "letters" else None,
     )
 
 
@@ -226,7 +203,7 @@ def _names(text: str) -> list[str] | None:
 
 
 def done_words(
-    request: Request, counts: Mapping[str, Any], said: Sequence[str], adjudicate_key: str
+    request: ExportRequest, counts: Mapping[str, Any], said: Sequence[str], adjudicate_key: str
 ) -> str:
     """Return what was written, what the gold leaves open, and what is left out and why.
 
@@ -245,7 +222,7 @@ def done_words(
     if unresolved:
         conflicts = counted(unresolved, "conflict")
         told.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
-    told += [*left_out_lines(counts, request.file_format), *said]
+    told += [*left_out_lines(counts, request.format.name), *said]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for words in told:
         lines += ["", words]
@@ -275,7 +252,7 @@ class Order:
     although_unordered: Callable[[], Order] | None = None
 
 
-def labels_order(request: Request, adjudicate_key: str) -> Order:
+def labels_order(request: ExportRequest, adjudicate_key: str) -> Order:
     """Return the order of an export of labels.
 
     Args:
@@ -284,16 +261,17 @@ def labels_order(request: Request, adjudicate_key: str) -> Order:
     """
 
     def check(outputs: Outputs) -> None:
-        check_output(outputs, request.file_format, request.output)
+        check_output(outputs, request.format, request.output)
 
     def add(outputs: Outputs, at: At) -> str:
-        said = list[str]()
-        if request.file_format == "jsonl":
+        remarks = list[str]()
+        if request.format.writes is None:
             at("Reading the workspace")
-            counts = add_workspace(request.workspace, outputs, request.output, said.append)
+            counts = add_workspace(request.workspace, outputs, request.output, remarks.append)
         else:
-            counts = add_export(replace(request, say=said.append, stage=at), outputs)
-        return done_words(request, counts, said, adjudicate_key)
+            reporting = replace(request, say=remarks.append, stage=at)
+            counts = request.format.writes(reporting, outputs)
+        return done_words(request, counts, remarks, adjudicate_key)
 
     def although_unordered() -> Order:
         return labels_order(replace(request, allow_unordered=True), adjudicate_key)
@@ -350,14 +328,16 @@ class ExportForm(Form):
             title = f"Write the report: {file_format}"
         else:
             names = [info.name for info in opened.workspace.annotators()]
-            fields, at_first = fields_of(file_format, names), texts_at_first(file_format)
+            row = EXPORT_FORMATS[file_format]
+            fields = fields_of(row, names)
+            at_first = default_texts(row)
             title = f"Export as {file_format}"
         super().__init__(title, fields, {field.name: at_first[field.name] for field in fields})
         self._turn = 0
 
     def _order(self, texts: Texts) -> Order:
         if self._report is None:
-            request = request_of(self._opened, self._format, texts)
+            request = request_of(self._opened, EXPORT_FORMATS[self._format], texts)
             return labels_order(request, context_of(self).key_of("everywhere.adjudicate"))
         place = _place(texts["file"], "file")
         return report_order(self._opened, self._report, self._format, place)
@@ -394,8 +374,8 @@ class ExportForm(Form):
     def _ask_although_unordered(self, order: Order, error: UnorderedSpans, *, force: bool) -> None:
         assert order.although_unordered is not None, "only labels have an order of spans"
         self.show_words(
-            f"{one_line(error.found, 2000)} Open the traces once, or export all the same: the "
-            "datasheet of gold then says how many there are.",
+            f"{one_line(error.explanation, 2000)} Open the traces once, or export all the same: "
+            "the datasheet of gold then says how many there are.",
             "Enter exports all the same · Esc back to the fields",
             then=partial(self._begin, order.although_unordered(), force=force),
         )

@@ -32,7 +32,7 @@ from mast_tui.ui.wording import plain_title
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FinderChoice:
     """Something to choose: what is given back, what is shown, and what else is searched."""
 
     value: str
@@ -57,7 +57,7 @@ MEASURED: Final = 1_000
 """Rows that are measured; a list of all traces may have more."""
 
 
-def widest_row(choices: Sequence[Choice]) -> int:
+def widest_row(choices: Sequence[FinderChoice]) -> int:
     """Return how many cells the longest of the choices takes when nothing of it is cut."""
     measured = choices[:MEASURED]
     code = min(CODE_CELLS, max((cell_len(one.code) for one in measured), default=0))
@@ -74,14 +74,14 @@ class ChoiceList(VirtualLines):
     def __init__(self) -> None:
         super().__init__()
         self.can_focus = False
-        self.choices: Sequence[Choice] = ()
+        self.choices: Sequence[FinderChoice] = ()
 
     @property
     def row_count(self) -> int:
         """The choices that match."""
         return len(self.choices)
 
-    def show(self, choices: Sequence[Choice]) -> None:
+    def show(self, choices: Sequence[FinderChoice]) -> None:
         """Show other choices, with the cursor on the best."""
         self.choices = choices
         self.cursor = 0
@@ -106,12 +106,12 @@ class ChoiceList(VirtualLines):
         ).adjust_cell_length(width, base)
 
 
-def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
+def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice]:
     """The choices that match ``query``, best first: in the code, then the name, then the detail."""
     if not query.strip():
         return list(choices)
     matcher = Matcher(query)
-    scored: list[tuple[float, int, Choice]] = []
+    scored: list[tuple[float, int, FinderChoice]] = []
     for place, choice in enumerate(choices):
         compact = choice.code.replace(".", "")
         if query in (choice.code, compact):
@@ -130,7 +130,7 @@ def best_first(query: str, choices: Sequence[Choice]) -> list[Choice]:
     return [choice for _, _, choice in sorted(scored, key=lambda item: item[:2])]
 
 
-class Finder(TypingDialog):
+class FinderDialog(TypingDialog):
     """Gives back the value of the choice, or None. ``free`` also gives back what was typed."""
 
     dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "takes it"), ("Esc", "leaves")),)
@@ -141,7 +141,7 @@ class Finder(TypingDialog):
     ]
 
     def __init__(
-        self, title: str, choices: Sequence[Choice], *, placeholder: str, free: bool = False
+        self, title: str, choices: Sequence[FinderChoice], *, placeholder: str, free: bool = False
     ) -> None:
         super().__init__()
         self._title = title
@@ -204,12 +204,12 @@ class Finder(TypingDialog):
         self._look()
 
 
-class ModeFinder(Finder):
+class ModeFinder(FinderDialog):
     """Gives back a mode's slug."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         choices = [
-            Choice(
+            FinderChoice(
                 mode.slug,
                 mode.code if taxonomy.coded_by_digits else taxonomy.keys_of(mode),
                 mode.name,
@@ -220,7 +220,7 @@ class ModeFinder(Finder):
         super().__init__("Label with", choices, placeholder="name, definition or code")
 
 
-class Palette(Finder):
+class Palette(FinderDialog):
     """Every action by name, with its keys, and the places of a screen by number or key.
 
     It gives back the id of an action, or what was typed where that is a place, or None.
@@ -234,7 +234,7 @@ class Palette(Finder):
             keymap: Keys that the person has set.
         """
         choices = [
-            Choice(action.id, " ".join(map(shown, keys_of(action, keymap))), action.help)
+            FinderChoice(action.id, " ".join(map(shown, keys_of(action, keymap))), action.help)
             for place in dict.fromkeys((where, Where.EVERYWHERE))
             for action in actions_for(place)
             if not action.name.startswith(("digit_", "side_"))
@@ -243,7 +243,7 @@ class Palette(Finder):
         super().__init__("Go to", choices, placeholder=hint, free=True)
 
 
-class ThemeChoice(Finder):
+class ThemeChoice(FinderDialog):
     """Gives back the name of the theme that was taken, or None and the theme of before."""
 
     def __init__(self, current: str) -> None:
@@ -254,7 +254,7 @@ class ThemeChoice(Finder):
         """
         self._before = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
-        choices = [Choice(name, "", name, _kind(name)) for name in names]
+        choices = [FinderChoice(name, "", name, _kind(name)) for name in names]
         super().__init__("Theme", choices, placeholder="a part of its name")
 
     def looked_at(self, value: str) -> None:

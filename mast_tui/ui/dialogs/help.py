@@ -39,7 +39,7 @@ Entry = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HelpSection:
     """What stands under one heading."""
 
     title: str
@@ -50,10 +50,10 @@ _OWN, _WAITS, _OTHER, _NOTE = (
     GLYPHS[kind] for kind in (MarkKind.OWN, MarkKind.SUGGESTION, MarkKind.OTHER, MarkKind.NOTE)
 )
 
-LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
+LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
     {
         Where.ANNOTATE: (
-            Section(
+            HelpSection(
                 "Signs in the timeline",
                 (
                     ("bold number", "A span that you have not read yet; dim ones are read"),
@@ -72,7 +72,7 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
-            Section(
+            HelpSection(
                 "Signs in the strip beside it, which is the whole run",
                 (
                     (f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
@@ -85,7 +85,7 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
                     (STRIP[CellContent.OTHER], "Anything else"),
                 ),
             ),
-            Section(
+            HelpSection(
                 "Signs elsewhere",
                 (
                     (f"{_OWN}2 {_WAITS}1", "Your labels of a mode, and what waits of it"),
@@ -97,7 +97,7 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
             ),
         ),
         Where.LIBRARY: (
-            Section(
+            HelpSection(
                 "Signs",
                 (
                     ("○  ◐  ●", "You have not begun the trace; begun it; finished it"),
@@ -112,7 +112,7 @@ LEGEND: Final[Mapping[Where, Sequence[Section]]] = MappingProxyType(
 """What the signs on a screen mean."""
 
 
-def sections_of(where: Where, keymap: Keymap) -> Iterator[Section]:
+def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
     """What there is to know of a screen: its keys, those of everywhere, and its signs.
 
     Args:
@@ -132,11 +132,11 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[Section]:
                     keys = f"{key_of(action.id, keymap)}…{last}"
             title = action.section or place.value.capitalize().replace("_", " ")
             grouped.setdefault(title, []).append((keys, action.help))
-        yield from (Section(title, entries) for title, entries in grouped.items())
+        yield from (HelpSection(title, entries) for title, entries in grouped.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
         paragraphs = model_judge_help(key_of(f"{where}.judge", keymap))
-        yield Section("A model as judge", [("", words) for words in paragraphs])
+        yield HelpSection("A model as judge", [("", words) for words in paragraphs])
 
 
 def model_judge_help(key: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def model_judge_help(key: str) -> tuple[str, ...]:
     )
 
 
-def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
+def matching(sections: Iterable[HelpSection], wanted: str) -> Iterator[HelpSection]:
     """Only what holds the words that are looked for; a heading that does keeps all under it."""
     wanted = wanted.strip().casefold()
     for section in sections:
@@ -165,7 +165,7 @@ def matching(sections: Iterable[Section], wanted: str) -> Iterator[Section]:
         if wanted not in section.title.casefold():
             entries = [one for one in entries if wanted in " ".join(one).casefold()]
         if entries:
-            yield Section(section.title, entries)
+            yield HelpSection(section.title, entries)
 
 
 class HelpLines(VirtualLines):
@@ -176,7 +176,7 @@ class HelpLines(VirtualLines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._sections: Sequence[Section] = ()
+        self._sections: Sequence[HelpSection] = ()
         self._lines: list[tuple[str, str]] = []
 
     @property
@@ -184,7 +184,7 @@ class HelpLines(VirtualLines):
         """All lines."""
         return len(self._lines)
 
-    def show(self, sections: Iterable[Section]) -> None:
+    def show(self, sections: Iterable[HelpSection]) -> None:
         """Show other sections, from the top."""
         self._sections = tuple(sections)
         self.scroll_to(y=0, animate=False)
@@ -258,7 +258,7 @@ class HelpScreen(LinesDialog):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         found = [*matching(self._sections, event.value)]
-        nothing = Section(f"Nothing here has “{event.value}”", ())
+        nothing = HelpSection(f"Nothing here has “{event.value}”", ())
         self.lines.show(found or [nothing])
 
     @on(Input.Submitted)

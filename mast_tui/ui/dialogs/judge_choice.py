@@ -36,7 +36,7 @@ TOLD_EVERY: Final = 20
 """Traces after which it is told how far the estimate is."""
 
 
-class JudgeChoice(KeyDialog[tuple[str, Plan | None]]):
+class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
     """Gives back the key of what was chosen and what a model is to be asked, or None after Escape.
 
     A model waits for its estimate.

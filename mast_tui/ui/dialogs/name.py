@@ -17,7 +17,7 @@ from textual.widgets.input import Selection
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.dialogs.dialog import Ask, Dialog
-from mast_tui.ui.dialogs.finder import Choice, ChoiceList
+from mast_tui.ui.dialogs.finder import ChoiceList, FinderChoice
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title
@@ -90,7 +90,7 @@ class NameScreen(Dialog[str]):
             outside: Returns why labels under a name will not count; None if they do.
         """
         super().__init__()
-        self._choices = [Choice(name, "", name, part) for name, part in people]
+        self._choices = [FinderChoice(name, "", name, part) for name, part in people]
         self._suggested = "" if in_study else suggested
         self._in_study = in_study
         self._check = check

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from textual import on, work
@@ -13,6 +14,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from mast_tui.adjudication import TraceWords, words_by_trace
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
 from mast_tui.gold.overlaps import in_reading_order
@@ -38,14 +40,20 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
-from mast_tui.ui.widgets.column_table import Column, ColumnTable, TableRow
+from mast_tui.ui.widgets.column_table import (
+    SOME,
+    ColumnTable,
+    figure_column,
+    name_width,
+    sign_column,
+)
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunComparison:
     """What there is to show.
 
     ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
@@ -64,7 +72,7 @@ class Compared:
 
 def compare_runs(
     opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
-) -> Compared:
+) -> RunComparison:
     """Two runs over the traces that both have judged. Slow: for workers only.
 
     Raises ``WorkspaceError``.
@@ -83,12 +91,18 @@ def compare_runs(
         [mode.slug for mode in opened.taxonomy.modes],
         at_hand.orders,
     )
-    return Compared(found, at_hand, len(counted), len(visible & examples), len(shared - visible))
+    return RunComparison(
+        comparison=found,
+        at_hand=at_hand,
+        traces=len(counted),
+        examples=len(visible & examples),
+        hidden=len(shared - visible),
+    )
 
 
 def compare_with_gold(
     opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool
-) -> Compared:
+) -> RunComparison:
     """A run beside the gold, over traces that the annotator has finished or adjudicated.
 
     That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
@@ -128,7 +142,15 @@ def compare_with_gold(
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     hidden = len(with_gold - visible)
     examples_left_out = len(visible & examples)
-    return Compared(found, at_hand, len(counted), examples_left_out, hidden, len(seen), with_seen)
+    return RunComparison(
+        comparison=found,
+        at_hand=at_hand,
+        traces=len(counted),
+        examples=examples_left_out,
+        hidden=hidden,
+        judge_seen=len(seen),
+        with_seen=with_seen,
+    )
 
 
 def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
@@ -160,110 +182,129 @@ ALL_MODES: Final = ""
 MOST_PLACES: Final = 4
 """Places of one side that are named in a row."""
 
-RUN_COLUMNS: Final = (
-    Column("code", ""),
-    Column("mode", "mode", shrinks=True),
-    Column("both", "both", figure=True, keeps=95),
-    Column("meet", "same place", figure=True, keeps=70),
-    Column("first", "only A", figure=True, keeps=94),
-    Column("second", "only B", figure=True, keeps=93),
-    Column("neither", "neither", figure=True, keeps=50),
-    Column("undecided", "undecided", figure=True, keeps=40),
-)
-GOLD_COLUMNS: Final = (
-    Column("code", ""),
-    Column("mode", "mode", shrinks=True),
-    Column("both", "in gold", figure=True, keeps=95),
-    Column("meet", "place", figure=True, keeps=70),
-    Column("first", "not in gold", figure=True, keeps=94),
-    Column("second", "missed", figure=True, keeps=93),
-    Column("neither", "neither", figure=True, keeps=42),
-    Column("undecided", "undecided", figure=True, keeps=40),
-    Column("precision", "precision", figure=True, keeps=55),
-    Column("recall", "recall", figure=True, keeps=56),
-)
-CASE_COLUMNS: Final = (
-    Column("trace", "trace", shrinks=True),
-    Column("code", "", keeps=90),
-    Column("outcome", "", keeps=95),
-    Column("first", "A", keeps=80, shrinks=True),
-    Column("second", "B", keeps=79, shrinks=True),
-)
-GOLD_CASE_COLUMNS: Final = (
-    *CASE_COLUMNS[:3],
-    Column("first", "judge", keeps=80, shrinks=True),
-    Column("second", "gold", keeps=79, shrinks=True),
-)
+RUN_TITLES: Final = ("both", "same place", "only A", "only B")
+GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
+"""The headings of what both sides say, of that at the same place, and of what one side says."""
 
 
-def count_rows(comparison: Comparison, taxonomy: Taxonomy) -> list[TableRow]:
-    """All modes together, then each mode that was compared or found."""
-    rows = [_count_row(comparison.total, "", "all modes")]
-    for counts in comparison.counts:
-        mode = taxonomy.mode(counts.mode)
-        rows.append(_count_row(counts, one_line(mode.code, 8), one_line(mode.name)))
-    return rows
+def mode_code(slug: str, taxonomy: Taxonomy) -> str:
+    """Return the code of a mode; nothing for all modes together.
+
+    Args:
+        slug: The mode, or ``ALL_MODES``.
+        taxonomy: The taxonomy of the mode.
+    """
+    return "" if slug == ALL_MODES else one_line(taxonomy.mode(slug).code, 8)
 
 
-def _count_row(counts: ModeCounts, code: str, name: str) -> TableRow:
-    total = counts.mode == ALL_MODES
-    placed = counts.meet + counts.apart
-    numbers = {
-        "both": str(counts.both),
-        "meet": f"{counts.meet} of {placed}" if placed else "—",
-        "first": str(counts.first),
-        "second": str(counts.second),
-        "neither": str(counts.neither),
-        "undecided": str(counts.undecided),
-        "precision": _share(counts.precision),
-        "recall": _share(counts.recall),
-    }
-    differs = counts.first or counts.second or counts.apart
-    styles = {
-        "glyph": "doubt" if differs else "quiet",
-        "code": "name",
-        "mode": "total" if total else "figure",
-        **{key: "quiet" for key, text in numbers.items() if text in ("0", "—")},
-        **{key: "doubt" for key in ("first", "second") if numbers[key] != "0"},
-    }
-    glyph = "≠" if differs else "=" if counts.both else " "
-    return TableRow(counts.mode, {"code": code, "mode": name, **numbers}, glyph, styles)
+def mode_name(slug: str, taxonomy: Taxonomy) -> str:
+    """Return the name of a mode, or that of all modes together.
+
+    Args:
+        slug: The mode, or ``ALL_MODES``.
+        taxonomy: The taxonomy of the mode.
+    """
+    return "all modes" if slug == ALL_MODES else one_line(taxonomy.mode(slug).name)
 
 
 def _share(share: float | None) -> str:
     return "—" if share is None else f"{share:.2f}"
 
 
-def case_rows(
-    cases: Iterable[Case],
-    taxonomy: Taxonomy,
-    name_of: Callable[[str], str],
-    order_of: Callable[[str], Order],
-    *,
-    gold: bool,
-    with_mode: bool,
-) -> list[TableRow]:
-    """The traces behind a row, where the sides differ first."""
-    rows = []
-    for case in cases:
-        order = order_of(case.trace_id)
-        says = outcome_words(case, gold=gold)
-        cells = {
-            "trace": one_line(name_of(case.trace_id)),
-            "code": one_line(taxonomy.mode(case.mode).code, 8) if with_mode else "",
-            "outcome": says,
-            "first": places_words(case.first, order, said=case.outcome is not Outcome.SECOND),
-            "second": places_words(case.second, order, said=case.outcome is not Outcome.FIRST),
-        }
-        styles = {
-            "glyph": "doubt" if case.differs else "quiet",
-            "trace": "name",
-            "code": "name",
-            "outcome": "doubt" if case.differs else "quiet",
-        }
-        glyph = "≠" if case.differs else "="
-        rows.append(TableRow(f"{case.mode}\n{case.trace_id}", cells, glyph, styles))
-    return rows
+def _same_places(counts: ModeCounts) -> str:
+    with_places = counts.meet + counts.apart
+    return f"{counts.meet} of {with_places}" if with_places else "—"
+
+
+def _differs(counts: ModeCounts) -> bool:
+    return bool(counts.first or counts.second or counts.apart)
+
+
+def _counts_sign(counts: ModeCounts) -> str:
+    if _differs(counts):
+        return "≠"
+    return "=" if counts.both else " "
+
+
+def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCounts], ...]:
+    """Return the columns of the counts of each mode.
+
+    Args:
+        taxonomy: The taxonomy of the modes.
+        gold: Whether a run is compared with gold, not with another run.
+    """
+    both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
+    columns: tuple[TableColumn[ModeCounts], ...] = (
+        sign_column(_counts_sign, lambda row: "doubt" if _differs(row) else "quiet"),
+        TableColumn(
+            "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=SOME)
+        ),
+        TableColumn(
+            "mode",
+            lambda row: mode_name(row.mode, taxonomy),
+            lambda row: "total" if row.mode == ALL_MODES else "figure",
+            name_width(),
+        ),
+        figure_column(both, lambda row: str(row.both), 95),
+        figure_column(same_place, _same_places, 70),
+        figure_column(first, lambda row: str(row.first), 94, "doubt"),
+        figure_column(second, lambda row: str(row.second), 93, "doubt"),
+        figure_column("neither", lambda row: str(row.neither), 42),
+        figure_column("undecided", lambda row: str(row.undecided), 40),
+    )
+    if not gold:
+        return columns
+    return (
+        *columns,
+        figure_column("precision", lambda row: _share(row.precision), 55),
+        figure_column("recall", lambda row: _share(row.recall), 56),
+    )
+
+
+def case_columns(
+    taxonomy: Taxonomy, at_hand: TraceLoader, *, gold: bool, with_mode: bool
+) -> tuple[TableColumn[Case], ...]:
+    """Return the columns of the traces behind a mode's counts.
+
+    Args:
+        taxonomy: The taxonomy of the modes.
+        at_hand: The traces, for their names and the numbers of their spans.
+        gold: Whether a run is compared with gold, not with another run.
+        with_mode: Whether the traces are those of several modes.
+    """
+
+    def style(case: Case) -> str:
+        return "doubt" if case.differs else "quiet"
+
+    def _places(case: Case, marks: tuple[Mark, ...], silent: Outcome) -> str:
+        order = at_hand.known_order(case.trace_id)
+        return places_words(marks, order, said=case.outcome is not silent)
+
+    return (
+        sign_column(lambda row: "≠" if row.differs else "=", style),
+        TableColumn(
+            "trace", lambda row: one_line(at_hand.name_of(row.trace_id)), "name", name_width()
+        ),
+        TableColumn(
+            "",
+            lambda row: mode_code(row.mode, taxonomy) if with_mode else "",
+            "name",
+            ColumnWidth(90, filled=SOME),
+        ),
+        TableColumn(
+            "", lambda row: outcome_words(row, gold=gold), style, ColumnWidth(95, filled=SOME)
+        ),
+        TableColumn(
+            "judge" if gold else "A",
+            lambda row: _places(row, row.first, Outcome.SECOND),
+            width=name_width(80),
+        ),
+        TableColumn(
+            "gold" if gold else "B",
+            lambda row: _places(row, row.second, Outcome.FIRST),
+            width=name_width(79),
+        ),
+    )
 
 
 def outcome_words(case: Case, *, gold: bool) -> str:
@@ -289,7 +330,7 @@ def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 
 
-def about_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+def about_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return how much was compared, and what was left out and why.
 
     Args:
@@ -314,7 +355,7 @@ def about_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
     return " · ".join(words)
 
 
-def nothing_words(found: Compared, key_of: KeyOf, *, gold: bool) -> str:
+def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return why there is nothing to compare, and what to do.
 
     Args:
@@ -359,7 +400,7 @@ class ComparisonScreen(OpensTraces):
         self._first = first
         self._second = second
         self._with_seen = False
-        self._found: Compared | None = None
+        self._found: RunComparison | None = None
 
     @property
     def _gold(self) -> bool:
@@ -369,17 +410,18 @@ class ComparisonScreen(OpensTraces):
         """The counts, and the traces behind them."""
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
-        yield ColumnTable(GOLD_COLUMNS if self._gold else RUN_COLUMNS, id="counts")
+        columns = count_columns(self.mast.taxonomy, gold=self._gold)
+        yield ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
-        yield ColumnTable(GOLD_CASE_COLUMNS if self._gold else CASE_COLUMNS, id="cases")
+        yield ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
 
     @property
-    def main_list(self) -> ColumnTable:
+    def main_list(self) -> ColumnTable[ModeCounts]:
         """The counts."""
         return self.query_one("#counts", ColumnTable)
 
     @property
-    def cases(self) -> ColumnTable:
+    def cases(self) -> ColumnTable[Case]:
         """The traces behind the row under the cursor."""
         return self.query_one("#cases", ColumnTable)
 
@@ -415,7 +457,7 @@ class ComparisonScreen(OpensTraces):
         self._found = None
         self.show_words(words)
 
-    def _show_found(self, found: Compared) -> None:
+    def _show_found(self, found: RunComparison) -> None:
         self._found = found
         if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
             self.show_words(nothing_words(found, self.mast.key_of, gold=self._gold))
@@ -423,7 +465,7 @@ class ComparisonScreen(OpensTraces):
         self.remove_class("-empty")
         about = about_words(found, self.mast.key_of, gold=self._gold)
         self.query_one("#about", Static).update(Content(about))
-        self.main_list.show(count_rows(found.comparison, self.mast.taxonomy))
+        self.main_list.show([found.comparison.total, *found.comparison.counts])
         if self.focused is None:
             self.main_list.focus()
         self._show_cases()
@@ -434,7 +476,7 @@ class ComparisonScreen(OpensTraces):
     def _mode(self) -> str:
         """The mode of the row under the cursor, empty for all of them."""
         row = self.main_list.row
-        return "" if row is None else row.id
+        return ALL_MODES if row is None else row.mode
 
     def _cases_here(self) -> list[Case]:
         if self._found is None:
@@ -450,18 +492,12 @@ class ComparisonScreen(OpensTraces):
         if found is None:
             return
         cases = self._cases_here()
-        self.cases.show(
-            case_rows(
-                cases,
-                self.mast.taxonomy,
-                found.at_hand.name_of,
-                found.at_hand.known_order,
-                gold=self._gold,
-                with_mode=not self._mode,
-            )
-        )
-        row = self.main_list.row
-        name = "" if row is None else f"{row.cells['code']} {row.cells['mode']}".strip()
+        taxonomy = self.mast.taxonomy
+        several = self._mode == ALL_MODES
+        columns = case_columns(taxonomy, found.at_hand, gold=self._gold, with_mode=several)
+        self.cases.columns = columns
+        self.cases.show(cases)
+        name = f"{mode_code(self._mode, taxonomy)} {mode_name(self._mode, taxonomy)}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         if read and cases:
             ids = [
@@ -488,8 +524,8 @@ class ComparisonScreen(OpensTraces):
         if mode == self._mode:
             self._show_cases(read=False)
 
-    @on(ColumnTable.Fitted)
-    def _fitted(self, event: ColumnTable.Fitted) -> None:
+    @on(ColumnTable.ColumnsFitted)
+    def _fitted(self, event: ColumnTable.ColumnsFitted) -> None:
         event.stop()
         heading = self.query_one(f"#{event.table.id}-heading", Static)
         heading.update(Content(event.table.heading()))

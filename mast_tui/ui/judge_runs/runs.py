@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from textual import work
 
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
-from mast_tui.ui.context import Judged, TraceLocation
+from mast_tui.ui.context import JudgeProgress, TraceLocation
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import ALTERED, judge_name
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
-from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.widgets.column_table import SOME, figure_column, name_width, sign_column
 from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Asked, Run, RunSettings, RunTrace
@@ -29,7 +31,7 @@ HIDDEN: Final = "hidden"
 
 
 @dataclass(slots=True)
-class Answers:
+class AnswerCounts:
     """How suggestions were answered that stand: counts."""
 
     accepted: int = 0
@@ -67,8 +69,8 @@ class RunView:
     """
 
     run: Run
-    answers: Answers | None
-    modes: Mapping[str, Answers] | None
+    answers: AnswerCounts | None
+    modes: Mapping[str, AnswerCounts] | None
     waiting: Mapping[str, int] = field(default_factory=dict)
     left_out: int = 0
 
@@ -105,7 +107,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
             views.append(RunView(run, None, None))
             continue
         left_out = examples.get(run.judge, set())
-        every, modes, waiting = Answers(), dict[str, Answers](), dict[str, int]()
+        every, modes, waiting = AnswerCounts(), dict[str, AnswerCounts](), dict[str, int]()
         for trace in run.traces:
             found = standing.get((run.judge, trace.trace_id, run.taxonomy), ())
             if count := sum(answer is None for _, answer in found):
@@ -114,13 +116,15 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
                 continue
             for mode, answer in found:
                 every.take(answer)
-                modes.setdefault(mode, Answers()).take(answer)
+                modes.setdefault(mode, AnswerCounts()).take(answer)
         examples_here = sum(trace.trace_id in left_out for trace in run.traces)
-        views.append(RunView(run, every, modes, waiting, examples_here))
+        views.append(
+            RunView(run=run, answers=every, modes=modes, waiting=waiting, left_out=examples_here)
+        )
     return views
 
 
-def share_found(quotes: QuoteCounts) -> str:
+def share_in_traces(quotes: QuoteCounts) -> str:
     """Which share of the quotes was found in the traces; empty where nothing is quoted."""
     return f"{quotes.found / quotes.all:.0%}" if quotes.all else ""
 
@@ -133,48 +137,80 @@ def local_time(iso: str) -> str:
         return one_line(iso, 16)
 
 
-TRACE_COLUMNS: Final = (
-    Column("trace", "trace", shrinks=True),
-    Column("found", "found", figure=True, keeps=90),
-    Column("waiting", "waiting", figure=True, keeps=95),
-    Column("quotes", "quotes found", figure=True, keeps=60),
-    Column("windows", "windows", figure=True, keeps=40),
-    Column("note", "", keeps=80, shrinks=True),
-)
-
-
-def trace_rows(view: RunView, names: Mapping[str, str]) -> list[TableRow]:
-    """The run's traces, those that failed first, then those with most that waits."""
+def in_order_of_work(view: RunView) -> list[RunTrace]:
+    """Return the run's traces, those that failed first, then those with most that waits."""
 
     def rank(trace: RunTrace) -> tuple[bool, int, str]:
         return (trace.problem is None, -view.waiting.get(trace.trace_id, 0), trace.trace_id)
 
+    return sorted(view.run.traces, key=rank)
+
+
+def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[RunTrace], ...]:
+    """Return the columns of a run's traces.
+
+    Args:
+        view: The run.
+        names: The names of the traces, by their ids.
+    """
     hidden = view.answers is None
-    rows = []
-    for trace in sorted(view.run.traces, key=rank):
-        failed = trace.problem is not None
-        waiting = view.waiting.get(trace.trace_id, 0)
-        note = f"failed: {trace.problem}" if failed else "" if hidden else "; ".join(trace.remarks)
-        cells = {
-            "trace": one_line(names.get(trace.trace_id, trace.trace_id)),
-            "found": "" if failed else HIDDEN if hidden else str(trace.findings),
-            "waiting": "" if failed else HIDDEN if hidden else str(waiting),
-            "quotes": "" if hidden else quote_words(trace.quotes),
-            "windows": str(trace.windows) if trace.windows else "",
-            "note": one_line(note),
-        }
-        doubted = trace.quotes.found < trace.quotes.all
-        styles = {
-            "glyph": "doubt" if failed or waiting else "quiet",
-            "trace": "name",
-            "waiting": "doubt" if waiting else "quiet",
-            "quotes": "doubt" if doubted else "figure",
-            "windows": "quiet",
-            "note": "doubt" if failed else "quiet",
-        }
-        glyph = "!" if failed else "◌" if waiting else "●"
-        rows.append(TableRow(trace.trace_id, cells, glyph, styles))
-    return rows
+
+    def waiting(trace: RunTrace) -> int:
+        return view.waiting.get(trace.trace_id, 0)
+
+    def failed(trace: RunTrace) -> bool:
+        return trace.problem is not None
+
+    def sign(trace: RunTrace) -> str:
+        return "!" if failed(trace) else "◌" if waiting(trace) else "●"
+
+    def _count(trace: RunTrace, number: int) -> str:
+        if failed(trace):
+            return ""
+        return HIDDEN if hidden else str(number)
+
+    def note(trace: RunTrace) -> str:
+        if failed(trace):
+            return one_line(f"failed: {trace.problem}")
+        return "" if hidden else one_line("; ".join(trace.remarks))
+
+    return (
+        sign_column(sign, lambda row: "doubt" if failed(row) or waiting(row) else "quiet"),
+        TableColumn(
+            "trace",
+            lambda row: one_line(names.get(row.trace_id, row.trace_id)),
+            "name",
+            name_width(),
+        ),
+        TableColumn(
+            "found",
+            lambda row: _count(row, row.findings),
+            width=ColumnWidth(90, filled=SOME),
+            right=True,
+        ),
+        TableColumn(
+            "waiting",
+            lambda row: _count(row, waiting(row)),
+            lambda row: "doubt" if waiting(row) else "quiet",
+            ColumnWidth(95, filled=SOME),
+            right=True,
+        ),
+        TableColumn(
+            "quotes found",
+            lambda row: "" if hidden else quote_words(row.quotes),
+            lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
+            ColumnWidth(60, filled=SOME),
+            right=True,
+        ),
+        TableColumn(
+            "windows",
+            lambda row: str(row.windows) if row.windows else "",
+            "quiet",
+            ColumnWidth(40, filled=SOME),
+            right=True,
+        ),
+        TableColumn("", note, lambda row: "doubt" if failed(row) else "quiet", name_width(80)),
+    )
 
 
 def answer_words(answers: Sequence[Asked]) -> str:
@@ -200,13 +236,16 @@ def quote_words(quotes: QuoteCounts) -> str:
     return f"{quotes.found} of {quotes.all}{altered}"
 
 
-class RunScreen(OpensTraces, TableScreen):
-    """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
+class RunScreen(OpensTraces, TableScreen[RunTrace]):
+    """The traces of one run.
+
+    Counts of answers are this annotator's own; where it is hidden nothing found is counted.
+    """
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.RUN
     table_id = "run"
-    columns = TRACE_COLUMNS
+    row_key = attrgetter("trace_id")
 
     def __init__(self, view: RunView, names: Mapping[str, str]) -> None:
         """``names`` are what traces go by, by their ids."""
@@ -240,7 +279,8 @@ class RunScreen(OpensTraces, TableScreen):
             self.show_words(f"This run has come to no trace.\n\n{key} goes back.")
             return
         self.remove_class("-empty")
-        self.main_list.show(trace_rows(self._view, self._names))
+        self.main_list.columns = trace_columns(self._view, self._names)
+        self.main_list.show(in_order_of_work(self._view))
         self.show_detail()
 
     def show_title(self) -> None:
@@ -256,15 +296,14 @@ class RunScreen(OpensTraces, TableScreen):
 
     def show_detail(self) -> None:
         """Tell what came of the trace under the cursor, or what the model answered about it."""
-        row = self.main_list.row
-        trace = next((t for t in self._view.run.traces if row and t.trace_id == row.id), None)
-        if row is None or trace is None:
+        trace = self.main_list.row
+        if trace is None:
             self.detail.show_text("")
             return
         if self._reads_answers and self.mast.opened is not None:
             self._find_answers(self.mast.opened, trace.trace_id)
             return
-        self.detail.border_title = plain_title(row.cells["trace"])
+        self.detail.border_title = plain_title(self._name_of(trace))
         lines = [trace.trace_id]
         if trace.problem is not None:
             lines.append(f"failed: {trace.problem}")
@@ -273,6 +312,9 @@ class RunScreen(OpensTraces, TableScreen):
             lines += [f"quotes: {trace.quotes.words}"] if trace.quotes.all else []
             lines += trace.remarks
         self.detail.show_text("\n".join(lines))
+
+    def _name_of(self, trace: RunTrace) -> str:
+        return self._names.get(trace.trace_id, trace.trace_id)
 
     def action_answers(self) -> None:
         """Show what the model answered about the trace, or what came of it again."""
@@ -293,32 +335,18 @@ class RunScreen(OpensTraces, TableScreen):
 
     def _show_answers(self, trace_id: str, answers: Sequence[Asked]) -> None:
         """Show what the model answered about a trace, if it is still asked for."""
-        row = self.main_list.row
-        if self._reads_answers and row is not None and row.id == trace_id:
+        trace = self.main_list.row
+        if self._reads_answers and trace is not None and trace.trace_id == trace_id:
             count = counted(len(answers), "answer")
-            self.detail.border_title = plain_title(f"{row.cells['trace']} · {count}")
+            self.detail.border_title = plain_title(f"{self._name_of(trace)} · {count}")
             self.detail.show_text(answer_words(answers))
 
     def action_open(self) -> None:
         """Open the trace at the first suggestion of this judge that waits, else at the first."""
-        row = self.main_list.row
-        if row is not None:
-            self.open_at(TraceLocation(row.id, judge=self._view.run.judge))
+        trace = self.main_list.row
+        if trace is not None:
+            self.open_at(TraceLocation(trace.trace_id, judge=self._view.run.judge))
 
-
-COLUMNS: Final = (
-    Column("judge", "judge", shrinks=True),
-    Column("prompt", "prompt", keeps=30),
-    Column("when", "when", keeps=80),
-    Column("traces", "traces", figure=True, keeps=90),
-    Column("failed", "failed", figure=True, keeps=60),
-    Column("found", "found", figure=True, keeps=95),
-    Column("verified", "quotes", figure=True, keeps=50),
-    Column("accepted", "accepted", figure=True, keeps=85),
-    Column("waiting", "waiting", figure=True, keeps=92),
-    Column("tokens", "tokens", figure=True, keeps=40),
-    Column("cost", "cost", figure=True, keeps=45),
-)
 
 MOST_LISTED: Final = 100
 """Traces of one run that are listed in words with what went wrong or what to know."""
@@ -326,38 +354,73 @@ MOST_LISTED: Final = 100
 _MODE_CELLS: Final = 32
 
 
-def run_row(view: RunView, *, marked: bool = False) -> TableRow:
-    """A run as a row; ``marked`` is the one that another will be compared with."""
-    run, answers = view.run, view.answers
-    settings, asks = run.settings, run.settings is not None
-    finished = run.finished_at is not None and run.ending is None
-    glyph = "!" if view.failed else "●" if finished else "◐"
-    waiting = 0 if answers is None else answers.waiting
-    cells = {
-        "judge": one_line(settings.model) if settings is not None else judge_name(run.judge),
-        "prompt": one_line(settings.prompt, 12) if settings is not None else "",
-        "when": local_time(run.started_at),
-        "traces": str(len(run.traces)),
-        "failed": str(view.failed) if view.failed else "",
-        "found": HIDDEN if answers is None else str(run.findings),
-        "verified": "" if answers is None else share_found(run.quotes),
-        "accepted": HIDDEN if answers is None else answers.share or "—",
-        "waiting": HIDDEN if answers is None else str(waiting),
-        "tokens": short_count(run.usage.tokens_in + run.usage.tokens_out) if asks else "",
-        "cost": cost_words(run.cost) if run.cost is not None else "",
-    }
-    styles = {
-        "glyph": "quiet" if glyph == "●" else "doubt",
-        "judge": "name",
-        "when": "quiet",
-        "prompt": "quiet",
-        "failed": "doubt",
-        "waiting": "doubt" if waiting else "quiet",
-    }
-    quiet = {name: "quiet" for name, text in cells.items() if text in ("0", "—", HIDDEN)}
-    if marked:
-        glyph, styles["glyph"] = "A", "doubt"  # as it is called in the comparison
-    return TableRow(run.id, cells, glyph, {**styles, **quiet})
+def _is_finished(view: RunView) -> bool:
+    return view.run.finished_at is not None and view.run.ending is None
+
+
+def _model_name(view: RunView) -> str:
+    settings = view.run.settings
+    return judge_name(view.run.judge) if settings is None else one_line(settings.model)
+
+
+def _prompt(view: RunView) -> str:
+    settings = view.run.settings
+    return "" if settings is None else one_line(settings.prompt, 12)
+
+
+def _tokens(view: RunView) -> str:
+    usage = view.run.usage
+    return "" if view.run.settings is None else short_count(usage.tokens_in + usage.tokens_out)
+
+
+def _suggestion_count(view: RunView) -> str:
+    return HIDDEN if view.answers is None else str(view.run.findings)
+
+
+def _quote_share(view: RunView) -> str:
+    return "" if view.answers is None else share_in_traces(view.run.quotes)
+
+
+def _accepted(view: RunView) -> str:
+    return HIDDEN if view.answers is None else view.answers.share or "—"
+
+
+def _waiting(view: RunView) -> str:
+    return HIDDEN if view.answers is None else str(view.answers.waiting)
+
+
+def _waiting_style(view: RunView) -> str:
+    return "doubt" if view.answers is not None and view.answers.waiting else "quiet"
+
+
+def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
+    """Return the columns of the list of runs.
+
+    Args:
+        marked: The id of the run that another will be compared with.
+    """
+
+    def sign(view: RunView) -> str:
+        if view.run.id == marked:
+            return "A"  # as the comparison calls it
+        return "!" if view.failed else "●" if _is_finished(view) else "◐"
+
+    return (
+        sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt"),
+        TableColumn("judge", _model_name, "name", name_width()),
+        TableColumn("prompt", _prompt, "quiet", ColumnWidth(30, filled=SOME)),
+        TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
+        figure_column("traces", lambda row: str(len(row.run.traces)), 90),
+        figure_column("failed", lambda row: str(row.failed) if row.failed else "", 60, "doubt"),
+        figure_column("found", _suggestion_count, 95),
+        figure_column("quotes", _quote_share, 50),
+        figure_column("accepted", _accepted, 85),
+        figure_column("waiting", _waiting, 92, _waiting_style),
+        figure_column("tokens", _tokens, 40),
+        figure_column(
+            "cost", lambda row: "" if row.run.cost is None else cost_words(row.run.cost), 45
+        ),
+    )
 
 
 def run_words(
@@ -421,7 +484,7 @@ def _taken(run: Run) -> Iterator[str]:
 def _quotes(run: Run) -> Iterator[str]:
     quotes = run.quotes
     if quotes.all:
-        share = share_found(quotes)
+        share = share_in_traces(quotes)
         yield f"{quotes.found:,} of {quotes.all:,} quotes stand in the traces ({share})."
         yield f"Quotes: {quotes.words}."
         if quotes.altered or quotes.not_found:
@@ -503,13 +566,16 @@ def no_runs_words(key_of: KeyOf, *, blind: bool) -> str:
     )
 
 
-class RunsScreen(TableScreen):
-    """Counts of answers are this annotator's own; where it is hidden nothing found is counted."""
+class RunsScreen(TableScreen[RunView]):
+    """All runs that the workspace keeps.
+
+    Counts of answers are this annotator's own; where it is hidden nothing found is counted.
+    """
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.RUNS
     table_id = "runs"
-    columns = COLUMNS
+    row_key = attrgetter("run.id")
 
     def __init__(self) -> None:
         super().__init__()
@@ -520,8 +586,7 @@ class RunsScreen(TableScreen):
     @property
     def view(self) -> RunView | None:
         """The run under the cursor."""
-        row = self.main_list.row
-        return None if row is None else self._views.get(row.id)
+        return self.main_list.row
 
     def on_mount(self) -> None:
         """List the runs as soon as the workspace is open."""
@@ -558,8 +623,8 @@ class RunsScreen(TableScreen):
         self.show_title()
 
     def _show_rows(self) -> None:
-        views = self._views.values()
-        self.main_list.show([run_row(v, marked=v.run.id == self._marked) for v in views])
+        self.main_list.columns = run_columns(self._marked)
+        self.main_list.show(list(self._views.values()))
         self.show_detail()
 
     def show_title(self) -> None:
@@ -662,7 +727,7 @@ class RunsScreen(TableScreen):
             return
         self.mast.judge_traces(traces)
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Say how far the judge has come; once it is done, list its run."""
         message.tell(self.hints)
         opened = self.mast.opened

@@ -14,6 +14,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.worker import get_current_worker
 
+from mast_tui.columns import shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
@@ -24,7 +25,7 @@ from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_view.timeline import KIND_WORDS
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, last_cells, name_within, names_under, shortened
+from mast_tui.ui.wording import counted, last_cells, name_within, names_under
 
 if TYPE_CHECKING:
     from mast_tui.ui.library.screen import LibraryScreen

@@ -49,7 +49,7 @@ TELLS_HIDDEN: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
 """Queues that tell what others say: that they were looked at is recorded."""
 
 
-class _Told(NamedTuple):
+class _QueueTexts(NamedTuple):
     """What is told of a queue: the key that chooses it, its name where one chooses, what is said
     where it is empty, and its name in a title where that is another one."""
 
@@ -59,38 +59,38 @@ class _Told(NamedTuple):
     title: str | None = None
 
 
-QUEUES: Final[Mapping[QueueName, _Told]] = {
-    QueueName.ALL: _Told("a", "all traces", "There are no traces."),
-    QueueName.MINE: _Told("m", "mine to do", "Nothing is left for you to do."),
-    QueueName.DISAGREEMENTS: _Told(
+QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
+    QueueName.ALL: _QueueTexts("a", "all traces", "There are no traces."),
+    QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
+    QueueName.DISAGREEMENTS: _QueueTexts(
         "d",
         "disagreements with others",
         "Nobody else says otherwise on the traces that you have finished.",
         "disagreements",
     ),
-    QueueName.JUDGE: _Told(
+    QueueName.JUDGE: _QueueTexts(
         "j",
         "the judge against me",
         "No judge says otherwise on the traces that you have finished.",
     ),
-    QueueName.UNSURE: _Told("u", "unsure", "You have called no mode unsure."),
-    QueueName.CHANGED: _Told(
+    QueueName.UNSURE: _QueueTexts("u", "unsure", "You have called no mode unsure."),
+    QueueName.CHANGED: _QueueTexts(
         "c", "codebook changed", "No change of the codebook asks you to look again."
     ),
-    QueueName.WORTH: _Told(
+    QueueName.WORTH: _QueueTexts(
         "w",
         "most worth labelling",
         "Nothing that was chosen by what its labels would tell is left for you.\n\n"
         "mast-tui study add --sample N --judge NAME chooses such traces.",
     ),
-    QueueName.SAMPLE: _Told(
+    QueueName.SAMPLE: _QueueTexts(
         "s", "a random sample", "There are no traces to draw from.", "random sample"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueueRequest:
     """Which queue; ``n`` traces drawn by ``seed`` (None: the study's) where it is a sample."""
 
     name: QueueName = QueueName.ALL
@@ -115,7 +115,7 @@ class QueueRead:
     is no annotator of the study.
     """
 
-    wanted: Wanted
+    wanted: QueueRequest
     trace_ids: tuple[str, ...] | None = None
     in_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -124,7 +124,9 @@ class QueueRead:
     outside: bool = False
 
 
-def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str]) -> QueueRead:
+def read_queue(
+    opened: OpenWorkspace, wanted: QueueRequest | None, known: Sequence[str]
+) -> QueueRead:
     """What a queue holds now, or the one to begin with where none is wanted. Slow: for workers.
 
     ``known`` are the ids of the traces at hand: without a study they are everybody's. Raises
@@ -133,7 +135,7 @@ def read_queue(opened: OpenWorkspace, wanted: Wanted | None, known: Sequence[str
     study = opened.study()
     outside = study is not None and opened.annotator not in study.annotators
     if wanted is None:
-        wanted = Wanted(QueueName.ALL if study is None or outside else QueueName.MINE)
+        wanted = QueueRequest(QueueName.ALL if study is None or outside else QueueName.MINE)
     if wanted.name is QueueName.ALL:
         return QueueRead(wanted)
     if study is None and wanted.name is QueueName.MINE:
@@ -164,7 +166,7 @@ def count_queues(opened: OpenWorkspace, known: Sequence[str]) -> Mapping[QueueNa
     that tell it, the finished traces that they would look into. Slow: for workers."""
     sizes = {QueueName.ALL: len(known)}
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
-        sizes[name] = len(read_queue(opened, Wanted(name), known).trace_ids or ())
+        sizes[name] = len(read_queue(opened, QueueRequest(name), known).trace_ids or ())
     sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
     return sizes | dict.fromkeys(TELLS_HIDDEN, len(opened.finished()))
 
@@ -216,7 +218,7 @@ def empty_words(read: QueueRead, key_of: KeyOf) -> str:
     return f"{words}\n\n{key} chooses another queue; {key}, then a, shows all traces."
 
 
-def sample_from(text: str) -> Wanted:
+def sample_from(text: str) -> QueueRequest:
     """A sample as somebody writes it: ``20``, or ``20 7`` with a seed.
 
     Raises ``MastError`` for everything else.
@@ -225,7 +227,7 @@ def sample_from(text: str) -> Wanted:
     n = 0 if found is None else int(found[1])
     if found is None or not 0 < n <= MOST_SAMPLED:
         raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
-    return Wanted(QueueName.SAMPLE, n, None if found[2] is None else int(found[2]))
+    return QueueRequest(QueueName.SAMPLE, n, None if found[2] is None else int(found[2]))
 
 
 def going_on(
@@ -324,10 +326,10 @@ class ShownQueue:
     """The queue that is shown. A study's annotators begin with what is theirs to do."""
 
     def __init__(self, screen: LibraryScreen) -> None:
-        self.read = QueueRead(Wanted())
+        self.read = QueueRead(QueueRequest())
         """What is shown."""
         self._screen = screen
-        self._wanted: Wanted | None = None
+        self._wanted: QueueRequest | None = None
         """The one that was chosen; without it, it is asked each time what to begin with."""
         self._sizes: dict[QueueName, int] = {}
 
@@ -380,7 +382,7 @@ class ShownQueue:
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
             elif name is not None:
-                self._want(opened, Wanted(name))
+                self._want(opened, QueueRequest(name))
 
         known = list(self._screen.mast.catalog.traces)
         current = self.read.wanted.name
@@ -411,6 +413,6 @@ class ShownQueue:
             written,
         )
 
-    def _want(self, opened: OpenWorkspace, wanted: Wanted) -> None:
+    def _want(self, opened: OpenWorkspace, wanted: QueueRequest) -> None:
         self._wanted = wanted
         self._read_on(opened, asked=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
 
 
-class State(StrEnum):
+class WorkState(StrEnum):
     """How far the annotator has come with a trace."""
 
     OPEN = "open"
@@ -24,10 +24,10 @@ class State(StrEnum):
     FINISHED = "finished"
 
 
-GLYPHS: Final = {State.OPEN: "◐", State.UNTOUCHED: "○", State.FINISHED: "●"}
+GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "●"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LibraryRow:
     """One trace as the library shows it; what its annotator may not see is empty here.
 
@@ -42,7 +42,7 @@ class LibraryRow:
     outcome: str = ""
     spans: int = 0
     complete: bool = True
-    state: State = State.UNTOUCHED
+    state: WorkState = WorkState.UNTOUCHED
     finished_by: tuple[str, ...] = ()
     waiting: int = 0
     labels: int = 0
@@ -74,7 +74,7 @@ class LibraryRow:
     def _conditions(self) -> tuple[tuple[str, bool], ...]:
         """Words that a filter may ask for, and whether they hold."""
         return (
-            ("unread", self.state is State.UNTOUCHED),
+            ("unread", self.state is WorkState.UNTOUCHED),
             ("with suggestions", self.waiting > 0),
             ("labelled", self.labels > 0),
             ("same run", bool(self.same_as)),
@@ -98,7 +98,7 @@ class Sort(StrEnum):
         return every[(every.index(self) + 1) % len(every)]
 
 
-_STATES: Final = {state: place for place, state in enumerate(State)}
+_STATES: Final = {state: place for place, state in enumerate(WorkState)}
 
 
 def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
@@ -139,7 +139,7 @@ class _Arranged:
     spelled: bool = False
 
 
-class Listing:
+class TraceListing:
     """All rows by trace id; what was sorted and filtered last is kept for the next key press."""
 
     def __init__(self) -> None:
@@ -243,21 +243,21 @@ def row_of(
     visible = entry.hidden_visible if entry is not None else hidden_visible
     outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
-        facts.trace_id,
-        name,
-        facts.system or "",
-        facts.model or "",
-        facts.benchmark or "",
-        outcome,
-        facts.spans,
-        facts.all_spans,
-        State(entry.state) if entry is not None else State.UNTOUCHED,
-        entry.finished_by if entry is not None else (),
-        entry.waiting if entry is not None else 0,
-        entry.own_labels if entry is not None else 0,
-        facts.task_id or "",
-        "" if facts.trial is None else str(facts.trial),
-        same_as,
+        trace_id=facts.trace_id,
+        name=name,
+        system=facts.system or "",
+        model=facts.model or "",
+        benchmark=facts.benchmark or "",
+        outcome=outcome,
+        spans=facts.spans,
+        complete=facts.all_spans,
+        state=WorkState(entry.state) if entry is not None else WorkState.UNTOUCHED,
+        finished_by=entry.finished_by if entry is not None else (),
+        waiting=entry.waiting if entry is not None else 0,
+        labels=entry.own_labels if entry is not None else 0,
+        task_id=facts.task_id or "",
+        trial="" if facts.trial is None else str(facts.trial),
+        same_as=same_as,
     )
 
 

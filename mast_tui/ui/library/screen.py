@@ -18,8 +18,8 @@ from mast_tui.traces.same_runs import same_runs
 from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.base_screen import ListScreen
-from mast_tui.ui.context import Judged, ShowSideBySide, ShowTrace
-from mast_tui.ui.dialogs.finder import Choice, Finder
+from mast_tui.ui.context import JudgeProgress, ShowSideBySide, ShowTrace
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     TELLS_HIDDEN,
@@ -29,11 +29,12 @@ from mast_tui.ui.library.queues import (
     empty_words,
     going_on,
 )
-from mast_tui.ui.library.rows import LibraryRow, Listing, Sort, row_of, tells_outcome
+from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, row_of, tells_outcome
 from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.widgets.title_bar import TitleBar
@@ -82,7 +83,7 @@ class LibraryScreen(ListScreen):
         self.contents = Contents(self)
         self._filter = TextLine(placeholder=FILTER_WORDS, id="filter")
         self._about = SpanView(id="about")
-        self._listing = Listing()
+        self._listing = TraceListing()
         self._view: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
         self._changes_seen = 0
@@ -241,7 +242,7 @@ class LibraryScreen(ListScreen):
         self._show_empty()
         self._show_about()
 
-    @on(VirtualLines.Resized)
+    @on(ColumnTable.ColumnsFitted)
     def _show_heading(self) -> None:
         self.query_one("#heading", Static).update(Content(self.table.heading()))
 
@@ -531,7 +532,9 @@ class LibraryScreen(ListScreen):
             return is_other_task, one.outcome == row.outcome, one.natural
 
         choices = [
-            Choice(one.trace_id, one.outcome, one.name, traces[one.trace_id].summary.task or "")
+            FinderChoice(
+                one.trace_id, one.outcome, one.name, traces[one.trace_id].summary.task or ""
+            )
             for one in sorted(others.values(), key=unlikely)
         ]
 
@@ -543,7 +546,9 @@ class LibraryScreen(ListScreen):
                 self.mast.go(ShowSideBySide(a, b, (names[0], names[1])))
 
         title = f"{row.name} beside …"
-        self.mast.ask(Finder(title, choices, placeholder="a name, an outcome, a task"), chosen)
+        self.mast.ask(
+            FinderDialog(title, choices, placeholder="a name, an outcome, a task"), chosen
+        )
 
     def action_judge(self) -> None:
         """Run a judge on the listed traces; ask to cancel one that is at work."""
@@ -555,7 +560,7 @@ class LibraryScreen(ListScreen):
             return
         self.mast.judge_traces(traces)
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Say how the judge has ended, and count anew what waits."""
         message.tell(self.hints)
         if message.done:

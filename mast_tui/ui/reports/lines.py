@@ -16,13 +16,13 @@ from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from mast_tui.columns import padded
 from mast_tui.reports.model import Behind, Chart, Column, Kind, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_words, value_words
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines, row_strip
-from mast_tui.ui.wording import words_within
 
 RULE: Final = "─"
 FOLDED: Final = "▸"
@@ -332,7 +332,7 @@ def _cells(one: Fitted, row: Row, *, pending: bool) -> list[tuple[str, str]]:
     cell, kind = row.cells.get(one.column.key), one.column.kind
     text = value_words(cell, kind)
     if one.is_text:
-        return [(words_within(text, one.values), "quiet" if text == NONE else "figure")]
+        return [(padded(text, one.values), "quiet" if text == NONE else "figure")]
     quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count that leads to traces is what the table is about, another what it rests on.

@@ -42,8 +42,7 @@ from mast_tui.session import (
 )
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.dialogs.finder import Choice as Offered
-from mast_tui.ui.dialogs.finder import Finder
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.reports.screen import (
     LeftError,
     Listing,
@@ -372,7 +371,7 @@ class SignaturesScreen(ReportScreen):
             self.hints.say(NO_GROUP)
             return
         choices = [
-            Offered(
+            FinderChoice(
                 name,
                 "",
                 name or "all traces",
@@ -394,7 +393,7 @@ class SignaturesScreen(ReportScreen):
             key = self.mast.key_of("signatures.labels")
             self.hints.prompt(f"Still counting; then {key} chooses")
             return
-        choices = [Offered(name, "", name, whose_words(name)) for name in self.found.sources]
+        choices = [FinderChoice(name, "", name, whose_words(name)) for name in self.found.sources]
         self._ask(
             "Whose labels",
             choices,
@@ -405,9 +404,9 @@ class SignaturesScreen(ReportScreen):
     def action_outcome(self) -> None:
         """Which score means failed, or none."""
         choices = [
-            Offered("", "", "as recorded", "the outcome that the traces carry"),
+            FinderChoice("", "", "as recorded", "the outcome that the traces carry"),
             *(
-                Offered(value, "", f"below {value}", "has failed, any other score not")
+                FinderChoice(value, "", f"below {value}", "has failed, any other score not")
                 for value in ("0.25", "0.5", "0.75", "1")
             ),
         ]
@@ -456,7 +455,7 @@ class SignaturesScreen(ReportScreen):
     def _ask(
         self,
         title: str,
-        choices: Sequence[Offered],
+        choices: Sequence[FinderChoice],
         hint: str,
         chosen: Callable[[str], None],
         *,
@@ -466,7 +465,7 @@ class SignaturesScreen(ReportScreen):
             if value is not None:
                 chosen(value)
 
-        finder = Finder(title, choices, placeholder=hint, free=free)
+        finder = FinderDialog(title, choices, placeholder=hint, free=free)
         self.app.push_screen(finder, answered)
 
 

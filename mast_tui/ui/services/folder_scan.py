@@ -117,7 +117,7 @@ def scan_paths(
             while not process.wait(TOLD_SECONDS):
                 if stopped():
                     process.stop()
-                take(StillReading(f"{process.path.name}: {process.progress.words}"))
+                take(StillReading(f"{process.path.name}: {process.progress.description}"))
 
         scan = walk(paths, library=library, keep_spans=False, wait=wait)
         due = monotonic() + BATCH_SECONDS

@@ -22,12 +22,12 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, Judged
+from mast_tui.ui.context import HearsJudge, JudgeProgress
 from mast_tui.ui.dialogs.judge_choice import (
     RULES_KEY,
     TWINS_KEY,
     WAYS,
-    JudgeChoice,
+    JudgeDialog,
     tokens_of,
 )
 from mast_tui.ui.dialogs.note import NoteScreen
@@ -111,7 +111,7 @@ class JudgeRuns:
 
         choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
         default = before if before is not None and choices.get(before) else RULES_KEY
-        choice = JudgeChoice(setup, opened, traces, twins=bool(twins), default=default)
+        choice = JudgeDialog(setup, opened, traces, twins=bool(twins), default=default)
         self._app.ask(choice, answered)
 
     def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
@@ -200,7 +200,7 @@ class JudgeRuns:
     ) -> None:
         def run() -> None:
             judge = TwinsJudge(self._read(runs))
-            self._look(TWINS, judge, traces, opened, judge.words, covered_by=None)
+            self._look(TWINS, judge, traces, opened, judge.summary, covered_by=None)
 
         self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
@@ -223,10 +223,10 @@ class JudgeRuns:
             self.at_work.words = words
         self._app.refresh_hints()
 
-    def _tell(self, message: Judged) -> None:
+    def _tell(self, message: JudgeProgress) -> None:
         self._app.call_later(self.judged, message)
 
-    def judged(self, message: Judged) -> None:
+    def judged(self, message: JudgeProgress) -> None:
         """Show how far the judge is, and tell the screens what it has found."""
         at_work = self.at_work
         if message.done:
@@ -249,7 +249,7 @@ class JudgeRuns:
         for done, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._tell(Judged(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._tell(JudgeProgress(f"{TWINS}: {done} of {len(runs)} runs read"))
             yield run
 
     def _look(
@@ -266,7 +266,7 @@ class JudgeRuns:
 
         def looked(progress: Progress) -> None:
             words = f"{name}: {progress.done} of {counted(len(traces), 'trace')} done"
-            self._tell(Judged(words, trace_id=progress.trace_id))
+            self._tell(JudgeProgress(words, trace_id=progress.trace_id))
 
         try:
             summary = run_judge(
@@ -279,9 +279,9 @@ class JudgeRuns:
                 stop=lambda: worker.is_cancelled,
             )
         except WorkspaceError as error:
-            self._tell(Judged(one_line(str(error)), done=True, problem=True))
+            self._tell(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
-        seen = counted(sum(summary.steps.values()), "trace")
+        seen = counted(sum(summary.traces.values()), "trace")
         count = summary.suggestions
         found = counted(count, "suggestion") if count else "nothing found"
         words = f"{name}: {found}" if len(traces) == 1 else f"{name} has looked at {seen}: {found}"
@@ -293,4 +293,4 @@ class JudgeRuns:
             words = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
                 summary.failed[0].problem or ""
             )
-        self._tell(Judged(words, True, bool(summary.failed), more))
+        self._tell(JudgeProgress(words, True, bool(summary.failed), more))

@@ -18,10 +18,10 @@ from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.runner import Progress, Step
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import Judged
+from mast_tui.ui.context import JudgeProgress
 from mast_tui.ui.wording import cost_words, counted, duration, short_count
 from mast_tui.workspace import Usage
 
@@ -112,7 +112,7 @@ def run_model(
     plan: Plan,
     traces: Sequence[Trace],
     opened: OpenWorkspace,
-    tell: Callable[[Judged], object],
+    tell: Callable[[JudgeProgress], object],
     stopped: Callable[[], bool],
 ) -> None:
     """Have the model asked about the traces, and tell how far it is and how it ended.
@@ -120,18 +120,18 @@ def run_model(
     What was answered is kept, also where it is cancelled.
     """
     hidden = opened.judges_hidden
-    told = _Told(plan, hidden, tell)
+    told = _RunReporter(plan, hidden, tell)
     watch = Watch(told.on_trace, told.on_use, told.on_wait, told.on_part)
     try:
         setup = _with_what_was_spent(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
         summary = asyncio.run(unless_cancelled(work, stopped, told.on_look))
     except MastError as error:
-        tell(Judged(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
+        tell(JudgeProgress(f"{plan.name}: {one_line(str(error))}", done=True, problem=True))
         return
     if summary is None:
         words = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
-        tell(Judged(words, done=True))
+        tell(JudgeProgress(words, done=True))
     else:
         tell(ended(plan, summary, blind=hidden))
 
@@ -170,9 +170,9 @@ async def unless_cancelled(
     return None if task.cancelled() else task.result()
 
 
-def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
+def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeProgress:
     """How a run has ended, in words."""
-    name, judged = plan.name, summary.steps.get(Step.JUDGED, 0)
+    name, judged = plan.name, summary.traces.get(TraceStatus.JUDGED, 0)
     problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         reason = one_line(summary.stopped)
@@ -186,7 +186,8 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
         some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
         words = f"{name} failed{some}: {first}"
     elif not judged:
-        words = f"{name} had judged {counted(summary.steps.get(Step.KNOWN, 0), 'trace')} before"
+        known_count = summary.traces.get(TraceStatus.KNOWN, 0)
+        words = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
         parts = [f"{name} has judged {counted(judged, 'trace')}"]
         if not blind:
@@ -196,14 +197,14 @@ def ended(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> Judged:
             its = "its" if missing == 1 else "their"
             parts += [f"{missing} without {its} quote"] if missing else []
         words = " · ".join(parts)
-    return Judged(words, done=True, problem=problem)
+    return JudgeProgress(words, done=True, problem=problem)
 
 
-class _Told:
+class _RunReporter:
     """How far a run is, told in words after each step; without counts of what was found where
     it is hidden from who asks."""
 
-    def __init__(self, plan: Plan, blind: bool, tell: Callable[[Judged], object]) -> None:
+    def __init__(self, plan: Plan, blind: bool, tell: Callable[[JudgeProgress], object]) -> None:
         self._plan = plan
         self._blind = blind
         self._tell = tell
@@ -221,7 +222,7 @@ class _Told:
         if now - self._looked >= 1.0 and now - self._since >= WAIT_TOLD:
             self._looked = now
             waited = duration(round(now - self._since))
-            self._tell(Judged(f"{self._words} · waiting {waited}", trace_id=""))
+            self._tell(JudgeProgress(f"{self._words} · waiting {waited}", trace_id=""))
 
     def on_trace(self, progress: Progress) -> None:
         """A trace is through."""
@@ -262,4 +263,4 @@ class _Told:
     def _say_so(self, words: str, trace_id: str) -> None:
         """Tell something new, from which on waiting counts anew."""
         self._words, self._since = words, time.monotonic()
-        self._tell(Judged(words, trace_id=trace_id))
+        self._tell(JudgeProgress(words, trace_id=trace_id))

@@ -61,7 +61,7 @@ class Prefetch:
     def words(self) -> str:
         """What is being read, and how far that is where another process does it."""
         process = self._process
-        return self._path.name + ("" if process is None else f": {process.progress.words}")
+        return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
         """The report, without all that was kept; None where it is not there after so many

@@ -46,7 +46,7 @@ MOST_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PageParagraph:
     """A paragraph of the page: a first line in a style, and lines that stand under it more quietly.
 
     ``entry`` is the guideline or the case that it is about.
@@ -65,34 +65,34 @@ def page_blocks(
     order_of: Callable[[str], Order],
     *,
     how_to_write: str = "",
-) -> list[Block]:
+) -> list[PageParagraph]:
     """The blocks of a page. ``name_of`` and ``order_of`` are of a trace, by its id."""
     blocks = [
-        Block("heading", "Definition"),
-        Block("text", definition_of(page.mode, taxonomy)),
-        Block("heading", "What we agreed"),
+        PageParagraph("heading", "Definition"),
+        PageParagraph("text", definition_of(page.mode, taxonomy)),
+        PageParagraph("heading", "What we agreed"),
     ]
     blocks += [_guideline_block(one, name_of) for one in page.guidelines]
     if not page.guidelines:
-        blocks.append(Block("text", f"Nothing is written down yet.{how_to_write}"))
+        blocks.append(PageParagraph("text", f"Nothing is written down yet.{how_to_write}"))
     cases = [list(same) for _, same in groupby(page.cases, _step_of)]
     count = len(cases)
-    blocks.append(Block("heading", f"Decided cases: {count}" if count else "Decided cases"))
+    blocks.append(PageParagraph("heading", f"Decided cases: {count}" if count else "Decided cases"))
     blocks += [_case_block(same, name_of, order_of(same[0].trace_id)) for same in cases]
     if page.hidden:
         more = "more case is" if page.hidden == 1 else "more cases are"
         words = f"{page.hidden} {more} in traces that you have not finished."
-        blocks.append(Block("text", words))
+        blocks.append(PageParagraph("text", words))
     elif not page.cases:
-        blocks.append(Block("text", "None yet."))
+        blocks.append(PageParagraph("text", "None yet."))
     return blocks
 
 
-def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> Block:
+def _guideline_block(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
     below = f"{one_line(guideline.written_by)} · {guideline.written_at[:10]}"
     if guideline.trace_id is not None:
         below += f" · at {one_line(name_of(guideline.trace_id))}"
-    return Block("guideline", guideline.text, (below,), guideline)
+    return PageParagraph("guideline", guideline.text, (below,), guideline)
 
 
 def _step_of(case: Case) -> tuple[str, str, str, str]:
@@ -102,7 +102,9 @@ def _step_of(case: Case) -> tuple[str, str, str, str]:
     return case.trace_id, decision.decided_by, decision.decided_at, single
 
 
-def _case_block(cases: Sequence[Case], name_of: Callable[[str], str], order: Order) -> Block:
+def _case_block(
+    cases: Sequence[Case], name_of: Callable[[str], str], order: Order
+) -> PageParagraph:
     """What was decided in one step: a verdict, or places."""
     decision = cases[0].decision
     value = decided_words([case.decision for case in cases])
@@ -115,7 +117,7 @@ def _case_block(cases: Sequence[Case], name_of: Callable[[str], str], order: Ord
         words += f" at {', '.join(places)}{more}"
     below = list(dict.fromkeys(case.decision.reason for case in cases if case.decision.reason))
     below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
-    return Block("case", words, tuple(below), cases[0])
+    return PageParagraph("case", words, tuple(below), cases[0])
 
 
 INDENT: Final = 2
@@ -128,10 +130,10 @@ WIDEST: Final = 100
 _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
-class _Row(NamedTuple):
+class _PageRow(NamedTuple):
     """One row: its block, None between two of them, and what it shows."""
 
-    block: Block | None
+    block: PageParagraph | None
     text: str
     style: str
 
@@ -144,8 +146,8 @@ class PageLines(VirtualLines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.blocks: Sequence[Block] = ()
-        self._rows: list[_Row] = []
+        self.blocks: Sequence[PageParagraph] = ()
+        self._rows: list[_PageRow] = []
 
     @property
     def row_count(self) -> int:
@@ -153,11 +155,11 @@ class PageLines(VirtualLines):
         return len(self._rows)
 
     @property
-    def block(self) -> Block | None:
+    def block(self) -> PageParagraph | None:
         """The block under the cursor."""
         return self._rows[self.cursor].block if self._rows else None
 
-    def show(self, blocks: Sequence[Block], *, stay: bool) -> None:
+    def show(self, blocks: Sequence[PageParagraph], *, stay: bool) -> None:
         """Show a page; with ``stay`` the cursor keeps its row, else it begins at the top."""
         self.blocks = blocks
         if not stay:
@@ -169,10 +171,10 @@ class PageLines(VirtualLines):
     def rows_changed(self) -> None:
         """Wrap the texts to the width."""
         width = min(WIDEST, self.lines_area.width)
-        rows: list[_Row] = []
+        rows: list[_PageRow] = []
         for block in self.blocks:
             if rows and block.style == "heading":
-                rows.append(_Row(None, "", "text"))
+                rows.append(_PageRow(None, "", "text"))
             rows += _rows_of(block, width)
         self._rows = rows
         super().rows_changed()
@@ -197,19 +199,21 @@ class PageLines(VirtualLines):
         return Strip([bar, text]).adjust_cell_length(width, base)
 
 
-def _rows_of(block: Block, width: int) -> list[_Row]:
+def _rows_of(block: PageParagraph, width: int) -> list[_PageRow]:
     if block.style == "heading":
-        return [_Row(block, block.text, block.style)]
+        return [_PageRow(block, block.text, block.style)]
     cells = max(8, width - 1 - INDENT)
     rows = []
     head = _GLYPHS.get(block.style, "  ")
     for line in block.text.split("\n"):
         for part in wrapped(line, cells, MOST_LINES) or [""]:
-            rows.append(_Row(block, head + part, block.style))
+            rows.append(_PageRow(block, head + part, block.style))
             head = "  "
     for words in block.below:
         for line in display_lines(words):
-            rows += [_Row(block, f"  {part}", "below") for part in wrapped(line, cells, MOST_LINES)]
+            rows += [
+                _PageRow(block, f"  {part}", "below") for part in wrapped(line, cells, MOST_LINES)
+            ]
     return rows
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 from textual import work
 
 from mast_tui.adjudication import SpanOrders, conflicts_by_trace
+from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -28,26 +30,14 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.study.setup import Lot, StudySetup, Wanted, assignment_words, lots_here
+from mast_tui.ui.study.setup import Lot, PlannedStudy, StudySetup, assignment_words, lots_here
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
-from mast_tui.ui.widgets.column_table import Column, TableRow
+from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
 
 BAR_CELLS: Final = 24
-
-COLUMNS: Final = (
-    Column("name", "annotator", shrinks=True),
-    Column("bar", "█ finished  ▒ open", keeps=60),
-    Column("assigned", "assigned", figure=True, keeps=90),
-    Column("finished", "finished", figure=True, keeps=95),
-    Column("open", "open", figure=True, keeps=80),
-    Column("left", "left", figure=True, keeps=85),
-    Column("shared", "with others", figure=True, keeps=40),
-    Column("withheld", "without suggestions", figure=True, keeps=45),
-    Column("back", "repeat", figure=True, keeps=50),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +87,11 @@ def study_view(
         )
         conflicts = sum(len(found.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(
-        study, progress(workspace, study), _overlap(opened, study), not labels, conflicts
+        study=study,
+        progress=progress(workspace, study),
+        overlap=_overlap(opened, study),
+        back=not labels,
+        conflicts=conflicts,
     )
 
 
@@ -133,47 +127,120 @@ def _cells(part: int, of: int, cells: int) -> int:
     return min(max(round(part * cells / of), 1 if part else 0), cells - 1)
 
 
-def table_rows(view: StudyView, me: str) -> list[TableRow]:
-    """A row for each annotator, and one for the traces that several label."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressRow:
+    """The progress of an annotator, or of the traces that several label.
+
+    What is empty or None may not be told, or there is nothing to tell.
+    """
+
+    annotator: str
+    assigned: int
+    finished: int
+    begun: int
+    left: int
+    shared: int | None = None
+    withheld: int | None = None
+    repeated: str = ""
+    style: str = "figure"
+
+    @property
+    def sign(self) -> str:
+        """The sign before the row; none for the traces that several label."""
+        if not self.annotator:
+            return " "
+        if not self.left:
+            return "●"
+        return "◐" if self.finished or self.begun else "○"
+
+
+def table_rows(view: StudyView, me: str) -> list[ProgressRow]:
+    """Return a row for each annotator, and one for the traces that several label.
+
+    Args:
+        view: The study.
+        me: The annotator who looks at it.
+    """
     rows = [_person(one, view, me) for one in view.progress]
     shared = view.overlap
     if shared.traces:
-        cells = {
-            "name": "by several",
-            "bar": bar(shared.finished, shared.begun, shared.traces),
-            "assigned": f"{shared.traces:,}",
-            "finished": f"{shared.finished:,}",
-            "open": f"{shared.begun:,}",
-            "left": f"{shared.traces - shared.finished:,}",
-        }
-        rows.append(TableRow("", cells, styles=dict.fromkeys(cells, "total")))
+        rows.append(
+            ProgressRow(
+                annotator="",
+                assigned=shared.traces,
+                finished=shared.finished,
+                begun=shared.begun,
+                left=shared.traces - shared.finished,
+                style="total",
+            )
+        )
     return rows
 
 
-def _person(one: Progress, view: StudyView, me: str) -> TableRow:
-    again = one.retests
+def _person(one: Progress, view: StudyView, me: str) -> ProgressRow:
+    retests = one.retests
     # To annotators what has come back is ordinary work that is not done.
-    undone = 0 if view.back else len(again.now)
-    begun = one.begun + (0 if view.back else len(again.begun))
-    finished, left = one.finished - undone, one.left + undone
-    taken = f"{len(again.done)} of {one.planned}" if view.back and one.planned else ""
-    if again.lost and taken:
-        taken += f", {len(again.lost)} lost"
+    undone = 0 if view.back else len(retests.now)
+    repeated = f"{len(retests.done)} of {one.planned}" if view.back and one.planned else ""
+    if retests.lost and repeated:
+        repeated += f", {len(retests.lost)} lost"
     # An annotator is told so much of their own share alone, as by the command.
-    told = view.back or one.name == me
-    cells = {
-        "name": one_line(one.name),
-        "bar": bar(finished, begun, one.assigned),
-        "assigned": f"{one.assigned:,}",
-        "finished": f"{finished:,}",
-        "open": f"{begun:,}",
-        "left": f"{left:,}",
-        "shared": f"{one.shared:,}" if told and one.shared < one.assigned else "",
-        "withheld": f"{one.withheld:,}" if told and one.withheld else "",
-        "back": taken,
-    }
-    glyph = "●" if not left else "◐" if finished or begun else "○"
-    return TableRow(one.name, cells, glyph, {"name": "name" if one.name == me else "figure"})
+    visible = view.back or one.name == me
+    return ProgressRow(
+        annotator=one.name,
+        assigned=one.assigned,
+        finished=one.finished - undone,
+        begun=one.begun + (0 if view.back else len(retests.begun)),
+        left=one.left + undone,
+        shared=one.shared if visible and one.shared < one.assigned else None,
+        withheld=one.withheld if visible and one.withheld else None,
+        repeated=repeated,
+        style="name" if one.name == me else "figure",
+    )
+
+
+def _count_column(
+    title: str, count: Callable[[ProgressRow], int | None], keeps: float
+) -> TableColumn[ProgressRow]:
+    def cell(row: ProgressRow) -> str:
+        number = count(row)
+        return "" if number is None else f"{number:,}"
+
+    return TableColumn(title, cell, _total_style, ColumnWidth(keeps, filled=SOME), right=True)
+
+
+def _total_style(row: ProgressRow) -> str:
+    return "figure" if row.annotator else row.style
+
+
+COLUMNS: Final[Sequence[TableColumn[ProgressRow]]] = (
+    sign_column(lambda row: row.sign),
+    TableColumn(
+        "annotator",
+        lambda row: one_line(row.annotator) or "by several",
+        lambda row: row.style,
+        name_width(),
+    ),
+    TableColumn(
+        "█ finished  ▒ open",
+        lambda row: bar(row.finished, row.begun, row.assigned),
+        _total_style,
+        ColumnWidth(60),
+    ),
+    _count_column("assigned", lambda row: row.assigned, 90),
+    _count_column("finished", lambda row: row.finished, 95),
+    _count_column("open", lambda row: row.begun, 80),
+    _count_column("left", lambda row: row.left, 85),
+    _count_column("with others", lambda row: row.shared, 40),
+    _count_column("without suggestions", lambda row: row.withheld, 45),
+    TableColumn(
+        "repeat",
+        lambda row: row.repeated,
+        _total_style,
+        ColumnWidth(50, filled=SOME),
+        right=True,
+    ),
+)
 
 
 def progress_words(view: StudyView) -> str:
@@ -311,13 +378,13 @@ KEPT_AT_ONCE: Final = 100
 """Traces that are made known in one transaction, so that others can write in between."""
 
 
-class StudyScreen(TableScreen):
-    """Who has come how far. What would tell an annotator what others say is left out."""
+class StudyScreen(TableScreen[ProgressRow]):
+    """The progress of each annotator. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
     where = Where.STUDY
     table_id = "people"
-    columns = COLUMNS
+    row_key = attrgetter("annotator")
 
     def __init__(self) -> None:
         super().__init__()
@@ -362,6 +429,7 @@ class StudyScreen(TableScreen):
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
+            self.main_list.columns = COLUMNS
             self.main_list.show(table_rows(view, "" if opened is None else opened.annotator))
             if self.focused is None:
                 self.main_list.focus()
@@ -396,7 +464,7 @@ class StudyScreen(TableScreen):
         if not lots:
             return
 
-        def answered(wanted: Wanted) -> None:
+        def answered(wanted: PlannedStudy) -> None:
             self.hints.prompt("Setting the study up …")
             self.set_up(opened, wanted.study, wanted.lot)
 
@@ -498,8 +566,8 @@ class StudyScreen(TableScreen):
         self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
     ) -> None:
         def offer(opened: OpenWorkspace, _: Study) -> None:
-            table = self.main_list
-            name = table.rows[table.cursor].id if table.rows else ""
+            row = self.main_list.row
+            name = "" if row is None else row.annotator
             if not name:
                 self.hints.say("Put the cursor on an annotator")
                 return

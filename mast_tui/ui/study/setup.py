@@ -283,14 +283,14 @@ def lots_here(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannedStudy:
     """A study as it is to be, and the traces it is to be about: None for those that it has."""
 
     study: Study
     lot: Lot | None
 
 
-def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> Wanted:
+def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Texts) -> PlannedStudy:
     """Draw the sample that the fields ask for; where they ask for none the study stays.
 
     Args:
@@ -306,7 +306,7 @@ def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Text
     if not texts["sample"].strip():
         if by:
             raise MastError("spread over: say under sample how many traces are drawn")
-        return Wanted(study, lot)
+        return PlannedStudy(study, lot)
     n = _whole(texts["sample"], "sample")
     if n < 1:
         raise MastError("sample: at least one trace is drawn")
@@ -319,7 +319,7 @@ def drawn_from(study: Study, lot: Lot, known: Iterable[TraceRecord], texts: Text
         raise MastError(f"sample: {error}") from error
     chosen = frozenset(sampled.traces)
     some = [trace for trace in lot.traces if trace.identity.trace_id in chosen]
-    return Wanted(sampled, Lot(lot.title, sampled.traces, some))
+    return PlannedStudy(sampled, Lot(lot.title, sampled.traces, some))
 
 
 def _record_of(trace: Trace) -> TraceRecord:
@@ -459,7 +459,7 @@ class StudySetup(Form):
         opened: OpenWorkspace,
         before: Study | None,
         lots: Sequence[Lot],
-        answered: Callable[[Wanted], None],
+        answered: Callable[[PlannedStudy], None],
     ) -> None:
         """Ask for a study, or a change of it.
 
@@ -488,7 +488,7 @@ class StudySetup(Form):
         self._before = before
         self._answered = answered
 
-    def wanted(self, texts: Texts) -> Wanted:
+    def wanted(self, texts: Texts) -> PlannedStudy:
         """Make the study of the fields; what cannot be is raised."""
         before, lot = self._before, self._lots[texts["traces"]]
         stays = before is not None and lot.ids == before.traces
@@ -499,7 +499,7 @@ class StudySetup(Form):
             traces=() if stays else lot.ids,
         )
         workspace = self._opened.workspace
-        found = Wanted(study, None)
+        found = PlannedStudy(study, None)
         if not stays:
             found = drawn_from(study, lot, workspace.traces(), texts)
         elif texts["sample"].strip() or texts["over"].strip():

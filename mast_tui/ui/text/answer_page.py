@@ -1,4 +1,4 @@
-"""An answer key as a text: how a run should have gone, and how it was scored."""
+"""The answer key of a trace as a text: the expected run, and its score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.model import AnswerKey, Named, Trace
-from mast_tui.ui.text.highlighting import Part
+from mast_tui.ui.text.highlighting import TextPart
 
 if TYPE_CHECKING:
     from mast_tui.ui.actions.registry import KeyOf
@@ -24,7 +24,7 @@ TITLES: Final = {
     "failures": "What others say went wrong",
     "other": "What else the benchmark keeps",
 }
-"""The headings of the sections, in the words of people who read them."""
+"""The headings of the sections."""
 
 NOTHING: Final = (
     "This trace brings no answer key.\n\n"
@@ -36,68 +36,69 @@ NOTHING: Final = (
 _SHORT: Final = 70
 _MOST_JSON: Final = 1 << 16
 _ONE_LINE: Final = 200
-"""Longer texts begin on a line of their own."""
+"""The most characters of a text on the line of its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """An answer key as one text, with the parts of it that stand out."""
+class AnswerPage:
+    """An answer key as one text, with its highlighted parts."""
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
 
 
-def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> Page:
-    """Set an answer key out, section by section.
+def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> AnswerPage:
+    """Write an answer key, section by section.
 
     Args:
-        key: What is known of the run.
-        number_of: The index of the span with a key, or None where there is none.
+        key: The answer key.
+        number_of: Returns the index of the span with a key, or None.
 
     Returns:
-        The text; headings and names stand out in it.
+        The text with its headings and names highlighted.
     """
     lines: list[tuple[str, str | None]] = []
-    for section, found in key.sections():
+    for section, entries in key.sections():
         if lines:
             lines.append(("", None))
-        count = f" ({len(found)})" if section in ("expected_actions", "tests") else ""
+        count = f" ({len(entries)})" if section in ("expected_actions", "tests") else ""
         lines.append((f"{TITLES[section]}{count}", "heading"))
         if section == "expected_actions":
-            lines += _actions(found)
+            lines += _actions(entries)
         elif section == "step_scores":
-            lines += _entries(tuple((_place(k, number_of), text) for k, text in found))
+            lines += _entries(tuple((_span(k, number_of), text) for k, text in entries))
         else:
-            lines += _entries(found)
-    parts, offset = [], 0
+            lines += _entries(entries)
+    parts = []
+    offset = 0
     for line, style in lines:
         if style is not None:
             end = line.find(":") + 1 if style == "key" and ":" in line else len(line)
-            parts.append(Part(offset, offset + end, style))
+            parts.append(TextPart(offset, offset + end, style))
         offset += len(line) + 1
-    return Page("\n".join(line for line, _style in lines), tuple(parts))
+    return AnswerPage("\n".join(line for line, _style in lines), tuple(parts))
 
 
-def _actions(found: Named) -> Iterator[tuple[str, str | None]]:
-    """Each action by its number and name, its arguments below it, one a line."""
-    wide = len(str(len(found)))
-    for number, (name, arguments) in enumerate(found, 1):
-        yield f"{number:>{wide}}. {name}", "name"
+def _actions(actions: Named) -> Iterator[tuple[str, str | None]]:
+    """Yield a line with the number and name of each action, and a line for each argument."""
+    width = len(str(len(actions)))
+    for number, (name, arguments) in enumerate(actions, 1):
+        yield f"{number:>{width}}. {name}", "name"
         try:
             values = json.loads(arguments)
         except ValueError:
             values = None
         if isinstance(values, dict):
             for argument, value in values.items():
-                said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                yield f"{'':{wide}}    {argument}: {said}", None
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                yield f"{'':{width}}    {argument}: {text}", None
         elif arguments:
-            yield f"{'':{wide}}    {arguments}", None
+            yield f"{'':{width}}    {arguments}", None
 
 
-def _entries(found: Named) -> Iterator[tuple[str, str | None]]:
-    """A short text behind its name, a longer one below it."""
-    for name, text in found:
+def _entries(entries: Named) -> Iterator[tuple[str, str | None]]:
+    """Yield each name with a short text on its line, or with a longer one below it."""
+    for name, text in entries:
         lines = _compact(text).replace("\r\n", "\n").strip("\n").split("\n")
         if len(lines) == 1 and len(lines[0]) <= _ONE_LINE:
             yield f"{name}: {lines[0]}", "key"
@@ -107,7 +108,7 @@ def _entries(found: Named) -> Iterator[tuple[str, str | None]]:
 
 
 def _compact(text: str) -> str:
-    """A list or an object on one line where it fits, a list of texts one a line; else as it is."""
+    """Write short JSON on one line, and a list of texts with a line for each; keep other texts."""
     if text[:1] not in ("[", "{") or len(text) > _MOST_JSON:
         return text
     try:
@@ -117,24 +118,24 @@ def _compact(text: str) -> str:
     short = json.dumps(value, ensure_ascii=False)
     if len(short) <= _SHORT:
         return short
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return "\n".join(f"- {one}" for one in value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(f"- {item}" for item in value)
     return text
 
 
-def _place(key: str, number_of: Callable[[str], int | None]) -> str:
+def _span(key: str, number_of: Callable[[str], int | None]) -> str:
     index = number_of(key)
     return key if index is None else f"#{index + 1}"
 
 
-def hidden_words(key_of: KeyOf) -> str:
-    """Return why the answer key is hidden, and which keys show it."""
+def hidden_sentence(key_of: KeyOf) -> str:
+    """Write why the answer key is hidden, and which keys show it."""
     finish = key_of("annotate.finish")
     reveal = key_of("annotate.reveal")
     return f"The answer key is hidden: finish the trace ({finish}), then reveal it ({reveal})"
 
 
-def answer_page(trace: Trace) -> Page:
-    """Set out what is known of how a run should have gone, or say what would tell it."""
+def answer_page(trace: Trace) -> AnswerPage:
+    """Write the answer key of a trace, or which files would contain one."""
     key = trace.meta.answer_key
-    return page_of(key, trace.index_of) if key.entries() else Page(NOTHING, ())
+    return page_of(key, trace.index_of) if key.entries() else AnswerPage(NOTHING, ())

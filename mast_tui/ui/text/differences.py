@@ -1,4 +1,4 @@
-"""In what two texts differ, line by line and, inside lines that were changed, word by word."""
+"""The differences of two texts by lines and, within changed lines, by words."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from typing import Final
 from mast_tui.ui.text.json_view import pretty_json
 
 MOST_LINES: Final = 2000
-"""Of longer texts only so many lines are compared, from the first that differs on."""
+"""The most lines that are compared, from the first that differs."""
 
 MOST_CHARS: Final = 200_000
-"""Of longer texts only so many code points are compared, from the first that differs on."""
+"""The most code points that are compared, from the first that differs."""
 
 MOST_WORDS: Final = 1000
-"""Lines of more words are shown as changed altogether."""
+"""The most words of a line whose words are compared; a longer one is shown as changed."""
 
 WORDS_IN_ALL: Final = 20_000
-"""After so many words all lines are shown as changed altogether."""
+"""The most words of all lines whose words are compared."""
 
 NEAR_CHARS: Final = 200
-"""How much of a very long line is shown around what differs in it."""
+"""The code points of a very long line that are shown around a difference."""
 
 SET_OUT_CHARS: Final = 1 << 16
-"""Longer JSON is compared as it is."""
+"""The most code points of JSON that is formatted before it is compared."""
 
 CONTEXT: Final = 2
-"""Equal lines that are shown around those that differ."""
+"""The equal lines that are shown around those that differ."""
 
 _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TextComparison:
     """The lines that differ, ``-`` for the earlier text and ``+`` for the later one.
 
-    ``changed`` are the parts of ``text`` that differ inside lines that have a counterpart, as
-    first and last (exclusive) code point. ``cut`` says that the texts go on beyond what was
-    compared.
+    ``changed`` holds the ranges of ``text`` that differ in changed lines, end exclusive. ``cut`` is
+    true if the texts are longer than the compared parts.
     """
 
     text: str
@@ -64,64 +63,82 @@ class _Page:
         self._length += len(self.parts[-1])
 
 
-def compare(earlier: str, later: str) -> Comparison:
-    """How two texts differ; what both begin and end with is passed over.
+def compare(earlier: str, later: str) -> TextComparison:
+    """Compare two texts, without their common begin and end.
 
-    Of what is left at most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Where both are
-    JSON, and not long, they are compared as they are set out for reading.
+    At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
+
+    Args:
+        earlier: The earlier text.
+        later: The later text.
     """
     if max(len(earlier), len(later)) <= SET_OUT_CHARS:
-        set_out = pretty_json(earlier), pretty_json(later)
-        if set_out[0] is not None and set_out[1] is not None:
-            earlier, later = set_out[0].whole(), set_out[1].whole()
+        pretty_earlier = pretty_json(earlier)
+        pretty_later = pretty_json(later)
+        if pretty_earlier is not None and pretty_later is not None:
+            earlier = pretty_earlier.whole()
+            later = pretty_later.whole()
     if earlier == later:
-        return Comparison("", (), equal=True, cut=False)
-    before = 0
+        return TextComparison("", (), equal=True, cut=False)
+    skipped_lines = 0
     if _is_cut(earlier) or _is_cut(later):
-        earlier, later, before = _where_they_differ(earlier, later)
+        earlier, later, skipped_lines = _without_common_ends(earlier, later)
     cut = _is_cut(earlier) or _is_cut(later)
-    old, new = _lines(earlier), _lines(later)
+    old = _lines(earlier)
+    new = _lines(later)
     page = _Page()
     matcher = SequenceMatcher(None, old, new)
     for group in matcher.get_grouped_opcodes(CONTEXT):
-        if page.parts or before or group[0][1] > 0:
-            page.put("⋯", f"line {before + group[0][3] + 1}")
+        if page.parts or skipped_lines or group[0][1] > 0:
+            page.put("⋯", f"line {skipped_lines + group[0][3] + 1}")
         for tag, old_first, old_end, new_first, new_end in group:
             if tag == "equal":
                 for line in new[new_first:new_end]:
                     page.put(" ", line)
             else:
                 _put_change(page, old[old_first:old_end], new[new_first:new_end])
-    return Comparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
+    return TextComparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
 
 
-def _where_they_differ(one: str, other: str) -> tuple[str, str, int]:
-    """Both without what they begin and end with alike but for some lines, and how many lines of
-    ``other`` stand before."""
-    a, b = len(one), len(other)
-    same = _alike(min(a, b), lambda low, high: one[low:high] == other[low:high])
-    begin = _back(other, same)
-    lines = other.count("\n", 0, begin)
-    lead = "…" if begin and other[begin - 1] != "\n" else ""
-    tail = _alike(
-        min(a, b) - same,
-        lambda low, high: one[a - high : a - low] == other[b - high : b - low],
+def _without_common_ends(earlier: str, later: str) -> tuple[str, str, int]:
+    """Cut the common begin and end of two texts, except some lines.
+
+    Returns:
+        Both texts, and the number of lines that are cut from the begin of the later one.
+    """
+    earlier_length = len(earlier)
+    later_length = len(later)
+    shorter = min(earlier_length, later_length)
+    common_begin = _count_equal(shorter, lambda low, high: earlier[low:high] == later[low:high])
+    begin = _start_of_context(later, common_begin)
+    lines = later.count("\n", 0, begin)
+    prefix = "…" if begin and later[begin - 1] != "\n" else ""
+    common_end = _count_equal(
+        shorter - common_begin,
+        lambda low, high: (
+            earlier[earlier_length - high : earlier_length - low]
+            == later[later_length - high : later_length - low]
+        ),
     )
-    kept = _on(other, len(other) - tail) - (len(other) - tail)
-    rest = tail - kept
-    trail = "…" if rest and other[len(other) - rest - 1] != "\n" else ""
-    one, other = one[begin : len(one) - rest], other[begin : len(other) - rest]
-    return f"{lead}{one}{trail}", f"{lead}{other}{trail}", lines
+    end = later_length - common_end
+    cut = later_length - _end_of_context(later, end)
+    suffix = "…" if cut and later[later_length - cut - 1] != "\n" else ""
+    return (
+        f"{prefix}{earlier[begin : earlier_length - cut]}{suffix}",
+        f"{prefix}{later[begin : later_length - cut]}{suffix}",
+        lines,
+    )
 
 
-def _alike(most: int, equal: Callable[[int, int], bool]) -> int:
-    """Count code points that are alike, the first that differs ending it.
+def _count_equal(most: int, equal: Callable[[int, int], bool]) -> int:
+    """Count the equal code points before the first that differs.
 
     Args:
-        most: How many there are at most.
-        equal: Whether those from one count on up to another (exclusive) are alike.
+        most: The most code points.
+        equal: Compares the code points of a range, given by its first number and its end.
     """
-    low, high = 0, most
+    low = 0
+    high = most
     while low < high:
         middle = (low + high + 1) // 2
         if equal(low, middle):
@@ -131,11 +148,11 @@ def _alike(most: int, equal: Callable[[int, int], bool]) -> int:
     return low
 
 
-def _back(text: str, at: int) -> int:
-    """The beginning of the line ``CONTEXT`` lines above the one at ``at``, if that is near."""
-    begin = text.rfind("\n", 0, at) + 1
-    if at - begin > NEAR_CHARS:
-        return at - NEAR_CHARS
+def _start_of_context(text: str, offset: int) -> int:
+    """Return the begin of the line ``CONTEXT`` lines above an offset, or a nearer one."""
+    begin = text.rfind("\n", 0, offset) + 1
+    if offset - begin > NEAR_CHARS:
+        return offset - NEAR_CHARS
     for _line in range(CONTEXT):
         above = text.rfind("\n", 0, max(0, begin - 1)) + 1
         if begin - above > NEAR_CHARS:
@@ -144,50 +161,50 @@ def _back(text: str, at: int) -> int:
     return begin
 
 
-def _on(text: str, at: int) -> int:
-    """The end of the line ``CONTEXT`` lines below the one at ``at``, if that is near."""
-    end = at
+def _end_of_context(text: str, offset: int) -> int:
+    """Return the end of the line ``CONTEXT`` lines below an offset, or a nearer one."""
+    end = offset
     for _line in range(CONTEXT + 1):
         feed = text.find("\n", end)
         below = len(text) if feed < 0 else feed + 1
         if below - end > NEAR_CHARS:
-            return end if end > at else at + NEAR_CHARS
+            return end if end > offset else offset + NEAR_CHARS
         end = below
     return end
 
 
 def _put_change(page: _Page, old: Sequence[str], new: Sequence[str]) -> None:
     paired = len(old) == len(new)
-    words = [_words_changed(a, b, page) for a, b in zip(old, new, strict=True)] if paired else []
-    for place, line in enumerate(old):
-        page.put("-", line, words[place][0] if paired else ())
-    for place, line in enumerate(new):
-        page.put("+", line, words[place][1] if paired else ())
+    changes = [_changed_words(a, b, page) for a, b in zip(old, new, strict=True)] if paired else []
+    for number, line in enumerate(old):
+        page.put("-", line, changes[number][0] if paired else ())
+    for number, line in enumerate(new):
+        page.put("+", line, changes[number][1] if paired else ())
 
 
-Parts = list[tuple[int, int]]
+Ranges = list[tuple[int, int]]
 
 
-def _words_changed(old: str, new: str, page: _Page) -> tuple[Parts, Parts]:
-    """The parts of two lines that differ."""
+def _changed_words(old: str, new: str, page: _Page) -> tuple[Ranges, Ranges]:
+    """Return the ranges of two lines that differ."""
     if page.words_left <= 0:
         return [], []
-    before, after = _WORD.findall(old), _WORD.findall(new)
-    page.words_left -= len(before) + len(after)
-    if max(len(before), len(after)) > MOST_WORDS:
+    old_words = _WORD.findall(old)
+    new_words = _WORD.findall(new)
+    page.words_left -= len(old_words) + len(new_words)
+    if max(len(old_words), len(new_words)) > MOST_WORDS:
         return [], []
-    starts_before, starts_after = (
-        list(accumulate(map(len, words), initial=0)) for words in (before, after)
-    )
-    gone: Parts = []
-    come: Parts = []
-    for tag, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
+    old_starts = list(accumulate(map(len, old_words), initial=0))
+    new_starts = list(accumulate(map(len, new_words), initial=0))
+    removed: Ranges = []
+    added: Ranges = []
+    for tag, a, b, c, d in SequenceMatcher(None, old_words, new_words).get_opcodes():
         if tag != "equal":
             if b > a:
-                gone.append((starts_before[a], starts_before[b]))
+                removed.append((old_starts[a], old_starts[b]))
             if d > c:
-                come.append((starts_after[c], starts_after[d]))
-    return gone, come
+                added.append((new_starts[c], new_starts[d]))
+    return removed, added
 
 
 def _lines(text: str) -> list[str]:

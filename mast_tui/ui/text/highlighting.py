@@ -1,8 +1,8 @@
-"""What the parts of a text are: Markdown, code, JSON, diffs, tracebacks, a terminal's colours.
+"""Highlighting of Markdown, code, JSON, diffs, tracebacks and the colours of a terminal.
 
-Parts of the text as it is shown get names, and whoever draws it has a style for each name; nothing
-is taken away or put in between. What a part is called follows from the text near it, so that any
-place of a long text is found without looking at all that is before it.
+Parts of the shown text get names, for each of which the drawing widget has a style; the text itself
+does not change. The name of a part depends only on the text near it, so that any position of a long
+text is highlighted without reading all text before it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PART_NAMES: Final = (
     *("added", "removed", "hunk", "error", "place"),
     *("red", "green", "yellow", "blue", "magenta", "cyan", "pale"),
 )
-"""What a part of a text may be."""
+"""The names of parts."""
 
 MARKDOWN: Final = "markdown"
 OUTPUT: Final = "output"
-"""What a program has printed: diffs, tracebacks and fences are told, all else stays plain."""
+"""The output of a program: diffs, tracebacks and fences are highlighted, other text is plain."""
 DIFF: Final = "diff"
 JSON: Final = "json"
 
@@ -63,197 +63,209 @@ LANGUAGES: Final[Mapping[str, str]] = {
     "md": MARKDOWN,
     "markdown": MARKDOWN,
 }
-"""What languages call themselves, and files end in. No others are read: the name is foreign, and
-not every lexer is quick on any text."""
+"""The lexers by the names of languages and the suffixes of files. Other names get none: they are
+foreign text, and not every lexer is fast on every text."""
 
 SEGMENT: Final = 1 << 15
-"""Fences and hunks of so many code points are looked for at a time, beginning as many before: of
-a fence that is longer the end may be taken for a beginning."""
+"""The code points of a segment in which fences and hunks are searched, starting one segment before:
+the end of a longer fence may be taken for a begin."""
 
 LEXED: Final = 1 << 11
-"""So many code points of a program are read at a time, beginning as many before."""
+"""The code points of a program that are lexed at once, starting as many before."""
 
 COLOUR_REACH: Final = 1 << 12
-"""How far back a colour is looked for that holds where a line begins."""
+"""The code points before a position that are searched for a colour that is still set."""
 
-_KEPT: Final = 128
+_CACHE_SIZE: Final = 128
 
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Part(NamedTuple):
-    """A part of a text, ``end`` exclusive, and what it is: a style of the same name shows it."""
+class TextPart(NamedTuple):
+    """A part of a text, ``end`` exclusive, with its name, for which there is a style."""
 
     start: int
     end: int
     name: str
 
 
-class Stretch(NamedTuple):
-    """Where a text is written in one way; in no known way where ``written`` is empty.
+class TextRegion(NamedTuple):
+    """A range of a text with one syntax, an unknown one if ``syntax`` is empty.
 
-    All lines but the first are moved to the right by ``indent``.
+    All lines but the first are indented by ``indent`` columns.
     """
 
     start: int
     end: int
-    written: str
+    syntax: str
     indent: int = 0
 
 
 class Highlighter:
-    """Names the parts of a text that is written in one way, or of JSON and the strings in it."""
+    """The highlighted parts of a text with one syntax, or of JSON and the strings in it."""
 
-    def __init__(self, text: Readable, written: str, pretty: PrettyText | None = None) -> None:
-        """Begin with a text of which nothing was looked at.
+    def __init__(self, text: Readable, syntax: str, pretty: PrettyText | None = None) -> None:
+        """Prepare a text; nothing of it is read yet.
 
         Args:
-            text: As it is shown.
-            written: How: ``MARKDOWN``, ``OUTPUT``, ``DIFF``, or a language.
-            pretty: The same text where it is JSON that is set out.
+            text: The text as it is shown.
+            syntax: ``MARKDOWN``, ``OUTPUT``, ``DIFF``, or a language.
+            pretty: The same text if it is formatted JSON.
         """
         self._text = text
-        self._written = written
+        self._syntax = syntax
         self._pretty = pretty
-        self._segments: OrderedDict[int, list[Stretch]] = OrderedDict()
-        self._named: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
-        self._asked: OrderedDict[tuple[int, int], list[Part]] = OrderedDict()
+        self._segments: OrderedDict[int, list[TextRegion]] = OrderedDict()
+        self._block_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
+        self._range_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
 
     def changed(self) -> None:
-        """Forget what was found: the text reads otherwise now."""
+        """Clear the caches, as the text has changed."""
         self._segments.clear()
-        self._named.clear()
-        self._asked.clear()
+        self._block_parts.clear()
+        self._range_parts.clear()
 
-    def parts(self, start: int, end: int) -> list[Part]:
-        """Return the parts between two places, later ones to be drawn over earlier ones.
+    def parts(self, start: int, end: int) -> list[TextPart]:
+        """Return the parts in a range; later ones are drawn over earlier ones.
 
-        Those of the places that were asked for last are kept: whoever scrolls asks again.
+        The parts of the last ranges are cached, as scrolling requests them again.
+
+        Args:
+            start: The first code point of the range.
+            end: The code point after the range.
         """
-        found = self._asked.get((start, end))
-        if found is None:
-            found = list(self._parts(start, end))
-            _keep(self._asked, (start, end), found)
-        return found
+        parts = self._range_parts.get((start, end))
+        if parts is None:
+            parts = list(self._parts(start, end))
+            _cache(self._range_parts, (start, end), parts)
+        return parts
 
-    def _parts(self, start: int, end: int) -> Iterator[Part]:
-        at = start
-        while at < end:
-            region = self._region(at)
-            stop = min(end, region.end)
-            for stretch, first, last in self._stretches(region, at, stop):
-                if stretch.written in _OF_LINES:
-                    yield from self._of_lines(stretch, first, last)
-                elif stretch.written:
-                    yield from self._of_code(stretch, first, last)
-            at = max(stop, at + 1)
+    def _parts(self, start: int, end: int) -> Iterator[TextPart]:
+        offset = start
+        while offset < end:
+            outer = self._region_at(offset)
+            stop = min(end, outer.end)
+            for region, first, last in self._regions(outer, offset, stop):
+                if region.syntax in _LINE_PARTS:
+                    yield from self._line_parts(region, first, last)
+                elif region.syntax:
+                    yield from self._code_parts(region, first, last)
+            offset = max(stop, offset + 1)
         yield from _within(self._colours(start, end), start, end)
 
-    def _region(self, at: int) -> Stretch:
-        """What is around a place: all, or a string of JSON, or what is between two of them."""
+    def _region_at(self, offset: int) -> TextRegion:
+        """Return the region around a position: the text, a string of JSON, or JSON between two."""
         if self._pretty is None:
-            return Stretch(0, len(self._text), self._written)
-        return self._pretty.region_at(at)
+            return TextRegion(0, len(self._text), self._syntax)
+        return self._pretty.region_at(offset)
 
-    def _stretches(
-        self, region: Stretch, start: int, end: int
-    ) -> Iterator[tuple[Stretch, int, int]]:
-        """Yield the fences, hunks and what is between them, each with the part of it that stands
-        between two places."""
-        if region.written not in (MARKDOWN, OUTPUT):
-            yield region, start, end
+    def _regions(
+        self, outer: TextRegion, start: int, end: int
+    ) -> Iterator[tuple[TextRegion, int, int]]:
+        """Yield fences, hunks and the regions between them, with their parts in a range."""
+        if outer.syntax not in (MARKDOWN, OUTPUT):
+            yield outer, start, end
             return
-        first, last = (start - region.start) // SEGMENT, (end - 1 - region.start) // SEGMENT
-        for number in range(first, last + 1):
-            begin = region.start + number * SEGMENT
-            at, stop = max(start, begin), min(end, begin + SEGMENT)
-            found = self._segment(region, begin)
-            place = bisect_right(found, at, key=attrgetter("end"))
-            while place < len(found) and found[place].start < stop:
-                stretch = found[place]
-                yield stretch, max(at, stretch.start), min(stop, stretch.end)
-                place += 1
+        first_segment = (start - outer.start) // SEGMENT
+        last_segment = (end - 1 - outer.start) // SEGMENT
+        for number in range(first_segment, last_segment + 1):
+            begin = outer.start + number * SEGMENT
+            first = max(start, begin)
+            stop = min(end, begin + SEGMENT)
+            regions = self._segment(outer, begin)
+            index = bisect_right(regions, first, key=attrgetter("end"))
+            while index < len(regions) and regions[index].start < stop:
+                region = regions[index]
+                yield region, max(first, region.start), min(stop, region.end)
+                index += 1
 
-    def _segment(self, region: Stretch, begin: int) -> list[Stretch]:
-        """The stretches of the segment that begins here, and of the one before it."""
-        found = self._segments.get(begin)
-        if found is None:
-            before, stop = max(region.start, begin - SEGMENT), min(region.end, begin + SEGMENT)
-            found = [
-                Stretch(before + one.start, before + one.end, one.written, one.indent)
-                for one in stretches(self._text[before:stop], region.written, region.indent)
+    def _segment(self, outer: TextRegion, begin: int) -> list[TextRegion]:
+        """Return the regions of the segment that begins here, and of the previous one."""
+        regions = self._segments.get(begin)
+        if regions is None:
+            first = max(outer.start, begin - SEGMENT)
+            stop = min(outer.end, begin + SEGMENT)
+            regions = [
+                region._replace(start=first + region.start, end=first + region.end)
+                for region in split_regions(self._text[first:stop], outer.syntax, outer.indent)
             ]
-            _keep(self._segments, begin, found)
-        return found
+            _cache(self._segments, begin, regions)
+        return regions
 
-    def _of_lines(self, stretch: Stretch, start: int, end: int) -> Iterator[Part]:
-        at = start
-        while at < end:
-            first, last = block_at(self._text, at)
-            first, last = max(first, stretch.start), min(last, stretch.end)
-            found = self._named.get((first, last))
-            if found is None:
+    def _line_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
+        offset = start
+        while offset < end:
+            first, last = block_at(self._text, offset)
+            first = max(first, region.start)
+            last = min(last, region.end)
+            parts = self._block_parts.get((first, last))
+            if parts is None:
                 begin = first
-                if first > stretch.start and self._text[first - 1] == "\n":
-                    begin = min(last, first + stretch.indent)
-                found = [
-                    Part(begin + one.start, begin + one.end, one.name)
-                    for one in _OF_LINES[stretch.written](self._text[begin:last])
+                if first > region.start and self._text[first - 1] == "\n":
+                    begin = min(last, first + region.indent)
+                parts = [
+                    part._replace(start=begin + part.start, end=begin + part.end)
+                    for part in _LINE_PARTS[region.syntax](self._text[begin:last])
                 ]
-                _keep(self._named, (first, last), found)
-            yield from _within(found, start, end)
-            at = max(last, at + 1)
+                _cache(self._block_parts, (first, last), parts)
+            yield from _within(parts, start, end)
+            offset = max(last, offset + 1)
 
-    def _of_code(self, stretch: Stretch, start: int, end: int) -> Iterator[Part]:
-        lexer = _lexer(stretch.written)
-        first, last = (start - stretch.start) // LEXED, (end - 1 - stretch.start) // LEXED
-        for number in range(first, last + 1):
-            begin = stretch.start + number * LEXED
-            stop = min(stretch.end, begin + LEXED)
-            found = self._named.get((begin, stop))
-            if found is None:
-                before = max(stretch.start, begin - LEXED)
-                code = _code_parts(lexer, self._text[before:stop], before)
-                found = list(_within(code, begin, stop))
-                _keep(self._named, (begin, stop), found)
-            yield from _within(found, start, end)
+    def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
+        lexer = _lexer(region.syntax)
+        first_block = (start - region.start) // LEXED
+        last_block = (end - 1 - region.start) // LEXED
+        for number in range(first_block, last_block + 1):
+            begin = region.start + number * LEXED
+            stop = min(region.end, begin + LEXED)
+            parts = self._block_parts.get((begin, stop))
+            if parts is None:
+                first = max(region.start, begin - LEXED)
+                code = _code_parts(lexer, self._text[first:stop], first)
+                parts = list(_within(code, begin, stop))
+                _cache(self._block_parts, (begin, stop), parts)
+            yield from _within(parts, start, end)
 
-    def _colours(self, start: int, end: int) -> Iterator[Part]:
-        """What a terminal would show in colour."""
+    def _colours(self, start: int, end: int) -> Iterator[TextPart]:
+        """Yield the parts that a terminal would show in colour."""
         for begin in range(start // LEXED * LEXED, end, LEXED):
-            found = self._named.get((begin, -1))
-            if found is None:
-                found = self._colours_from(begin, min(len(self._text), begin + LEXED))
-                _keep(self._named, (begin, -1), found)
-            yield from found
+            parts = self._block_parts.get((begin, -1))
+            if parts is None:
+                parts = self._colours_from(begin, min(len(self._text), begin + LEXED))
+                _cache(self._block_parts, (begin, -1), parts)
+            yield from parts
 
-    def _colours_from(self, begin: int, end: int) -> list[Part]:
-        before = max(0, begin - COLOUR_REACH)
-        text = self._text[before : end + COLOUR_REACH // 64]
-        pen, at, found = Pen(), before, list[Part]()
+    def _colours_from(self, begin: int, end: int) -> list[TextPart]:
+        first = max(0, begin - COLOUR_REACH)
+        text = self._text[first : end + COLOUR_REACH // 64]
+        parts: list[TextPart] = []
         if "\x1b[" not in text:
-            return found
+            return parts
+        pen = Pen()
+        start = first
         for match in COLOUR_SEQUENCE.finditer(text):
-            place = before + match.start()
-            found += (Part(at, place, name) for name in pen.names)
-            pen, at = pen.after(match[1]), before + match.end()
-        found += (Part(at, end, name) for name in pen.names)
-        return list(_within(found, begin, end))
+            stop = first + match.start()
+            parts += (TextPart(start, stop, name) for name in pen.names)
+            pen = pen.after(match[1])
+            start = first + match.end()
+        parts += (TextPart(start, end, name) for name in pen.names)
+        return list(_within(parts, begin, end))
 
 
-def _within(parts: Iterable[Part], start: int, end: int) -> Iterator[Part]:
+def _within(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
     for part in parts:
-        first, last = max(part.start, start), min(part.end, end)
+        first = max(part.start, start)
+        last = min(part.end, end)
         if first < last:
-            yield Part(first, last, part.name)
+            yield TextPart(first, last, part.name)
 
 
-def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
-    kept[key] = value
-    if len(kept) > _KEPT:
-        kept.popitem(last=False)
+def _cache(cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+    cache[key] = value
+    if len(cache) > _CACHE_SIZE:
+        cache.popitem(last=False)
 
 
 # Fences and hunks
@@ -270,50 +282,59 @@ _BEFORE_DIFFS: Final = frozenset("@di-+")
 _HEAD: Final = 200
 
 
-def stretches(text: str, written: str, indent: int = 0) -> list[Stretch]:
-    """Return where fences and hunks of diffs begin and end, and what is between them.
+def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
+    """Split a text into fences, hunks of diffs, and the regions between them.
 
     Args:
-        text: What to look at; nothing is open before its first line.
-        written: What it is outside of fences and hunks.
-        indent: By how much all lines but the first are moved to the right.
+        text: The text; no fence is open before its first line.
+        syntax: Its syntax outside of fences and hunks.
+        indent: The columns by which all lines but the first are indented.
     """
     if not any(sign in text for sign in ("```", "~~~", "@@ -")):
-        return [Stretch(0, len(text), written, indent)]
-    found: list[Stretch] = []
-    first, last = 0, written  # of the stretch that goes on
-    fence, inside = "", written
-    old = new = 0  # how many lines of the hunk are to come
+        return [TextRegion(0, len(text), syntax, indent)]
+    regions: list[TextRegion] = []
+    region_start = 0
+    region_syntax = syntax
+    fence = ""
+    fence_syntax = syntax
+    old_lines = 0  # the remaining lines of the hunk in the old file
+    new_lines = 0  # and in the new file
     for match in _LINE.finditer(text):
         start = match.start()
         begin = start + indent if start else 0
         line = text[begin : min(match.end(), begin + _HEAD)].rstrip("\r\n")
-        what = inside
-        if (old or new) and line[:1] in _OF_HUNK:
-            what = DIFF
-            old -= line[:1] != "+" and line[:1] != "\\" and old > 0
-            new -= line[:1] != "-" and line[:1] != "\\" and new > 0
+        line_syntax = fence_syntax
+        if (old_lines or new_lines) and line[:1] in _OF_HUNK:
+            line_syntax = DIFF
+            old_lines -= line[:1] not in ("+", "\\") and old_lines > 0
+            new_lines -= line[:1] not in ("-", "\\") and new_lines > 0
         else:
-            old = new = 0
+            old_lines = 0
+            new_lines = 0
             sign = line.lstrip(" ")[:1]
             if sign in ("`", "~") and (opened := _FENCE.match(line)) is not None:
                 if not fence:
-                    fence, what = opened[1], FENCE
-                    inside = LANGUAGES.get(opened[2].lower(), OUTPUT)
+                    fence = opened[1]
+                    line_syntax = FENCE
+                    fence_syntax = LANGUAGES.get(opened[2].lower(), OUTPUT)
                 elif opened[1].startswith(fence) and not opened[2]:
-                    fence, what, inside = "", FENCE, written
-            elif sign in _BEFORE_DIFFS and inside in (MARKDOWN, OUTPUT):
+                    fence = ""
+                    line_syntax = FENCE
+                    fence_syntax = syntax
+            elif sign in _BEFORE_DIFFS and fence_syntax in (MARKDOWN, OUTPUT):
                 hunk = _HUNK.match(line)
                 if hunk is not None:
-                    old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+                    old_lines = int(hunk[1] or 1)
+                    new_lines = int(hunk[2] or 1)
                 if hunk is not None or _DIFF_HEAD.match(line) is not None:
-                    what = DIFF
-        if what != last or what == FENCE:
-            if start > first:
-                found.append(Stretch(first, start, last, indent))
-            first, last = start, what
-    found.append(Stretch(first, len(text), last, indent))
-    return found
+                    line_syntax = DIFF
+        if line_syntax != region_syntax or line_syntax == FENCE:
+            if start > region_start:
+                regions.append(TextRegion(region_start, start, region_syntax, indent))
+            region_start = start
+            region_syntax = line_syntax
+    regions.append(TextRegion(region_start, len(text), region_syntax, indent))
+    return regions
 
 
 # Lines
@@ -344,70 +365,70 @@ _JSON: Final = re.compile(
 )
 
 
-def _markdown_parts(line: str) -> Iterator[Part]:
+def _markdown_parts(line: str) -> Iterator[TextPart]:
     end = len(line.rstrip())
     if heading := _HEADING.match(line):
-        yield Part(0, heading.end(), "markup")
-        yield Part(heading.end(), end, "heading")
+        yield TextPart(0, heading.end(), "markup")
+        yield TextPart(heading.end(), end, "heading")
     elif _RULE.match(line) or _TABLE_RULE.match(line):
-        yield Part(0, end, "markup")
+        yield TextPart(0, end, "markup")
         return
     elif cited := _CITED.match(line):
-        yield Part(0, cited.end(), "markup")
-        yield Part(cited.end(), end, "cited")
+        yield TextPart(0, cited.end(), "markup")
+        yield TextPart(cited.end(), end, "cited")
     elif bullet := _BULLET.match(line):
-        yield Part(0, bullet.end(), "bullet")
+        yield TextPart(0, bullet.end(), "bullet")
     elif _TABLE.match(line):
-        yield from (Part(at, at + 1, "markup") for at in range(end) if line[at] == "|")
+        yield from (TextPart(at, at + 1, "markup") for at in range(end) if line[at] == "|")
     elif _ERROR.match(line):
-        yield Part(0, end, "error")
+        yield TextPart(0, end, "error")
         return
     yield from _inline_parts(line)
 
 
-def _inline_parts(line: str) -> Iterator[Part]:
+def _inline_parts(line: str) -> Iterator[TextPart]:
     for match in _INLINE.finditer(line):
         name = match.lastgroup or ""
         if name == "link":
-            yield Part(*match.span(), "link")
+            yield TextPart(*match.span(), "link")
             continue
         name = "link" if name == "goal" else name
         first, last = match.span("words" if name == "link" else name)
-        yield Part(match.start(), first, "markup")
-        yield Part(first, last, name)
-        yield Part(last, match.end(), "markup")
+        yield TextPart(match.start(), first, "markup")
+        yield TextPart(first, last, name)
+        yield TextPart(last, match.end(), "markup")
 
 
-def _output_parts(line: str) -> Iterator[Part]:
+def _output_parts(line: str) -> Iterator[TextPart]:
     if _ERROR.match(line):
-        yield Part(0, len(line), "error")
+        yield TextPart(0, len(line), "error")
     elif frame := _FRAME.match(line):
-        yield Part(*frame.span(), "place")
+        yield TextPart(*frame.span(), "place")
 
 
-def _diff_parts(line: str) -> Iterator[Part]:
+def _diff_parts(line: str) -> Iterator[TextPart]:
     if line.startswith("@@"):
-        yield Part(0, len(line), "hunk")
+        yield TextPart(0, len(line), "hunk")
     elif _DIFF_HEAD.match(line):
-        yield Part(0, len(line), "strong")
+        yield TextPart(0, len(line), "strong")
     elif line.startswith(("+", "-")):
-        yield Part(0, len(line), "added" if line[0] == "+" else "removed")
+        yield TextPart(0, len(line), "added" if line[0] == "+" else "removed")
 
 
-def _json_parts(line: str) -> Iterator[Part]:
+def _json_parts(line: str) -> Iterator[TextPart]:
     for match in _JSON.finditer(line):
         if match["number"] is not None:
-            yield Part(*match.span(), "number")
+            yield TextPart(*match.span(), "number")
         else:
             name = "string" if match["colon"] is None else "key"
-            yield Part(*match.span("string"), name)
+            yield TextPart(*match.span("string"), name)
 
 
-def _fence_parts(line: str) -> Iterator[Part]:
-    yield Part(0, len(line), "markup")
+def _fence_parts(line: str) -> Iterator[TextPart]:
+    yield TextPart(0, len(line), "markup")
 
 
-_OF_LINES: Final[Mapping[str, Callable[[str], Iterator[Part]]]] = {
+_LINE_PARTS: Final[Mapping[str, Callable[[str], Iterator[TextPart]]]] = {
     MARKDOWN: _markdown_parts,
     OUTPUT: _output_parts,
     DIFF: _diff_parts,
@@ -438,8 +459,8 @@ _OF_TOKENS: Final = {
 
 @cache
 def _lexer(language: str) -> Any:
-    """What reads a language, one of ``LANGUAGES``."""
-    # Few texts hold programs, and the first is not to wait for this to be imported.
+    """Return the lexer of one of ``LANGUAGES``."""
+    # Start-up: the import is slow, and few texts are programs.
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language)
@@ -447,7 +468,7 @@ def _lexer(language: str) -> Any:
 
 @cache
 def _name_of(token: Any) -> str:
-    """What a token is drawn as; empty for what is drawn plainly."""
+    """Return the name of the part for a token, empty for plain text."""
     while token is not None:
         if name := _OF_TOKENS.get(str(token)):
             return name
@@ -455,24 +476,24 @@ def _name_of(token: Any) -> str:
     return ""
 
 
-def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[Part]:
-    for place, token, value in lexer.get_tokens_unprocessed(code):
+def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[TextPart]:
+    for offset, token, value in lexer.get_tokens_unprocessed(code):
         if (name := _name_of(token)) and not value.isspace():
-            yield Part(begin + place, begin + place + len(value), name)
+            yield TextPart(begin + offset, begin + offset + len(value), name)
 
 
 # A terminal's colours
 
 _HUES: Final = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 _AROUND: Final = ("red", "yellow", "green", "cyan", "blue", "magenta")
-"""The hues in a circle, each 60 degrees from the next."""
+"""The hues of the colour circle, 60 degrees apart."""
 
 
 class Pen(NamedTuple):
-    """In which colours a terminal would write on.
+    """The colours in which a terminal would continue to write.
 
-    Only the six hues are told, as names: a theme draws each so that it can be read, and nothing
-    can be hidden by a colour on the same ground.
+    They are reduced to the names of six hues, which a theme draws legibly, so that no text is
+    hidden by a background of its own colour.
     """
 
     hue: str = ""
@@ -481,7 +502,7 @@ class Pen(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is written is called so; a ground colours what stands on it."""
+        """The names of the text that is written; a background counts if there is no hue."""
         hue = self.hue or self.ground
         return tuple(name for name in (hue, "strong" if self.strong else "") if name)
 
@@ -508,7 +529,7 @@ class Pen(NamedTuple):
 
 
 def _mixed_hue(numbers: Iterator[int]) -> str:
-    """The hue next to a colour of the 256, or to one mixed of red, green and blue."""
+    """Return the hue closest to one of 256 colours, or to one of red, green and blue."""
     how = next(numbers, 0)
     if how == 5:
         number = next(numbers, 0)

@@ -1,7 +1,7 @@
-"""A text of any length as rows: where it breaks, and what is shown of each row.
+"""The layout of a text of any length in rows.
 
-All of it is decided by the text near a place alone, so that the rows at any place of a long text
-are found without looking at what is before it.
+Line breaks depend only on the text near a position, so that the rows at any position of a long text
+are computed without reading all text before it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from typing import Final, Protocol
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
-from mast_tui.ui.text.tables import Tables
+from mast_tui.ui.text.tables import MarkdownTables
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
 _REACH: Final = 1 << 16
-"""How far a neighbouring word is looked for, in code points."""
+"""The code points within which a neighbouring word is searched."""
 
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:
-    """Start and end of the word at ``offset``, or of the next one, or None at the text's end."""
+    """Return the range of the word at an offset, or of the next word, or None at the end.
+
+    Args:
+        text: The text.
+        offset: The offset of a code point.
+    """
     start = max(0, min(offset, len(text)))
     low = max(0, start - 256)
     for match in _WORD.finditer(text, low, min(len(text), start + _REACH)):
@@ -36,30 +41,40 @@ def word_at(text: str, offset: int) -> tuple[int, int] | None:
 
 
 def next_word(text: str, end: int) -> tuple[int, int] | None:
-    """The word after ``end``, or None."""
+    """Return the range of the first word after an offset, or None.
+
+    Args:
+        text: The text.
+        end: The offset.
+    """
     match = _WORD.search(text, end, min(len(text), end + _REACH))
     return match.span() if match else None
 
 
 def previous_word(text: str, start: int) -> tuple[int, int] | None:
-    """The word before ``start``, or None."""
+    """Return the range of the last word before an offset, or None.
+
+    Args:
+        text: The text.
+        start: The offset.
+    """
     window = 256
     while True:
         low = max(0, start - window)
-        found = None
+        word = None
         for match in _WORD.finditer(text, low, start):
             if match.start() > low or low == 0:
-                found = match.span()
-        if found is not None or low == 0 or window > _REACH:
-            return found
+                word = match.span()
+        if word is not None or low == 0 or window > _REACH:
+            return word
         window *= 4
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteCursor:
-    """A word under the cursor, and the word where the quote was begun.
+    """A quote from the word ``anchor`` to the word ``head`` under the cursor.
 
-    Before ``fixed`` a motion moves the one-word quote; afterwards it stretches it.
+    Until the anchor is ``fixed`` a motion moves the quote of one word; then it extends the quote.
     """
 
     anchor: tuple[int, int]
@@ -68,48 +83,48 @@ class QuoteCursor:
 
     @property
     def start(self) -> int:
-        """First code point of the quote."""
+        """The first code point of the quote."""
         return min(self.anchor[0], self.head[0])
 
     @property
     def end(self) -> int:
-        """Code point after the quote's last."""
+        """The code point after the quote."""
         return max(self.anchor[1], self.head[1])
 
     def at(self, word: tuple[int, int] | None) -> QuoteCursor:
-        """The quote after the cursor has gone to ``word``."""
+        """Return the quote with the cursor on another word."""
         if word is None:
             return self
         return QuoteCursor(self.anchor if self.fixed else word, word, self.fixed)
 
     def fix(self) -> QuoteCursor:
-        """The quote begins where the cursor is."""
+        """Return a quote that begins at the cursor."""
         return QuoteCursor(self.head, self.head, True)
 
 
 BLOCK_CHARS: Final = 4096
-"""Longer physical lines are cut into blocks of about this many code points, so that one line of
-10 MB costs no more at a time than a short one."""
+"""The approximate code points of a block, into which longer lines are cut, so that a line of 10 MB
+costs no more at a time than a short one."""
 
 MAX_CLUSTER: Final = 32
-"""Most code points that are kept together because each joins the one before it."""
+"""The most code points of a cluster, in which each code point joins the one before it."""
 
 _LEAST_BLOCK: Final = 64
-"""A line is not cut nearer to its beginning than this."""
+"""The fewest code points between the begin of a line and its first cut."""
 
 REACH: Final = 2 * BLOCK_CHARS
-"""Where blocks begin and end is told by what is no further away than this."""
+"""The code points around a position on which the ends of its block depend."""
 
 _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row: the shown text, and which code points of the original it stands for.
+class TextRow:
+    """One row: the shown text, and the range of the original that it shows.
 
-    ``columns`` holds, for each code point of the original between ``start`` and ``end``, its
-    offset in ``shown``; it is None where the two are the same. The row is drawn ``indent`` cells
-    from the left: rows of a line hang under where its words begin.
+    ``columns`` holds the offset in ``shown`` of each code point between ``start`` and ``end``; it
+    is None if the two are equal. The row is drawn ``indent`` cells from the left, so that the rows
+    of a line are aligned with its first word.
     """
 
     shown: str
@@ -119,29 +134,32 @@ class Row:
     indent: int = 0
 
     def slice_of(self, start: int, end: int) -> tuple[int, int] | None:
-        """The part of ``shown`` that stands for the original's ``start`` to ``end``, or None.
+        """Return the range in ``shown`` of a range of the original, or None if it is not shown.
 
-        Line breaks, and what is dropped for display, stand for nothing.
+        Args:
+            start: The first code point of the range.
+            end: The code point after the range.
         """
-        first, stop = self._column(start), self._column(end)
+        first = self._column(start)
+        stop = self._column(end)
         return (first, stop) if first < stop else None
 
     def _column(self, offset: int) -> int:
-        place = max(0, offset - self.start)
+        number = max(0, offset - self.start)
         if self.columns is None:
-            return min(place, len(self.shown))
-        return self.columns[min(place, len(self.columns) - 1)]
+            return min(number, len(self.shown))
+        return self.columns[min(number, len(self.columns) - 1)]
 
     def offset_at(self, column: int) -> int:
-        """The code point of the original that stands at this offset of ``shown``."""
-        place = column
+        """Return the code point of the original at an offset of ``shown``."""
+        number = column
         if self.columns is not None:
-            place = bisect_right(self.columns, column) - 1
-        return max(self.start, min(self.start + place, self.end - 1))
+            number = bisect_right(self.columns, column) - 1
+        return max(self.start, min(self.start + number, self.end - 1))
 
 
 class Readable(Protocol):
-    """A text of which only parts are ever looked at; ``str`` is one."""
+    """The interface of texts that are read in parts; ``str`` is one."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, place: int | slice, /) -> str: ...
@@ -151,14 +169,20 @@ class Readable(Protocol):
 
 
 def block_at(text: Readable, offset: int) -> tuple[int, int]:
-    """The block in which the code point at ``offset`` stands: start and end, with its line break.
+    """Return the range of the block around an offset, with its line break.
 
-    A block is a physical line, or a part of one that is longer than ``BLOCK_CHARS``.
+    A block is a line, or a part of a line that is longer than ``BLOCK_CHARS``.
+
+    Args:
+        text: The text.
+        offset: The offset of a code point.
     """
-    found = text.rfind("\n", max(0, offset - REACH), offset)
-    begin = found + 1 if found >= 0 else 0 if offset <= REACH else None
-    found = text.find("\n", offset, offset + REACH)
-    end = found + 1 if found >= 0 else len(text) if offset + REACH >= len(text) else None
+    begin: int | None = text.rfind("\n", max(0, offset - REACH), offset) + 1
+    if begin == 0 and offset > REACH:
+        begin = None
+    end: int | None = text.find("\n", offset, offset + REACH) + 1
+    if end == 0:
+        end = len(text) if offset + REACH >= len(text) else None
     if begin is not None and end is not None and end - begin <= BLOCK_CHARS + 2:
         return begin, end
     grid = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
@@ -176,39 +200,40 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
 
 
 def _cut_near(text: Readable, grid: int) -> int | None:
-    """Where a long line is cut at this place; None where it begins or ends too near."""
+    """Return the offset of the cut near a multiple of the block size, or None near a line's end."""
     if not 0 < grid < len(text):
         return None
-    at = _break_before(text, grid - MAX_CLUSTER + 1, grid)
-    return None if "\n" in text[at - _LEAST_BLOCK : at + 2] else at
+    cut = _break_before(text, grid - MAX_CLUSTER + 1, grid)
+    return None if "\n" in text[cut - _LEAST_BLOCK : cut + 2] else cut
 
 
-def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> Row:
-    """Return the row that stands for the code points ``start`` to ``end``.
+def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) -> TextRow:
+    """Return the row for a range of a text.
 
     Args:
-        text: What it is a row of.
-        start: Where it begins.
-        end: Where it ends, behind its line break if it has one.
-        rendered: Whether rows of a line hang under its words, and colours are left out.
+        text: The text.
+        start: The first code point of the row.
+        end: The code point after the row and its line break.
+        rendered: Whether to leave out the sequences for colours.
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
-    return Row(shown, start, end, None if columns is None else tuple(columns))
+    return TextRow(shown, start, end, None if columns is None else tuple(columns))
 
 
 def cut_block(
     text: Readable, start: int, end: int, width: int, starts: array[int], *, rendered: bool = False
 ) -> None:
-    """Append where the rows of a block begin.
+    """Append the starts of the rows of a block.
 
     Args:
-        text: What it is a block of.
-        start: Where it begins.
-        end: Where it ends.
-        width: How many cells a row has.
-        starts: What to append to.
-        rendered: Whether rows of a line hang under its words, and colours are left out.
+        text: The text.
+        start: The first code point of the block.
+        end: The code point after the block.
+        width: The cells of a row.
+        starts: The list to extend.
+        rendered: Whether to align the rows of a line with its first word, and to leave out the
+            sequences for colours.
     """
     starts.append(start)
     block = _without_break(text[start:end])
@@ -240,16 +265,16 @@ _INDENT_SEEN: Final = 100
 
 
 def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
-    """Return how far the further rows of a block stand from the left.
+    """Return the indent, in cells, of the rows of a block after the first.
 
-    They hang under the words behind a bullet or the sign of a diff; under what is itself indented
-    a little further. Blocks that do not begin a line have no indent.
+    They are aligned with the text after a bullet or the sign of a diff; those of an indented line
+    are indented two cells more. Blocks that do not begin a line have no indent.
 
     Args:
-        text: What it is a block of.
-        start: Where it begins.
-        end: Where it ends.
-        width: How many cells a row has, of which at most a third is left free.
+        text: The text.
+        start: The first code point of the block.
+        end: The code point after the block.
+        width: The cells of a row, of which the indent is at most a third.
     """
     if start > 0 and text[start - 1] != "\n":
         return 0
@@ -257,45 +282,50 @@ def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
     shown, _ = safe_line_map(line, drops_colours=True)
     words = shown.lstrip(" ")
     spaces = len(shown) - len(words)
-    found = _HANGING.match(words)
-    signs = 0 if found is None else found.end()
+    match = _HANGING.match(words)
+    signs = 0 if match is None else match.end()
     indent = spaces + signs if signs else spaces + 2 * bool(spaces)
     return min(indent, width // 3)
 
 
 def _without_break(line: str) -> str:
-    """A line without the break that ends it; a stray carriage return is shown, and stays."""
+    """Remove the line break; a stray carriage return stays, and is shown."""
     if line.endswith("\n"):
         return line[:-2] if line.endswith("\r\n") else line[:-1]
     return line
 
 
 def _row_begin(block: str, columns: list[int] | None, origin: int, cut: int) -> int:
-    """The code point at which a row begins that should begin at ``cut`` of the shown text.
+    """Return the code point at which the row after a cut of the shown text begins.
 
-    ``origin`` is where the row before begins; at least one shown code point stays in that one.
+    Args:
+        block: The block.
+        columns: The offset in the shown text of each code point, or None if they are equal.
+        origin: The begin of the previous row, which keeps at least one shown code point.
+        cut: The offset of the cut in the shown text.
     """
     if columns is None:
-        at, least = cut, origin + 1
+        least = origin + 1
+        begin = cut
     else:
         least = bisect_right(columns, columns[origin])
-        at = max(least, bisect_right(columns, cut) - 1)
-    return _break_before(block, least, at) if at < len(block) else at
+        begin = max(least, bisect_right(columns, cut) - 1)
+    return _break_before(block, least, begin) if begin < len(block) else begin
 
 
-def _break_before(text: Readable, least: int, at: int) -> int:
-    """The last place from ``least`` to ``at`` (inside ``text``) where a row may begin.
+def _break_before(text: Readable, least: int, most: int) -> int:
+    """Return the last offset from ``least`` to ``most`` at which a row may begin.
 
     A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may hold nothing else.
     """
-    for place in range(at, max(least - 1, at - MAX_CLUSTER), -1):
-        if not _joins(text[place]) and text[place - 1] != _ZERO_WIDTH_JOINER:
-            return place
-    return at
+    for offset in range(most, max(least - 1, most - MAX_CLUSTER), -1):
+        if not _joins(text[offset]) and text[offset - 1] != _ZERO_WIDTH_JOINER:
+            return offset
+    return most
 
 
 def _joins(char: str) -> bool:
-    """Whether a row may not begin with this code point: it belongs to the one before."""
+    """Check whether a code point belongs to the one before it."""
     return (
         char == _ZERO_WIDTH_JOINER
         or unicodedata.category(char)[0] == "M"
@@ -304,7 +334,7 @@ def _joins(char: str) -> bool:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many code points of ``text``, one at least, fit into ``width`` cells."""
+    """Return the number of code points, at least one, that fit into a number of cells."""
     if cell_len(text) <= width:
         return len(text)
     low, high = 1, len(text)
@@ -318,38 +348,38 @@ def _fitting(text: str, width: int) -> int:
 
 
 CHUNK_CHARS: Final = 4 * BLOCK_CHARS
-"""Rows are worked out for about this many code points at a time."""
+"""The approximate code points whose rows are computed at a time."""
 
-_KEPT_CHUNKS: Final = 16
+_CACHED_CHUNKS: Final = 16
 
 UNWRAPPED: Final = 1 << 20
-"""The width of a layout that breaks no line; longer ones than a block still go on below."""
+"""The width of a layout without line breaks, except between the blocks of a very long line."""
 
 
 class TextLayout:
-    """A text wrapped to a width in cells, in chunks of which only those asked for are worked out.
+    """A text wrapped to a width in cells, in chunks that are computed on demand.
 
-    Of a chunk that was not looked at yet the number of rows is an estimate, so that the number of
-    a row may change when a chunk above it is worked out; offsets never do. Beside the text itself
-    the memory is a few machine words a chunk, and the rows of some chunks.
+    The number of rows of a chunk is an estimate until it is computed. The number of a row may
+    therefore change when a chunk above it is computed; offsets never change. Memory: a few machine
+    words a chunk, and the rows of some chunks.
     """
 
     def __init__(self, text: Readable, width: int, *, rendered: bool = False) -> None:
-        """Begin with the first chunk.
+        """Compute the first chunk.
 
         Args:
-            text: What to lay out.
-            width: Cells of a row.
-            rendered: Whether rows of a line hang under its words, sequences that only set
-                colours are left out, and columns of tables stand under one another.
+            text: The text.
+            width: The cells of a row.
+            rendered: Whether to align the rows of a line with its first word, to leave out the
+                sequences for colours, and to align the columns of tables.
         """
         self.text = text
         self.width = max(4, width)
         self._rendered = rendered
-        self._tables = Tables(text, self.width)
-        self._kept: OrderedDict[int, array[int]] = OrderedDict()
+        self._tables = MarkdownTables(text, self.width)
+        self._cached_starts: OrderedDict[int, array[int]] = OrderedDict()
         self._begins: dict[int, int] = {}
-        self._before: list[int] | None = None
+        self._row_sums: list[int] | None = None
         chunks = self._chunks()
         self._counts = array("L", [1]) * chunks
         self._known = bytearray(chunks)
@@ -358,19 +388,19 @@ class TextLayout:
         usual = len(self._starts(0))
         for chunk in range(1, chunks):
             self._counts[chunk] = usual
-        self._before = None
+        self._row_sums = None
 
     @property
     def rows(self) -> int:
-        """How many rows there are: exact when the layout is complete, else an estimate."""
+        """The number of rows, an estimate until the layout is complete."""
         return self._sums()[-1]
 
     def changed_from(self, offset: int) -> None:
-        """From this code point on the text reads otherwise; before it rows stay where they are."""
+        """Compute the rows again from a code point on, as the text has changed there."""
         self._tables.forget()
         first = max(0, offset - 2 * REACH) // CHUNK_CHARS
-        for chunk in [chunk for chunk in self._kept if chunk >= first]:
-            del self._kept[chunk]
+        for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
+            del self._cached_starts[chunk]
         for chunk in [chunk for chunk in self._begins if chunk >= first]:
             del self._begins[chunk]
         usual = self._counts[0]
@@ -379,7 +409,7 @@ class TextLayout:
         self._known = self._known[:first] + bytearray(len(self._counts) - first)
         self._unknown = self._known.count(0)
         self._next = min(self._next, first)
-        self._before = None
+        self._row_sums = None
 
     def _chunks(self) -> int:
         chunks = max(1, -(-len(self.text) // CHUNK_CHARS))
@@ -388,21 +418,21 @@ class TextLayout:
 
     @property
     def complete(self) -> bool:
-        """Whether the number of rows is exact."""
+        """True if the number of rows is exact."""
         return not self._unknown
 
     def extend(self, until: int) -> None:
-        """Work out chunks from the top on until ``until`` rows are known, or all."""
+        """Compute chunks from the top until a number of rows is known."""
         while self._unknown and (self._first_unknown() == 0 or self._sums()[self._next] < until):
             self._starts(self._next)
 
     def work_out_next(self) -> None:
-        """Work out the first chunk that is not known yet."""
+        """Compute the first unknown chunk."""
         if self._unknown:
             self._starts(self._first_unknown())
 
-    def row(self, index: int) -> Row:
-        """The row that has this number once its chunk is worked out."""
+    def row(self, index: int) -> TextRow:
+        """Compute the chunk of a row, and return the row."""
         while True:
             chunk = bisect_right(self._sums(), index) - 1
             if chunk >= len(self._counts):
@@ -412,43 +442,49 @@ class TextLayout:
             self._starts(chunk)
 
     def row_of(self, offset: int) -> int:
-        """The number of the row in which the code point at ``offset`` stands."""
-        chunk, place = self._place_of(offset)
-        return self._sums()[chunk] + place
+        """Return the number of the row with a code point."""
+        chunk, number = self._position_of(offset)
+        return self._sums()[chunk] + number
 
-    def row_at(self, offset: int) -> Row:
-        """The row in which the code point at ``offset`` stands."""
-        return self._row(*self._place_of(offset))
+    def row_at(self, offset: int) -> TextRow:
+        """Return the row with a code point."""
+        return self._row(*self._position_of(offset))
 
     def step(self, offset: int, rows: int) -> int:
-        """Where the row begins that is ``rows`` below that of ``offset`` (negative: above).
+        """Return the begin of the row a number of rows below or above a code point.
 
-        At the ends of the text it is the first or last row. Only the chunks between are worked
-        out.
+        Only the chunks between the two rows are computed.
+
+        Args:
+            offset: The offset of the code point.
+            rows: The number of rows, negative for rows above.
+
+        Returns:
+            The begin of the row; that of the first or last row if there are fewer rows.
         """
-        chunk, place = self._place_of(offset)
-        place += rows
-        while place < 0 and chunk > 0:
+        chunk, number = self._position_of(offset)
+        number += rows
+        while number < 0 and chunk > 0:
             chunk -= 1
-            place += len(self._starts(chunk))
-        while place >= (count := len(self._starts(chunk))) and chunk + 1 < len(self._counts):
-            place -= count
+            number += len(self._starts(chunk))
+        while number >= (count := len(self._starts(chunk))) and chunk + 1 < len(self._counts):
+            number -= count
             chunk += 1
         starts = self._starts(chunk)
-        return starts[max(0, min(place, len(starts) - 1))]
+        return starts[max(0, min(number, len(starts) - 1))]
 
-    def _place_of(self, offset: int) -> tuple[int, int]:
-        """The chunk of a code point, and the number of its row in it."""
+    def _position_of(self, offset: int) -> tuple[int, int]:
+        """Return the chunk of a code point, and the number of its row in the chunk."""
         offset = max(0, min(offset, len(self.text)))
         chunk = min(offset // CHUNK_CHARS, len(self._counts) - 1)
         if self._begin(chunk) > offset:
             chunk -= 1
         return chunk, max(0, bisect_right(self._starts(chunk), offset) - 1)
 
-    def _row(self, chunk: int, place: int) -> Row:
+    def _row(self, chunk: int, number: int) -> TextRow:
         starts = self._starts(chunk)
-        start = starts[min(place, len(starts) - 1)]
-        end = starts[place + 1] if place + 1 < len(starts) else self._end(chunk)
+        start = starts[min(number, len(starts) - 1)]
+        end = starts[number + 1] if number + 1 < len(starts) else self._end(chunk)
         row = make_row(self.text, start, end, rendered=self._rendered)
         if not self._rendered:
             return row
@@ -463,7 +499,7 @@ class TextLayout:
         return replace(row, indent=hanging_indent(self.text, block, stop, self.width))
 
     def _begin(self, chunk: int) -> int:
-        """Where the first block begins that begins in this chunk's part of the text."""
+        """Return the begin of the first block of a chunk."""
         offset = chunk * CHUNK_CHARS
         if offset == 0 or offset >= len(self.text):
             return min(offset, len(self.text))
@@ -477,35 +513,36 @@ class TextLayout:
         return len(self.text) if chunk + 1 == len(self._counts) else self._begin(chunk + 1)
 
     def _starts(self, chunk: int) -> array[int]:
-        """Where the rows of a chunk begin."""
-        starts = self._kept.get(chunk)
+        """Return the starts of the rows of a chunk."""
+        starts = self._cached_starts.get(chunk)
         if starts is not None:
-            self._kept.move_to_end(chunk)
+            self._cached_starts.move_to_end(chunk)
             return starts
-        starts = self._work_out(self._begin(chunk), self._end(chunk))
-        self._kept[chunk] = starts
-        if len(self._kept) > _KEPT_CHUNKS:
-            self._kept.popitem(last=False)
+        starts = self._compute(self._begin(chunk), self._end(chunk))
+        self._cached_starts[chunk] = starts
+        if len(self._cached_starts) > _CACHED_CHUNKS:
+            self._cached_starts.popitem(last=False)
         if not self._known[chunk]:
             self._known[chunk] = 1
             self._unknown -= 1
             if self._counts[chunk] != len(starts):
                 self._counts[chunk] = len(starts)
-                self._before = None
+                self._row_sums = None
         return starts
 
-    def _work_out(self, start: int, end: int) -> array[int]:
-        text, starts = self.text, array("Q")
-        at = start
-        while at < end:
-            # Most lines are short and whole: they need no look at what is around them.
-            newline = text.find("\n", at, at + BLOCK_CHARS + 2)
-            if newline >= 0 and (at == 0 or text[at - 1] == "\n"):
+    def _compute(self, start: int, end: int) -> array[int]:
+        text = self.text
+        starts = array("Q")
+        offset = start
+        while offset < end:
+            # Fast path: most lines are short, and each is one block.
+            newline = text.find("\n", offset, offset + BLOCK_CHARS + 2)
+            if newline >= 0 and (offset == 0 or text[offset - 1] == "\n"):
                 stop = newline + 1
             else:
-                stop = block_at(text, at)[1]
-            cut_block(text, at, stop, self.width, starts, rendered=self._rendered)
-            at = stop
+                stop = block_at(text, offset)[1]
+            cut_block(text, offset, stop, self.width, starts, rendered=self._rendered)
+            offset = stop
         if end >= len(text) and (not text or text.endswith("\n")):
             starts.append(len(text))
         return starts
@@ -516,23 +553,23 @@ class TextLayout:
         return self._next
 
     def _sums(self) -> list[int]:
-        """How many rows stand before each chunk, and at the end how many there are."""
-        if self._before is None:
-            self._before = list(accumulate(self._counts, initial=0))
-        return self._before
+        """Return the number of rows before each chunk, and the number of all rows at the end."""
+        if self._row_sums is None:
+            self._row_sums = list(accumulate(self._counts, initial=0))
+        return self._row_sums
 
 
 MOST_WRAPPED: Final = 12
-"""Rows that a quote or a note may take before it ends in an ellipsis."""
+"""The most rows of a quote or a note; a longer one ends in an ellipsis."""
 
 
 def wrapped(text: str, cells: int, most: int = MOST_WRAPPED) -> list[str]:
-    """Wrap a text into rows, fit for display.
+    """Wrap a text into rows that are safe for display.
 
     Args:
-        text: What to wrap.
+        text: The text.
         cells: The width of a row.
-        most: How many rows there may be; a longer text ends in an ellipsis.
+        most: The most rows; a longer text ends in an ellipsis.
     """
     if not text:
         return []

@@ -1,7 +1,7 @@
-"""Markdown's tables with their columns under one another: cells are filled up, nothing is broken.
+"""Tables in Markdown with aligned columns: the cells are padded, no line is broken.
 
-Only what is drawn gets wider: each sign that is put in belongs to a code point of the line, so that
-offsets stay those of the text. A table is found by what is around one of its lines.
+Only the drawn text changes: each padding belongs to a code point of the line, so that offsets stay
+those of the text. The table of a line is found from the lines around it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from mast_tui.ui.text.layout import Readable
 
 MOST_CHARS: Final = 1 << 13
-"""Longer tables stay as they are: the width of a column is that of its widest cell."""
+"""The most code points of a table that is aligned, as its widths depend on all of its cells."""
 
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """Where lines stand that may be a table, and the width and the side of each column.
+class _TableExtent:
+    """The range of the lines of a table, and the width and the alignment of each column.
 
-    Without columns they stay as they are.
+    Without columns the lines are not aligned.
     """
 
     start: int
@@ -40,47 +40,47 @@ class _Table:
 
 
 class _Filling(NamedTuple):
-    """Signs that are put in at a place of a line.
+    """Characters that are inserted at an offset of a line.
 
-    They belong to what stands before that place, or to the sign that stands there.
+    They belong to the character before that offset, or to the one at it.
     """
 
-    place: int
-    signs: str
-    of_before: bool
+    offset: int
+    characters: str
+    after_previous: bool
 
 
-class Tables:
-    """Fills up lines of a text that are rows of a table which fits the width."""
+class MarkdownTables:
+    """The alignment of the tables of a text that fit the width."""
 
     def __init__(self, text: Readable, width: int) -> None:
-        """Begin with no table known.
+        """Prepare a text.
 
         Args:
-            text: What the lines are of.
-            width: How many cells a line has.
+            text: The text.
+            width: The cells of a line.
         """
         self._text = text
         self._width = width
-        self._last: _Table | None = None
+        self._last: _TableExtent | None = None
 
     def forget(self) -> None:
-        """Take it that the text reads otherwise now."""
+        """Forget the last table, as the text has changed."""
         self._last = None
 
     def filled(
         self, start: int, shown: str, columns: Sequence[int] | None
     ) -> tuple[str, Sequence[int] | None]:
-        """Return what is drawn of a whole line, and where each of its code points stands in it.
+        """Pad the cells of a line if it is a row of a table that fits.
 
         Args:
-            start: Where the line begins in the text.
-            shown: The line, fit for display.
-            columns: Where each of its code points stands in ``shown``; None where the two are the
-                same.
+            start: The offset of the line in the text.
+            shown: The line, safe for display.
+            columns: The offset in ``shown`` of each code point; None if they are equal.
 
         Returns:
-            The same again where the line is no row of a table that fits.
+            The padded line, and the offset in it of each code point; both unchanged for other
+            lines.
         """
         if not _is_row(shown):
             return shown, columns
@@ -90,25 +90,29 @@ class Tables:
         if not table.widths:
             return shown, columns
         fillings = list(_fillings(shown, table))
-        places = range(len(shown) + 1) if columns is None else columns
-        parts, done = list[str](), 0
+        parts: list[str] = []
+        done = 0
         for filling in fillings:
-            parts += (shown[done : filling.place], filling.signs)
-            done = filling.place
-        moved, added, place = list[int](), 0, 0
-        for column in places:
-            while place < len(fillings) and (
-                fillings[place].place + (not fillings[place].of_before) <= column
+            parts += (shown[done : filling.offset], filling.characters)
+            done = filling.offset
+        parts.append(shown[done:])
+        moved: list[int] = []
+        inserted = 0
+        number = 0
+        for column in range(len(shown) + 1) if columns is None else columns:
+            while number < len(fillings) and (
+                fillings[number].offset + (not fillings[number].after_previous) <= column
             ):
-                added += len(fillings[place].signs)
-                place += 1
-            moved.append(column + added)
-        return "".join([*parts, shown[done:]]), moved
+                inserted += len(fillings[number].characters)
+                number += 1
+            moved.append(column + inserted)
+        return "".join(parts), moved
 
-    def _around(self, start: int) -> _Table:
-        """The table that holds the line which begins here."""
+    def _around(self, start: int) -> _TableExtent:
+        """Return the table of the line that begins here."""
         text = self._text
-        first, last = start, start
+        first = start
+        last = start
         lines: list[str] = []
         while first > 0 and start - first <= MOST_CHARS:
             begin = text.rfind("\n", max(0, first - 1 - MOST_CHARS), first - 1) + 1
@@ -121,14 +125,14 @@ class Tables:
             first = begin
         lines.reverse()
         while last < len(text) and last - start <= MOST_CHARS:
-            found = text.find("\n", last, last + MOST_CHARS)
-            end = found + 1 if found >= 0 else min(len(text), last + MOST_CHARS)
+            newline = text.find("\n", last, last + MOST_CHARS)
+            end = newline + 1 if newline >= 0 else min(len(text), last + MOST_CHARS)
             line = _shown(text[last:end])
             if not _is_row(line):
                 break
             lines.append(line)
             last = end
-        table = _Table(first, last)
+        table = _TableExtent(first, last)
         if last - first > MOST_CHARS or len(lines) < 2 or _RULE.match(lines[1]) is None:
             return table
         rows = [_cells(line) for line in lines]
@@ -137,12 +141,12 @@ class Tables:
             max(cell_len(cell) for row in rows for cell in row[column : column + 1])
             for column in range(count)
         ]
-        table = _Table(first, last, widths, [_side(cell) for cell in rows[1]])
+        table = _TableExtent(first, last, widths, [_side(cell) for cell in rows[1]])
         widest = max(
-            cell_len(line) + sum(cell_len(one.signs) for one in _fillings(line, table))
+            cell_len(line) + sum(cell_len(filling.characters) for filling in _fillings(line, table))
             for line in lines
         )
-        return table if widest <= self._width else _Table(first, last)
+        return table if widest <= self._width else _TableExtent(first, last)
 
 
 def _shown(line: str) -> str:
@@ -154,33 +158,33 @@ def _is_row(line: str) -> bool:
 
 
 def _cells(line: str) -> list[str]:
-    """What stands between the bars of a row."""
+    """Return the texts between the bars of a row."""
     bars = [bar.start() for bar in _BAR.finditer(line)]
-    return [line[one + 1 : other] for one, other in pairwise(bars)]
+    return [line[left + 1 : right] for left, right in pairwise(bars)]
 
 
 def _side(cell: str) -> str:
-    """On which side of a column its words stand, as the line under its title says."""
+    """Return the alignment of a column from its cell in the line under the titles."""
     cell = cell.strip()
     if cell.endswith(":"):
         return "both" if cell.startswith(":") else "right"
     return "left"
 
 
-def _fillings(line: str, table: _Table) -> Iterator[_Filling]:
-    """What fills up the cells of a row; it belongs to the bars, in the rule to its last dash."""
-    ruled = _RULE.match(line) is not None
+def _fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
+    """Yield the padding of the cells of a row, next to its bars; in a rule, after the last dash."""
+    is_rule = _RULE.match(line) is not None
     bars = [bar.start() for bar in _BAR.finditer(line)]
-    for column, (one, other) in enumerate(pairwise(bars)):
-        room = table.widths[column] - cell_len(line[one + 1 : other])
+    for column, (left, right) in enumerate(pairwise(bars)):
+        room = table.widths[column] - cell_len(line[left + 1 : right])
         side = table.sides[column] if column < len(table.sides) else "left"
         if room <= 0:
             continue
-        if ruled:
-            yield _Filling(line.rindex("-", one, other) + 1, "-" * room, True)
+        if is_rule:
+            yield _Filling(line.rindex("-", left, right) + 1, "-" * room, True)
             continue
-        before = {"left": 0, "right": room, "both": room // 2}[side]
-        if before:
-            yield _Filling(one + 1, " " * before, True)
-        if room > before:
-            yield _Filling(other, " " * (room - before), False)
+        left_room = {"left": 0, "right": room, "both": room // 2}[side]
+        if left_room:
+            yield _Filling(left + 1, " " * left_room, True)
+        if room > left_room:
+            yield _Filling(right, " " * (room - left_room), False)

@@ -163,7 +163,13 @@ class BackgroundIndex:
         if len(agents) != len(totals.agents):
             agents = tuple(totals.agents)
             cells = max(map(cell_len, map(one_line, agents)))
-        self.facts = TraceFacts(totals.seen, totals.start, totals.lasted, agents, cells)
+        self.facts = TraceFacts(
+            seen=totals.seen,
+            start=totals.start,
+            total=totals.lasted,
+            agents=agents,
+            name_cells=cells,
+        )
 
 
 def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:

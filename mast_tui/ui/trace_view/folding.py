@@ -18,7 +18,7 @@ MAX_REACH: Final = 2000
 """How far to each side a run is followed, in spans."""
 
 
-class Run(NamedTuple):
+class FoldedRun(NamedTuple):
     """Equal steps: spans ``first`` to ``end`` (exclusive), in cycles of ``period`` spans.
 
     ``near`` says that some of them are only nearly equal. Folded, the first cycle stays in sight.
@@ -45,7 +45,7 @@ class Run(NamedTuple):
         return None
 
 
-class Steps(NamedTuple):
+class FoldedSteps(NamedTuple):
     """Spans ``first`` to ``end`` (exclusive) that belong together: a sub-agent's, or a step's own.
 
     Folded, they are one line that tells of ``agent``; or, where ``head`` is the step that they
@@ -63,7 +63,7 @@ class Steps(NamedTuple):
         return self.first
 
 
-Fold = Run | Steps
+Fold = FoldedRun | FoldedSteps
 
 
 def step_signature(span: Span) -> Hashable:
@@ -73,7 +73,7 @@ def step_signature(span: Span) -> Hashable:
     return (span.kind, span.agent, span.name, span.preview)
 
 
-def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Run | None:
+def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> FoldedRun | None:
     """The run of equal steps in which span ``index`` stands, or None.
 
     The shortest cycle wins, and a run holds it at least twice, whole. At most ``MAX_REACH`` spans
@@ -89,7 +89,7 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Run
 
 def _run_of_period(
     index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
-) -> Run | None:
+) -> FoldedRun | None:
     def comes_again(step: int) -> bool:
         return low <= step < high - period and signature(step) == signature(step + period)
 
@@ -108,9 +108,9 @@ def _run_of_period(
         if (end - first) // period >= 2:
             # What is no whole cycle stays outside, at the end that is further from the cursor.
             return (
-                Run(first, end - odd, period)
+                FoldedRun(first, end - odd, period)
                 if index < end - odd
-                else Run(first + odd, end, period)
+                else FoldedRun(first + odd, end, period)
             )
         place = first - 1
     return None
@@ -370,14 +370,14 @@ def _begins(span: Span, thread: str, before: str) -> bool:
     return not span.place.startswith(("line ", "/"))
 
 
-def steps_of_sub_agent(trace: Trace, first: int, end: int) -> Steps:
+def steps_of_sub_agent(trace: Trace, first: int, end: int) -> FoldedSteps:
     """The steps of a sub-agent as a fold with its name."""
     spans = (trace.span(index) for index in range(first, end))
     acting = (span.agent for span in islice(spans, 16) if span.role is Role.AGENT)
-    return Steps(first, end, next(acting, _prefix(trace.span(first).key)))
+    return FoldedSteps(first, end, next(acting, _prefix(trace.span(first).key)))
 
 
-def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> Steps | None:
+def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps | None:
     """What belongs under a step: answers, and the sub-agents that it began; None for nothing."""
     head = trace.span(index)
     last = min(len(trace), index + 1 + FIRST_CHILD_WITHIN)
@@ -400,4 +400,4 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> Steps | Non
         else:
             inside.add(span.key)
             place += 1
-    return Steps(first, place, agent, index)
+    return FoldedSteps(first, place, agent, index)

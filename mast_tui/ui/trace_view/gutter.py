@@ -44,7 +44,7 @@ _PARTS: Final = ("", FIRST, LAST, BETWEEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class GutterMark:
     """A mode's code with a glyph that says whose it is.
 
     Of those of one kind on one span the one with the lowest ``rank`` stands first. In a row
@@ -64,11 +64,11 @@ class Mark:
         return f"{self.part}{self.code} {GLYPHS[self.kind]}{count}".strip()
 
 
-Marked = tuple[int, int, Mark]
+Marked = tuple[int, int, GutterMark]
 """The first and the last span (inclusive) of a mark."""
 
 
-class Marks:
+class GutterMarks:
     """Where marks stand, kept as places: a range costs no more than a single span.
 
     Own labels come first, then suggestions, then others'; marks that look alike are counted. It
@@ -76,17 +76,17 @@ class Marks:
     """
 
     def __init__(self, places: Iterable[Marked] = ()) -> None:
-        self._points: dict[int, tuple[Mark, ...]] = {}
+        self._points: dict[int, tuple[GutterMark, ...]] = {}
         self._marked: list[int] = []
-        self._ranges: list[tuple[int, int, int, Mark]] = []
-        self._order: dict[Mark, int] = {}
+        self._ranges: list[tuple[int, int, int, GutterMark]] = []
+        self._order: dict[GutterMark, int] = {}
         self._given = 0
         self._add(places)
         self._prepare()
 
-    def changed(self, gone: Iterable[Marked], come: Iterable[Marked]) -> Marks:
+    def changed(self, gone: Iterable[Marked], come: Iterable[Marked]) -> GutterMarks:
         """The marks without some places and with others; each of ``gone`` is taken away once."""
-        other = Marks()
+        other = GutterMarks()
         other._points = self._points.copy()
         other._ranges = self._ranges.copy()
         other._order, other._given = self._order.copy(), self._given
@@ -105,7 +105,7 @@ class Marks:
                 self._ranges.append((low, high, self._given, mark))
                 self._given += 1
 
-    def _remove(self, low: int, high: int, mark: Mark) -> None:
+    def _remove(self, low: int, high: int, mark: GutterMark) -> None:
         if low == high:
             left = list(self._points.pop(low))
             left.remove(mark)
@@ -124,13 +124,13 @@ class Marks:
         # The furthest end of the ranges so far: from there back none reaches a span beyond it.
         self._reach = list(accumulate((high for _, high, *_ in self._ranges), max))
 
-    def at(self, index: int) -> tuple[Mark, ...]:
+    def at(self, index: int) -> tuple[GutterMark, ...]:
         """The marks on one span."""
         return self.within(index, index + 1)
 
-    def within(self, first: int, end: int) -> tuple[Mark, ...]:
+    def within(self, first: int, end: int) -> tuple[GutterMark, ...]:
         """The marks on the spans ``first`` to ``end`` (exclusive), as one row stands for them."""
-        found: list[tuple[Mark, str]] = []
+        found: list[tuple[GutterMark, str]] = []
         low = bisect_left(self._marked, first)
         for index in self._marked[low : bisect_left(self._marked, end, low)]:
             found += [(mark, "") for mark in self._points[index]]
@@ -150,7 +150,7 @@ class Marks:
             for (mark, part), count in sorted(counts.items(), key=self._place_in_row)
         )
 
-    def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, Mark]]:
+    def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
         """The marks that begin on the spans ``first`` to ``end`` (exclusive), each with where."""
         low = bisect_left(self._marked, first)
         for index in self._marked[low : bisect_left(self._marked, end, low)]:
@@ -160,7 +160,7 @@ class Marks:
         for index, _high, _given, mark in self._ranges[low : bisect_left(self._lows, end, low)]:
             yield index, mark
 
-    def _place_in_row(self, one: tuple[tuple[Mark, str], int]) -> tuple[int, int, int, int]:
+    def _place_in_row(self, one: tuple[tuple[GutterMark, str], int]) -> tuple[int, int, int, int]:
         (mark, part), _ = one
         return _ORDER[mark.kind], mark.rank, self._order[mark], _PARTS.index(part)
 
@@ -172,7 +172,7 @@ def _part_of(begin: int, last: int, first: int, end: int) -> str:
     return "" if last < end else FIRST
 
 
-NO_MARKS: Final = Marks()
+NO_MARKS: Final = GutterMarks()
 
 
 def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int, int] | None:
@@ -185,11 +185,11 @@ def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int
 
 
 def marks_by_span(
-    targets: Iterable[tuple[Target, Mark]], index_of: Callable[[str], int | None]
-) -> Marks:
+    targets: Iterable[tuple[Target, GutterMark]], index_of: Callable[[str], int | None]
+) -> GutterMarks:
     """The marks of each span; labels on the whole trace stand in none."""
     places = ((place_of(target, index_of), mark) for target, mark in targets)
-    return Marks((*place, mark) for place, mark in places if place is not None)
+    return GutterMarks((*place, mark) for place, mark in places if place is not None)
 
 
 class Pointing(Protocol):
@@ -216,7 +216,7 @@ class MarkKeeper:
 
     def __init__(
         self,
-        mark_of: Callable[[str, MarkKind], Mark],
+        mark_of: Callable[[str, MarkKind], GutterMark],
         index_of: Callable[[str], int | None],
     ) -> None:
         self.marks = NO_MARKS
@@ -232,7 +232,7 @@ class MarkKeeper:
         """Whether something points to a span that is not known (yet)."""
         return bool(self._partly)
 
-    def follow(self, shown: Mapping[MarkKind, Mapping[str, Pointing]], spans: int) -> Marks:
+    def follow(self, shown: Mapping[MarkKind, Mapping[str, Pointing]], spans: int) -> GutterMarks:
         """The marks of all that is ``shown``, by kind and id, in a trace of so many spans."""
         gone: list[Marked] = []
         come: list[Marked] = []

@@ -19,7 +19,7 @@ from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, CellContent
-from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 
 MARKS: Final[Mapping[CellContent, MarkKind]] = {
     CellContent.OWN: MarkKind.OWN,
@@ -69,7 +69,7 @@ class Cells:
     Working them out costs no more for a long run than for a short one, but for its marks.
     """
 
-    def __init__(self, totals: SpanTotals, marks: Marks, matches: Sequence[int] = ()) -> None:
+    def __init__(self, totals: SpanTotals, marks: GutterMarks, matches: Sequence[int] = ()) -> None:
         self._totals = totals
         self._marks = marks
         self._matches = matches
@@ -123,7 +123,7 @@ class Cells:
         return cell.first
 
 
-def _matter_of(marks: Iterable[Mark]) -> CellContent | None:
+def _matter_of(marks: Iterable[GutterMark]) -> CellContent | None:
     """What matters most of these marks."""
     kinds = {mark.kind for mark in marks}
     return next((matter for matter, kind in MARKS.items() if kind in kinds), None)
@@ -164,7 +164,7 @@ class Overview(RenderCache):
     """
 
     @dataclass
-    class Chosen(Message):
+    class CellChosen(Message):
         """A cell was clicked; ``index`` is the span that it leads to."""
 
         index: int
@@ -202,7 +202,7 @@ class Overview(RenderCache):
         """Take in what the index has found meanwhile."""
         self._work_out()
 
-    def show_marks(self, marks: Marks) -> None:
+    def show_marks(self, marks: GutterMarks) -> None:
         """Show where there are labels and suggestions."""
         self._marks = marks
         self._work_out()
@@ -294,4 +294,4 @@ class Overview(RenderCache):
         event.stop()
         if 0 <= event.y < len(self.cells):
             index = self._worked_out.place_in(self.cells[event.y])
-            self.post_message(self.Chosen(index))
+            self.post_message(self.CellChosen(index))

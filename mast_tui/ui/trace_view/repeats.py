@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final
 
 from mast_tui.traces.model import Shape, Span, SpanColumns, SpanKind, Trace
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, Run
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
 
 ALIKE: Final = 90
 """From how many per cent on two texts count as nearly equal."""
@@ -124,9 +124,9 @@ class _Heads:
 
     def show(self, found: SpanColumns) -> None:
         """Know the heads of these spans, and no others."""
-        if found.told is not self._told:
-            self._told, self._of_shape = found.told, []
-        for kind, _role, agent, name in found.told[len(self._of_shape) :]:
+        if found.shape_list is not self._told:
+            self._told, self._of_shape = found.shape_list, []
+        for kind, _role, agent, name in found.shape_list[len(self._of_shape) :]:
             number = self._numbers.setdefault((kind, agent, name), len(self._numbers))
             self._of_shape.append(number)
             if kind is SpanKind.TOOL_RESULT:
@@ -153,13 +153,13 @@ class _Streak:
         self.length = 0
         self.differs = False
 
-    def run(self, end: int) -> Run | None:
+    def run(self, end: int) -> FoldedRun | None:
         """The whole cycles of the streak, which ends before ``end``; nothing below two."""
         first = end - self.length - self.period
         times = (self.length + self.period) // self.period
         if not self.length or times < 2 or (self.near and not self.differs):
             return None
-        return Run(first, first + times * self.period, self.period, self.near)
+        return FoldedRun(first, first + times * self.period, self.period, self.near)
 
 
 class RepeatFinder:
@@ -185,7 +185,7 @@ class RepeatFinder:
         self._recent: deque[StepLook] = deque(maxlen=MAX_PERIOD)
         self._streaks = [_Streak(p, near) for near in (False, True) for p in periods]
         self._asked_last = -1
-        self._open: Run | None = None
+        self._open: FoldedRun | None = None
         self._lock = Lock()
         self._firsts = array("I")
         self._ends = array("I")
@@ -242,7 +242,7 @@ class RepeatFinder:
         self._likely = [place for place in self._likely if place[1] > limit]
         self._looks = {i: look for i, look in self._looks.items() if i >= limit - MAX_PERIOD}
 
-    def run_at(self, index: int) -> Run | None:
+    def run_at(self, index: int) -> FoldedRun | None:
         """The run that holds span ``index``, as far as is known."""
         with self._lock:
             place = bisect_right(self._firsts, index) - 1
@@ -252,7 +252,7 @@ class RepeatFinder:
             return last
         return found
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[FoldedRun, ...]:
         """All runs that are over, in order."""
         with self._lock:
             return tuple(self._at(place) for place in range(len(self._firsts)))
@@ -279,7 +279,7 @@ class RepeatFinder:
             self._close(streak, end)
         self._recent.clear()
 
-    def _worthy(self, streak: _Streak, end: int) -> Run | None:
+    def _worthy(self, streak: _Streak, end: int) -> FoldedRun | None:
         """The streak's run, unless it is made of answers only, which may all be different."""
         run = streak.run(end)
         return run if run is not None and self._asked_last >= run.first else None
@@ -291,7 +291,7 @@ class RepeatFinder:
             with self._lock:
                 self._offer(run)
 
-    def _offer(self, run: Run) -> None:
+    def _offer(self, run: FoldedRun) -> None:
         """Keep a run if it folds away more than those that it overlaps."""
         count = len(self._firsts)
         place = count
@@ -315,24 +315,26 @@ class RepeatFinder:
             if one is not None:
                 self._append(one)
 
-    def _append(self, run: Run) -> None:
+    def _append(self, run: FoldedRun) -> None:
         self._firsts.append(run.first)
         self._ends.append(run.end)
         self._periods.append(-run.period if run.near else run.period)
 
-    def _at(self, place: int) -> Run:
+    def _at(self, place: int) -> FoldedRun:
         period = self._periods[place]
-        return Run(self._firsts[place], self._ends[place], abs(period), period < 0)
+        return FoldedRun(self._firsts[place], self._ends[place], abs(period), period < 0)
 
 
-def _cut(run: Run, first: int, end: int) -> Run | None:
+def _cut(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
     """The whole cycles of a run between two places; nothing below two."""
     first += -(first - run.first) % run.period if first > run.first else 0
     times = (end - first) // run.period
-    return Run(first, first + times * run.period, run.period, run.near) if times >= 2 else None
+    return (
+        FoldedRun(first, first + times * run.period, run.period, run.near) if times >= 2 else None
+    )
 
 
-def _weight(run: Run | None) -> int:
+def _weight(run: FoldedRun | None) -> int:
     if run is None:
         return 0
     hidden = run.end - run.hidden_from

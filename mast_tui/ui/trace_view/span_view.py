@@ -23,13 +23,13 @@ from textual.widget import Widget
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import PREVIEW_CHARS, Span, SpanKind, Trace
 from mast_tui.ui.context import context_of
-from mast_tui.ui.text.highlighting import PART_NAMES, Highlighter, Part
+from mast_tui.ui.text.highlighting import PART_NAMES, Highlighter, TextPart
 from mast_tui.ui.text.json_view import PrettyText, pretty_json
 from mast_tui.ui.text.layout import (
     UNWRAPPED,
     Readable,
-    Row,
     TextLayout,
+    TextRow,
     next_word,
     previous_word,
     word_at,
@@ -298,7 +298,7 @@ class SpanView(VirtualLines):
         self._shown = ShownText("", None)
         self.text = ""
         self.empty = ""
-        self.highlights: Sequence[Part] = ()
+        self.highlights: Sequence[TextPart] = ()
         self.wrapped = True
         self._layout = TextLayout("", 20)
         self._top = 0
@@ -314,7 +314,7 @@ class SpanView(VirtualLines):
     def show_text(
         self,
         text: str,
-        highlights: Sequence[Part] = (),
+        highlights: Sequence[TextPart] = (),
         *,
         empty: str = "",
         written: str | None = None,
@@ -346,7 +346,7 @@ class SpanView(VirtualLines):
             self._place(self._shown.to_shown(opens_at))
         self._redraw_changed(before)
 
-    def show_highlights(self, highlights: Sequence[Part]) -> None:
+    def show_highlights(self, highlights: Sequence[TextPart]) -> None:
         """Change what is highlighted, without moving."""
         if list(highlights) == list(self.highlights):
             return
@@ -590,7 +590,7 @@ class SpanView(VirtualLines):
         strip = strip.adjust_cell_length(width - 1, base)
         return Strip([Segment(" ", base), *strip], width)
 
-    def _segments(self, row: Row, base: Style) -> Iterator[Segment]:
+    def _segments(self, row: TextRow, base: Style) -> Iterator[Segment]:
         """The pieces of a row, each in one style."""
         if row.indent:
             yield Segment(" " * row.indent, base)
@@ -605,14 +605,14 @@ class SpanView(VirtualLines):
         for style, (start, end) in zip(styles, pairwise(edges), strict=False):
             yield Segment(row.shown[start:end], style)
 
-    def _parts_of(self, row: Row) -> Iterator[tuple[int, int, str]]:
+    def _parts_of(self, row: TextRow) -> Iterator[tuple[int, int, str]]:
         highlighter = self._shown.highlighter
         for part in () if highlighter is None else highlighter.parts(row.start, row.end):
             place = row.slice_of(part.start, part.end)
             if place is not None:
                 yield *place, part.name
 
-    def _highlights_of(self, row: Row) -> Iterator[tuple[int, int, str]]:
+    def _highlights_of(self, row: TextRow) -> Iterator[tuple[int, int, str]]:
         for highlight in self.highlights:
             place = row.slice_of(*self._shown.range_to_shown(highlight.start, highlight.end))
             if place is not None:

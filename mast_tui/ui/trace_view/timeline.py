@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from mast_tui.columns import padded
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
@@ -26,17 +27,17 @@ from mast_tui.ui.services.input_queue import InputPriority
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, TraceFacts, index_more
 from mast_tui.ui.trace_view.folding import (
     Fold,
-    Run,
-    Steps,
+    FoldedRun,
+    FoldedSteps,
     TimelineRows,
     run_at,
     step_signature,
     steps_of_sub_agent,
     steps_under,
 )
-from mast_tui.ui.trace_view.gutter import NO_MARKS, Mark, MarkKind, Marks
+from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset, words_within
+from mast_tui.ui.wording import offset
 
 KEPT: Final = 200
 """Places that are remembered."""
@@ -170,7 +171,7 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
         cells: The most that one may take.
     """
     whole = {name: one_line(name) for name in names}
-    cut = {name: words_within(text, cells).rstrip() for name, text in whole.items()}
+    cut = {name: padded(text, cells).rstrip() for name, text in whole.items()}
     alike: dict[str, list[str]] = {}
     for name, text in cut.items():
         alike.setdefault(text, []).append(name)
@@ -184,7 +185,7 @@ def names_apart(names: Sequence[str], cells: int) -> dict[str, str]:
         tail = min(cells - 2, max(cell_len(text[same:]) for text in texts))
         for name, text in zip(group, texts, strict=True):
             head = set_cell_size(text, cells - 1 - tail).rstrip()
-            cut[name] = f"{head}…{words_within(text[same:], tail).rstrip()}"
+            cut[name] = f"{head}…{padded(text[same:], tail).rstrip()}"
     return cut
 
 
@@ -249,7 +250,7 @@ def whole_words(span: Span) -> str:
 def fold_words(fold: Fold, trace: Trace) -> str:
     """What a fold's line says of the steps that it hides."""
     places = f"(#{fold.hidden_from + 1} to #{fold.end})"
-    if isinstance(fold, Run):
+    if isinstance(fold, FoldedRun):
         first = trace.span(fold.first)
         again = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
         return f"{again}: {one_line(first.name or kind_word(first))} {places}"
@@ -261,7 +262,7 @@ def under_words(fold: Fold) -> str:
     words = f"⋮ {steps_words(fold.end - fold.hidden_from)}"
     return (
         f"{words} of {one_line(fold.agent, 20)}"
-        if isinstance(fold, Steps) and fold.agent
+        if isinstance(fold, FoldedSteps) and fold.agent
         else words
     )
 
@@ -271,10 +272,10 @@ def steps_words(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def _with_room(marks: Sequence[Mark]) -> list[Mark]:
+def _with_room(marks: Sequence[GutterMark]) -> list[GutterMark]:
     """At most two marks, and how many more there are."""
     if len(marks) > 2:
-        return [*marks[:2], Mark(f"+{len(marks) - 2}", MarkKind.MORE)]
+        return [*marks[:2], GutterMark(f"+{len(marks) - 2}", MarkKind.MORE)]
     return list(marks)
 
 
@@ -318,7 +319,7 @@ class TimelineLines(VirtualLines):
         """One row a span, less what is folded or not shown."""
         return len(self.rows)
 
-    def show_marks(self, marks: Marks) -> None:
+    def show_marks(self, marks: GutterMarks) -> None:
         """Show these marks; only rows on screen whose marks changed are rendered again."""
         old, self.marks = self.marks, marks
         self.redraw_where(lambda row: self._marks_of(row, old) != self._marks_of(row, marks))
@@ -384,14 +385,14 @@ class TimelineLines(VirtualLines):
     def _name_of(self, span: Span, cells: int) -> str | None:
         names = self._names(cells)
         # Of a trace that is still being read more may act than is known.
-        return names.get(span.agent, words_within(one_line(span.agent), cells)) if names else None
+        return names.get(span.agent, padded(one_line(span.agent), cells)) if names else None
 
     def _unread(self, row: int) -> bool:
         index, fold = self.rows.at(row)
         assert self.trace is not None
         return fold is None and self.trace.span(index).key not in self.read
 
-    def _marks_of(self, row: int, marks: Marks) -> tuple[Mark, ...]:
+    def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """The marks on what a row stands for."""
         index, fold = self.rows.at(row)
         if fold is not None:
@@ -458,7 +459,7 @@ class TimelineLines(VirtualLines):
             room = max(4, width - lead - cells - 1)
             quiet = base + self._part("quiet")
             parts.append(Segment(f"{'⋮':>{self._columns().number}} ".ljust(lead - 1), quiet))
-            parts.append(Segment(words_within(fold_words(fold, trace), room), quiet))
+            parts.append(Segment(padded(fold_words(fold, trace), room), quiet))
         for mark in tail:
             parts += [Segment(" ", base), Segment(mark.shown, base + self._mark_style(mark))]
         return Strip(parts).adjust_cell_length(width, base).simplify()
@@ -484,7 +485,7 @@ class TimelineLines(VirtualLines):
             self._shown_whole[row] = span.key
         else:
             self._shown_whole.discard(row)
-        text = words_within(whole, room)
+        text = padded(whole, room)
         if not tail and span.index not in self.matches:
             text = set_cell_size(text, cell_len(text) + 1)
         return [
@@ -513,7 +514,7 @@ class TimelineLines(VirtualLines):
             return self._part("quiet")
         return self._part("text")
 
-    def _mark_style(self, mark: Mark) -> Style:
+    def _mark_style(self, mark: GutterMark) -> Style:
         known = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
         return self._part(mark.kind.value if known else "other")
 
@@ -522,7 +523,7 @@ def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
     return span_range is not None and min(span_range) <= index <= max(span_range)
 
 
-def _cells_of(marks: Sequence[Mark]) -> int:
+def _cells_of(marks: Sequence[GutterMark]) -> int:
     return sum(cell_len(mark.shown) + 1 for mark in marks)
 
 

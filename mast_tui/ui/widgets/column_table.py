@@ -1,154 +1,158 @@
-"""A table of plain cells: on narrow screens some columns shrink, and then some give way."""
+"""A list of rows in columns, of which some give way on a narrow screen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.message import Message
 from textual.strip import Strip
 
+from mast_tui.columns import ColumnWidth, TableColumn, fit, text_lengths
 from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
-from mast_tui.ui.wording import shortened
 
-GAP: Final = 2
-LEAD: Final = 3
-"""Cells before the first column: cursor and glyph."""
+Row = TypeVar("Row")
 
 LEAST_NAME: Final = 12
-"""Cells that a column which shrinks keeps."""
+"""The cells that a column of names keeps where others need its room."""
+
+SOME: Final = 0.0
+"""The least share of filled rows for a column that any text in it is reason to show."""
+
+NOTHING: Final = frozenset(("0", "—", "hidden"))
+"""The texts of figures that tell nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. ``keeps`` orders what stays on a narrow screen: the least goes first.
+def name_width(keeps: float = inf) -> ColumnWidth:
+    """Return the width of a column whose texts are cut first; ``keeps`` is its rank."""
+    return ColumnWidth(keeps, cuts=((0, LEAST_NAME),), filled=SOME)
 
-    ``figure`` aligns it to the right; ``shrinks`` says that its texts may be cut for others.
+
+def figure_column(
+    title: str,
+    cell: Callable[[Row], str],
+    keeps: float,
+    style: str | Callable[[Row], str] = "figure",
+) -> TableColumn[Row]:
+    """Return a column of figures, quiet where they tell nothing.
+
+    Args:
+        title: The heading.
+        cell: Returns the figure of a row.
+        keeps: The rank at which the column is left out on a short line.
+        style: The style of figures that tell something.
     """
 
-    name: str
-    title: str
-    figure: bool = False
-    keeps: int = 100
-    shrinks: bool = False
+    def style_of(row: Row) -> str:
+        if cell(row) in NOTHING:
+            return "quiet"
+        return style if isinstance(style, str) else style(row)
+
+    return TableColumn(title, cell, style_of, ColumnWidth(keeps, filled=SOME), right=True)
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """One row: the ``id`` of what it is about, its cells by column, and their styles.
+def sign_column(
+    cell: Callable[[Row], str], style: str | Callable[[Row], str] = "quiet"
+) -> TableColumn[Row]:
+    """Return the column of the signs before the rows.
 
-    Cells are fit for display. ``glyph`` is the state's sign; a style is a name without the
-    table's prefix, ``figure`` where none is given.
+    Args:
+        cell: Returns the sign of a row, one cell wide.
+        style: The style of the signs.
     """
-
-    id: str
-    cells: Mapping[str, str]
-    glyph: str = " "
-    styles: Mapping[str, str] = field(default_factory=dict)
+    return TableColumn(" ", cell, style, ColumnWidth(gap=1))
 
 
-class ColumnTable(VirtualLines):
-    """Rows of cells with a cursor. The titles, ``heading``, stand in a line of their own above,
-    which ``Fitted`` is for."""
+class ColumnTable(VirtualLines, Generic[Row]):
+    """Rows in columns, with a cursor.
+
+    The screen shows the headings, ``heading``, above the list, whenever ``ColumnsFitted`` comes.
+    """
 
     css_prefix = "column-table"
     tells_focus = True
-    css_parts = ("cursor", "glyph", "name", "quiet", "figure", "total", "doubt")
+    css_parts: ClassVar[tuple[str, ...]] = ("cursor", "name", "quiet", "figure", "total", "doubt")
 
     @dataclass
-    class Fitted(Message):
-        """The columns have other widths now."""
+    class ColumnsFitted(Message):
+        """Sent when the columns may have other widths."""
 
-        table: ColumnTable
+        table: ColumnTable[Any]
 
-    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        key: Callable[[Row], object],
+        columns: Sequence[TableColumn[Row]] = (),
+        *,
+        id: str | None = None,
+    ) -> None:
+        """Begin without rows.
+
+        Args:
+            key: Returns what a row is known by when other rows are shown.
+            columns: The columns, which may be set later.
+            id: The widget's id.
+        """
         super().__init__(id=id)
-        self.rows: Sequence[TableRow] = ()
-        self._columns = tuple(columns)
-        self._shown: tuple[Column, ...] = tuple(columns)
-        self._widths: dict[str, int] = {}
-        self._gap = GAP
+        self.rows: Sequence[Row] = ()
+        self.columns = columns
+        self._key = key
+        self._fitted: Sequence[tuple[TableColumn[Row], int]] = ()
         self._fitted_width = 0
 
     @property
     def row_count(self) -> int:
-        """The rows."""
+        """The number of rows."""
         return len(self.rows)
 
     @property
-    def row(self) -> TableRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
+    def row(self) -> Row | None:
+        """The row under the cursor; None where there is none."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
-    def show(self, rows: Sequence[TableRow], columns: Sequence[Column] | None = None) -> None:
+    def show(self, rows: Sequence[Row]) -> None:
         """Show other rows; the cursor stays on its row where it is still there."""
-        current = self.row.id if self.row else None
-        if columns is not None:
-            self._columns = tuple(columns)
+        current = None if self.row is None else self._key(self.row)
         self.rows = rows
-        self.cursor = next((i for i, row in enumerate(rows) if row.id == current), 0)
+        self.cursor = next((i for i, row in enumerate(rows) if self._key(row) == current), 0)
         self.rows_changed()
         self.show_row(self.cursor)
 
     def rows_changed(self) -> None:
-        """Fit the columns anew."""
+        """Fit the columns to the rows."""
         self._fit(self.row_width)
-        self.post_message(self.Fitted(self))
+        self.post_message(self.ColumnsFitted(self))
         super().rows_changed()
 
+    def lengths(self) -> Sequence[Sequence[int]]:
+        """Return the cells of the texts of the rows that the widths follow, by column."""
+        return [text_lengths(self.columns, row) for row in self.rows]
+
     def _fit(self, width: int) -> None:
-        """Give columns what they need; where that is too much, one shrinks, then some go."""
         self._fitted_width = width
-        filled = [c for c in self._columns if any(row.cells.get(c.name) for row in self.rows)]
-        for column in filled:
-            longest = max(
-                (cell_len(row.cells.get(column.name, "")) for row in self.rows), default=0
-            )
-            self._widths[column.name] = max(cell_len(column.title), longest)
-        needed = {c.name: min(self._widths[c.name], LEAST_NAME) if c.shrinks else 0 for c in filled}
-        while len(filled) > 1:
-            least = sum(needed[c.name] or self._widths[c.name] for c in filled)
-            if LEAD + least + self._gap * (len(filled) - 1) <= width:
-                break
-            filled.remove(min(filled, key=lambda c: c.keeps))
-        self._shown = tuple(filled)
-        fixed = sum(self._widths[c.name] for c in filled if not c.shrinks)
-        room = width - LEAD - self._gap * (len(filled) - 1) - fixed
-        room -= sum(needed[c.name] for c in filled)
-        for column in (c for c in filled if c.shrinks):
-            more = max(0, min(self._widths[column.name] - needed[column.name], room))
-            self._widths[column.name] = needed[column.name] + more
-            room -= more
+        self._fitted = fit(self.columns, self.lengths(), width - 1)
 
     def heading(self) -> str:
-        """The titles over the columns."""
-        parts = []
-        for column in self._shown:
-            gap = " " * (self._widths[column.name] - cell_len(column.title))
-            parts.append(gap + column.title if column.figure else column.title + gap)
-        return " " * LEAD + (" " * self._gap).join(parts)
+        """Return the headings of the columns."""
+        return (
+            " "
+            + "".join(
+                column.heading(cells) + " " * column.width.gap for column, cells in self._fitted
+            ).rstrip()
+        )
 
     def render_row(self, row: int, width: int) -> Strip:
-        """One row."""
+        """Return one row."""
         if width != self._fitted_width:
             self._fit(width)
-        item = self.rows[row]
+        record = self.rows[row]
         base = self.row_style(row)
-        parts = [
-            Segment("▌" if row == self.cursor else " ", base + self._part("name")),
-            Segment(
-                set_cell_size(item.glyph, LEAD - 1),
-                base + self._part(item.styles.get("glyph", "quiet")),
-            ),
-        ]
-        for place, column in enumerate(self._shown):
-            size = self._widths[column.name]
-            text = shortened(item.cells.get(column.name, ""), size)
-            gap = " " * (size - cell_len(text))
-            style = base + self._part(item.styles.get(column.name, "figure"))
-            parts.append(Segment(" " * self._gap if place else "", base))
-            parts.append(Segment(gap + text if column.figure else text + gap, style))
-        return row_strip(parts, width, base)
+        parts = [Segment("▌" if row == self.cursor else " ", base + self._part("name"))]
+        for column, cells in self._fitted:
+            style = base + self._part(column.style_of(record))
+            parts.append(Segment(column.text(record, cells), style))
+            parts.append(Segment(" " * column.width.gap, base))
+        return row_strip(parts[:-1], width, base)

@@ -10,10 +10,10 @@ from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
+from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.wording import shortened
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

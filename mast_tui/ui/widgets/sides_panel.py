@@ -24,7 +24,7 @@ MOST_SIDE_KEYS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SidePlace:
     """One place that a side marked, with what it quotes and notes there."""
 
     target: Target
@@ -45,18 +45,18 @@ class SideView:
     number: int | None
     name: str
     verdict: str
-    places: tuple[Place, ...] = ()
+    places: tuple[SidePlace, ...] = ()
     remark: str = ""
     note: str = ""
     is_judge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _SideLine:
     """One row: which side and place it belongs to, and its parts with their styles."""
 
     side: SideView
-    place: Place | None
+    place: SidePlace | None
     parts: tuple[tuple[str, str], ...]
 
 
@@ -71,7 +71,7 @@ class SidesPanel(VirtualLines):
         super().__init__(id=id)
         self.sides: Sequence[SideView] = ()
         self.empty = ""
-        self._lines: list[_Line] = []
+        self._lines: list[_SideLine] = []
         self._empty_rows: list[str] = []
 
     @property
@@ -85,7 +85,7 @@ class SidesPanel(VirtualLines):
         return self._lines[self.cursor].side if self._lines else None
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SidePlace | None:
         """The place under the cursor."""
         return self._lines[self.cursor].place if self._lines else None
 
@@ -156,7 +156,7 @@ class SidesPanel(VirtualLines):
         self.post_message(self.Chosen(self, row) if on_number else self.Moved(self, row))
 
 
-def _lines_of(side: SideView, key: str, width: int) -> list[_Line]:
+def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
     first = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),
@@ -167,17 +167,19 @@ def _lines_of(side: SideView, key: str, width: int) -> list[_Line]:
         parts += _place_parts(first, "  ")
     if side.remark:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
-    lines = [_Line(side, first, _fitted(parts, width - 1))]
+    lines = [_SideLine(side, first, _fitted(parts, width - 1))]
     lines += _wrapped(side, None, side.note, "note", width)
     for place in side.places:
         if place is not first:
-            lines.append(_Line(side, place, _fitted(_place_parts(place, " " * INDENT), width - 1)))
+            lines.append(
+                _SideLine(side, place, _fitted(_place_parts(place, " " * INDENT), width - 1))
+            )
         lines += _wrapped(side, place, f"“{place.quote}”" if place.quote else "", "quote", width)
         lines += _wrapped(side, place, place.note, "note", width)
     return lines
 
 
-def _place_parts(place: Place, lead: str) -> list[tuple[str, str]]:
+def _place_parts(place: SidePlace, lead: str) -> list[tuple[str, str]]:
     parts = [(f"{lead}{place.words}", "place")]
     if place.extra:
         parts.append((f"  {place.extra}", "quiet"))
@@ -198,8 +200,10 @@ def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], 
     return tuple(fitted)
 
 
-def _wrapped(side: SideView, place: Place | None, text: str, kind: str, width: int) -> list[_Line]:
+def _wrapped(
+    side: SideView, place: SidePlace | None, text: str, kind: str, width: int
+) -> list[_SideLine]:
     if not text:
         return []
     rows = wrapped(text, max(8, width - 1 - INDENT))
-    return [_Line(side, place, ((" " * INDENT + row, kind),)) for row in rows]
+    return [_SideLine(side, place, ((" " * INDENT + row, kind),)) for row in rows]

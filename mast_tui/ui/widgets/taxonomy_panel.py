@@ -11,10 +11,10 @@ from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
+from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import shortened
 
 if TYPE_CHECKING:
     from mast_tui.labels import VerdictValue

@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
+from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.wording import shortened
 
 SEPARATOR = " · "
 

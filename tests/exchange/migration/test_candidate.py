@@ -69,7 +69,7 @@ def test_the_next_version_has_one_mode_more_at_the_end_of_its_category() -> None
     assert [mode for mode in NEXT.modes if mode.slug != ASKS] == list(MAST.modes)
     place = [mode.slug for mode in NEXT.modes].index(ASKS)
     assert {mode.category for mode in NEXT.modes[: place + 1]} == {CATEGORY}
-    again = with_mode(NEXT, "Another", MAST.categories[1].id, taken=["mast@3+2"])
+    again = with_mode(NEXT, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
     assert (again.version, again.mode("another").code) == ("3+3", "2.7")
 
 

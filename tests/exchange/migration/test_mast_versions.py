@@ -33,7 +33,13 @@ def workspace() -> Iterator[Workspace]:
     with closing(Workspace.open(":memory:")) as opened:
         incoming = read_mast_human([LABELS])
         apply_incoming(
-            incoming, opened, source="mast-human", skip_errors=False, files=[], asked="", who=None
+            incoming,
+            opened,
+            source="mast-human",
+            skip_errors=False,
+            files=[],
+            asked="",
+            imported_by=None,
         )
         yield opened
 

@@ -94,7 +94,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
         rows.append(f"{trace_id},planter,,finished,,,")
     (folder / "planted.csv").write_text("\n".join(rows) + "\n", "utf-8")
     incoming = read_csv_long(
-        [folder / "planted.csv"], taxonomy=load_mast(), known=lambda _ref: None
+        [folder / "planted.csv"], taxonomy=load_mast(), find_taxonomy=lambda _ref: None
     )
     assert not incoming.problems
     apply_incoming(incoming, workspace, source="csv-long")

@@ -11,7 +11,7 @@ from typing import SupportsInt
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
-from mast_tui.judges.llm.run.judging import Reading, TraceResult
+from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.protocol import Judgement
 from mast_tui.taxonomy.loader import load_mast
@@ -123,6 +123,6 @@ async def judge(
     parameters: Parameters = ONE,
     on_part: Callable[[Judgement], object] | None = None,
 ) -> TraceResult:
-    reading = Reading(trace, Prompt(MAST, parameters), parameters, Redaction.default())
+    trace_judge = TraceJudge(trace, Prompt(MAST, parameters), parameters, Redaction.default())
     ledger = Kept() if ledger is None else ledger
-    return await reading.over(model, ledger, AnswerRoom(parameters.answer_tokens), on_part)
+    return await trace_judge.judge(model, ledger, AnswerRoom(parameters.answer_tokens), on_part)

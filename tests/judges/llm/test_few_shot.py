@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.gold import Decision, Said, Side, gold_of_trace
+from mast_tui.gold import Decision, Said, gold_of_trace
 from mast_tui.judges.llm.prompt.few_shot import (
-    Choice,
+    ExampleChoice,
     FewShotError,
     GoldCase,
     built_in_examples,
+    choice_parameters,
     choose_examples,
-    noted,
-    noted_choices,
+    recorded_choices,
     repeat_examples,
 )
 from mast_tui.judges.llm.prompt.redaction import Redaction
-from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Trace
 from tests.judges.memory_trace import MemoryTrace
@@ -41,10 +41,12 @@ def label(name: str, who: str, mode: str, target: Target, note: str = "") -> Lab
     return Label(f"{name}-{who}-{mode}", who, name, MAST.ref, mode, target, note)
 
 
-def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> Side:
+def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> TraceWork:
     said = dict.fromkeys(absent, ABSENT)
     labels = tuple(label(name, who, m, target, f"why {m}") for m, target in marks.items())
-    return Side(who, said, labels)
+    return TraceWork(
+        who, name, MAST.ref, labels={label.id: label for label in labels}, verdicts=said
+    )
 
 
 def case(name: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> GoldCase:
@@ -80,14 +82,14 @@ def test_examples_are_spread_over_modes_and_traces_with_one_near_miss() -> None:
     assert modes == {"step_repetition", "task_derailment", "reasoning_action_mismatch"}
     [near] = [(choice, example) for choice, example in chosen if choice.verdict is ABSENT]
     # A reset does not show where a repetition does, which is easily taken for one.
-    assert near[0] == Choice("conversation_reset", ABSENT, "t1")
+    assert near[0] == ExampleChoice("conversation_reset", ABSENT, "t1")
     assert "1.3 Step repetition" in near[1].rationale
     assert near[1].quote is None
 
 
 def test_an_example_shows_the_span_with_the_words_and_the_note() -> None:
     [(choice, example)] = choose_examples(CASES[3:], MAST, at_hand, NONE, count=1)
-    assert choice == Choice("reasoning_action_mismatch", PRESENT, "t4")
+    assert choice == ExampleChoice("reasoning_action_mismatch", PRESENT, "t4")
     assert example.quote == "step 2, I look"
     assert example.quote in example.excerpt
     assert example.rationale == "why reasoning_action_mismatch"
@@ -144,7 +146,7 @@ def test_a_mark_that_was_overruled_is_a_near_miss() -> None:
     )
     gold = GoldCase("t", gold_of_trace(sides, (decision,), MODES), sides)
     [(choice, example)] = choose_examples([gold], MAST, at_hand, NONE)
-    assert choice == Choice("step_repetition", ABSENT, "t")
+    assert choice == ExampleChoice("step_repetition", ABSENT, "t")
     assert example.rationale == "each look had another reason"
 
 
@@ -166,7 +168,7 @@ def test_why_there_are_none_is_said(cases: list[GoldCase], word: str) -> None:
 def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() -> None:
     chosen = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     choices = [choice for choice, _ in chosen]
-    assert noted_choices((("temperature", "0"), *noted(chosen))) == tuple(choices)
+    assert recorded_choices((("temperature", "0"), *choice_parameters(chosen))) == tuple(choices)
     more = [*CASES, case("t5", {"information_withholding": words_at("t5", 3)})]
     again = repeat_examples(choices, more, MAST, at_hand, NONE)
     assert again == chosen

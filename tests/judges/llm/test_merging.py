@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.answer.merging import (
-    Part,
     Sighting,
+    WindowAnswer,
     judgement_of,
-    judgement_so_far,
+    merge_sightings,
     merged_windows,
-    sightings_of,
+    partial_judgement,
 )
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, Match, VerdictValue
@@ -61,12 +61,12 @@ def part(
     said: dict[str, VerdictValue] | None = None,
     shown: tuple[int, int] = (0, 99),
     modes: tuple[str, ...] = MODES,
-) -> Part:
+) -> WindowAnswer:
     """A window's answer; modes that were seen are present, others as said, else absent."""
     verdicts = dict.fromkeys(modes, ABSENT) | {s.finding.mode: PRESENT for s in sightings}
     if said is not None:
         verdicts = said
-    return Part(Window(*shown, final=True, modes=modes), verdicts, sightings)
+    return WindowAnswer(Window(*shown, final=True, modes=modes), verdicts, sightings)
 
 
 EARLY, LATE = (0, 50), (45, 95)
@@ -173,8 +173,8 @@ def test_the_share_of_the_samples_is_the_confidence() -> None:
 
 
 def test_while_windows_follow_there_is_no_verdict_but_on_what_was_found() -> None:
-    judgement = judgement_so_far(
-        sightings_of([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
+    judgement = partial_judgement(
+        merge_sightings([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
     )
     assert (judgement.judged, judgement.unsure) == (("stops",), ())
     assert [finding.mode for finding in judgement.findings] == ["stops"]
@@ -196,7 +196,7 @@ def sightings(draw: st.DrawFn, shown: tuple[int, int], sample: int) -> Sighting:
 
 
 @st.composite
-def samples(draw: st.DrawFn) -> list[list[Part]]:
+def samples(draw: st.DrawFn) -> list[list[WindowAnswer]]:
     windows = draw(st.sampled_from([[(0, 9)], [(0, 6), (5, 9)], [(0, 4), (3, 7), (6, 12)]]))
     return [
         [
@@ -208,7 +208,7 @@ def samples(draw: st.DrawFn) -> list[list[Part]]:
 
 
 @given(samples())
-def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[Part]]) -> None:
+def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[WindowAnswer]]) -> None:
     judgement = judgement_of(parts, MODES)
     places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
@@ -224,12 +224,12 @@ def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[Part]]) -> 
 
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_in_which_a_window_tells_its_findings_is_all_one(
-    parts: list[list[Part]], chance: random.Random
+    parts: list[list[WindowAnswer]], chance: random.Random
 ) -> None:
-    def shuffled(each: Part) -> Part:
+    def shuffled(each: WindowAnswer) -> WindowAnswer:
         order = list(each.sightings)
         chance.shuffle(order)
-        return Part(each.window, each.verdicts, tuple(order))
+        return WindowAnswer(each.window, each.verdicts, tuple(order))
 
     again = [[shuffled(each) for each in sample] for sample in parts]
     assert judgement_of(again, MODES) == judgement_of(parts, MODES)

@@ -12,7 +12,7 @@ from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Fact, Parameters, Window
-from mast_tui.judges.llm.run.judging import Reading
+from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
@@ -185,9 +185,9 @@ def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
     trace = MemoryTrace().user("Mend it.")
     for _ in range(4):
         trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
-    reading = Reading(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
-    assert reading.first is not None
-    boundary, _, user = sent(reading.first)
+    trace_judge = TraceJudge(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
+    assert trace_judge.first is not None
+    boundary, _, user = sent(trace_judge.first)
     facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
     assert facts.startswith("- 1.3, #")
     assert "bob@example.com" not in user
@@ -208,9 +208,9 @@ def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:
     trace.say("See issue #5.")
     parameters = replace(HINTS, first_number=101)
     prompt = Prompt(MAST, parameters)
-    reading = Reading(trace, prompt, parameters, Redaction.none())
-    assert reading.first is not None
-    boundary, _, user = sent(reading.first)
+    trace_judge = TraceJudge(trace, prompt, parameters, Redaction.none())
+    assert trace_judge.first is not None
+    boundary, _, user = sent(trace_judge.first)
     marks = marked_lines(user, boundary)
     assert [mark.split("]")[0] for mark in marks if mark.startswith("#")] == [
         f"#{number}" for number in range(101, 109)

@@ -23,9 +23,9 @@ from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.prompt.redaction import (
     DEFAULT_RULES,
     MOST_RULES,
-    Numbers,
     Redaction,
     RedactionError,
+    SecretNumbers,
     file_rule,
 )
 from mast_tui.labels import VerdictValue
@@ -111,7 +111,7 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
 
 
 def test_the_same_value_has_the_same_number_in_all_texts_of_a_trace() -> None:
-    numbers = Numbers()
+    numbers = SecretNumbers()
     first = DEFAULT.apply("a@x.org wrote to b@x.org", numbers).text
     second = DEFAULT.apply("b@x.org answered, and c@x.org too", numbers).text
     assert first == "[redacted e-mail 1] wrote to [redacted e-mail 2]"
@@ -173,7 +173,7 @@ def test_any_place_leads_back_to_one_that_reads_the_same(
     parts: list[str], data: st.DataObject
 ) -> None:
     text = " ".join(parts)
-    numbers = Numbers()
+    numbers = SecretNumbers()
     redacted = DEFAULT.apply(text, numbers)
     start = data.draw(st.integers(0, len(redacted.text)))
     end = data.draw(st.integers(start, len(redacted.text)))
@@ -302,14 +302,14 @@ def test_a_pattern_finds_what_it_finds_in_python(pattern: str, tmp_path: Path) -
     path.write_text(pattern, "utf-8")
     (rule,) = Redaction.none().with_file(path).rules
     for text in CORPUS:
-        assert list(rule.places(text)) == spans(pattern, text), text
+        assert list(rule.ranges(text)) == spans(pattern, text), text
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @given(st.sampled_from(PATTERNS), st.text(max_size=60))
 def test_a_pattern_finds_in_any_text_what_it_finds_in_python(pattern: str, text: str) -> None:
     rule = file_rule("text", pattern, re2.compile(f"(?m){in_re2(pattern)}"))
-    assert list(rule.places(text)) == spans(pattern, text)
+    assert list(rule.ranges(text)) == spans(pattern, text)
 
 
 @pytest.mark.slow
@@ -317,7 +317,7 @@ def test_a_pattern_finds_in_any_text_what_it_finds_in_python(pattern: str, text:
 def test_sets_of_characters_are_those_of_python(escape: str) -> None:
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
     rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
-    assert list(rule.places(every)) == spans(f"{escape}+", every)
+    assert list(rule.ranges(every)) == spans(f"{escape}+", every)
 
 
 def test_an_example_has_one_number_for_a_value_in_all_its_parts() -> None:

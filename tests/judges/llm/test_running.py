@@ -20,7 +20,7 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
-from mast_tui.judges.runner import Progress, Step
+from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage
@@ -64,7 +64,7 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) ->
     used: list[Usage] = []
     summary = six.judge(watch=Watch(on_trace=told.append, on_use=used.append))
     assert len(six.chats) == 6
-    assert dict(summary.steps) == {Step.JUDGED: 6}
+    assert dict(summary.traces) == {TraceStatus.JUDGED: 6}
     assert summary.by_mode == {"step_repetition": 6}
     assert summary.quotes == QuoteCounts(exact=6)
     assert summary.usage == Usage(6, 18_000, 3_000) == used[-1]
@@ -85,9 +85,9 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) ->
 def test_what_was_judged_is_passed_over_and_again_asks_anew(six: Bench) -> None:
     six.judge()
     second = six.judge()
-    assert (dict(second.steps), second.run_id) == ({Step.KNOWN: 6}, None)
+    assert (dict(second.traces), second.run_id) == ({TraceStatus.KNOWN: 6}, None)
     assert len(six.chats) == 6
-    assert dict(six.judge(again=True).steps) == {Step.JUDGED: 6}
+    assert dict(six.judge(again=True).traces) == {TraceStatus.JUDGED: 6}
     assert len(six.chats) == 12
     assert len({label.id for label in six.workspace.labels()}) == 6
 
@@ -96,9 +96,9 @@ def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(six: Bench) 
     six.judge()
     six.write(1, spans=7)
     six.server.script = lambda _body, _n: status(400, "no such thing")
-    assert six.judge().steps[Step.FAILED] == 1
+    assert six.judge().traces[TraceStatus.FAILED] == 1
     six.server.script = right
-    assert dict(six.judge().steps) == {Step.KNOWN: 5, Step.JUDGED: 1}
+    assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
 
 
 def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(six: Bench) -> None:
@@ -106,7 +106,7 @@ def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(s
         reply("no JSON at all") if "run 3 " in str(body) else right(body, n)
     )
     summary = six.judge()
-    assert dict(summary.steps) == {Step.JUDGED: 5, Step.FAILED: 1}
+    assert dict(summary.traces) == {TraceStatus.JUDGED: 5, TraceStatus.FAILED: 1}
     [failure] = summary.failed
     assert failure.path.name == "run-0003.json"
     assert failure.problem
@@ -114,7 +114,7 @@ def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(s
     assert [trace.problem for trace in run.traces if trace.problem] == [failure.problem]
     before = len(six.chats)
     six.server.script = right
-    assert dict(six.judge().steps) == {Step.KNOWN: 5, Step.JUDGED: 1}
+    assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
     assert len(six.chats) == before + 1
     six.assert_each_judged_once(6)
 
@@ -152,7 +152,7 @@ def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
     heard: list[str] = []
     six.server.script = ODD_SERVERS[name]
     summary = six.judge(watch=Watch(on_wait=heard.append))
-    assert dict(summary.steps) == {Step.JUDGED: 6}
+    assert dict(summary.traces) == {TraceStatus.JUDGED: 6}
     six.assert_each_judged_once(6)
     [run] = six.workspace.runs()
     assert run.settings is not None
@@ -181,7 +181,7 @@ def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
     six.server.script = right
     summary = six.judge(concurrency=1)
     assert (summary.resumed, summary.run_id) == (True, run.id)
-    assert summary.steps[Step.JUDGED] >= 4
+    assert summary.traces[TraceStatus.JUDGED] >= 4
     assert len(six.chats) == 7, "what was answered is not asked again"
     assert six.workspace.runs()[0].finished_at is not None
     six.assert_each_judged_once(6)
@@ -243,7 +243,7 @@ def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(six: Bench)
     with run_lock(six.workspace.path, six.setup().judge), pytest.raises(RunStops):
         six.judge()
     assert not six.chats
-    assert six.judge().steps == {Step.JUDGED: 6}
+    assert six.judge().traces == {TraceStatus.JUDGED: 6}
 
 
 def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> None:
@@ -313,12 +313,12 @@ def test_traces_that_fail_for_one_reason_end_a_run_also_later(many: Bench) -> No
     )
     summary = many.judge(concurrency=1)
     assert len(many.chats) < 12, "but for those that were at hand already"
-    assert summary.steps[Step.JUDGED] == 4
-    assert summary.steps[Step.FAILED] >= 3
+    assert summary.traces[TraceStatus.JUDGED] == 4
+    assert summary.traces[TraceStatus.FAILED] >= 3
     assert summary.stopped is not None
     assert "3 traces in a row failed for the same reason" in summary.stopped
     many.server.script = right
-    assert dict(many.judge(concurrency=1).steps) == {Step.KNOWN: 4, Step.JUDGED: 8}
+    assert dict(many.judge(concurrency=1).traces) == {TraceStatus.KNOWN: 4, TraceStatus.JUDGED: 8}
 
 
 def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) -> None:
@@ -333,7 +333,7 @@ def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) 
     )
     second = many.judge(concurrency=1)
     assert second.stopped is None
-    assert second.steps == {Step.FAILED: len(failed), Step.JUDGED: 12 - len(failed)}
+    assert second.traces == {TraceStatus.FAILED: len(failed), TraceStatus.JUDGED: 12 - len(failed)}
 
 
 def test_what_is_taken_out_is_part_of_the_judges_name(bench: Bench, tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(six: Benc
         yield from ()
 
     summary = six.judge(redaction=Redaction((SecretRule("text", places),)))
-    assert dict(summary.steps) == {Step.JUDGED: 5, Step.FAILED: 1}
+    assert dict(summary.traces) == {TraceStatus.JUDGED: 5, TraceStatus.FAILED: 1}
     (failed,) = summary.failed
     assert (failed.path.name, failed.problem) == ("run-0004.json", words)
 
@@ -372,7 +372,7 @@ def test_texts_that_are_not_shown_whole_are_counted(bench: Bench) -> None:
         tokens_in=estimate("".join(one["content"] for one in body["messages"])),  # type: ignore[attr-defined]
     )
     summary = bench.judge()
-    assert (dict(summary.steps), summary.shortened) == ({Step.JUDGED: 2}, 1)
+    assert (dict(summary.traces), summary.shortened) == ({TraceStatus.JUDGED: 2}, 1)
     assert summary.remarks == {}
     noted = [trace.remarks for trace in bench.workspace.runs()[0].traces]
     assert sum(bool(remarks) for remarks in noted) == 1

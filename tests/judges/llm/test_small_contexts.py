@@ -12,7 +12,7 @@ import pytest
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.run.estimate import estimate_run
-from mast_tui.judges.runner import Step
+from mast_tui.judges.runner import TraceStatus
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.workspace import Asked
 from tests.judges.llm.bench import Bench, traces
@@ -172,7 +172,7 @@ def test_windows_are_split_until_a_server_reads_them(
     small.server.script = server_like(context)
     summary = small.judge()
     assert (summary.stopped, summary.failed) == (None, [])
-    assert dict(+summary.steps) == {Step.JUDGED: 4}
+    assert dict(+summary.traces) == {TraceStatus.JUDGED: 4}
     read = [min(tokens_of(chat.body), context + 1) for chat in small.chats]
     assert max(read) > context, "the first request was short enough"
     assert all(answered.tokens_in < context for answered in usable_answers(small))
@@ -221,9 +221,9 @@ def test_small_traces_that_are_cut_alike_are_not_judged_so(words: int, small: Be
     sizes = [estimate_run(small.setup(), [trace], None).tokens_in for trace in traces(small.runs)]
     assert 4_096 < min(sizes) <= max(sizes) < 1.1 * min(sizes)
     summary = small.judge()
-    assert dict(+summary.steps) == {Step.JUDGED: 3}
+    assert dict(+summary.traces) == {TraceStatus.JUDGED: 3}
     assert summary.suggestions == len(small.workspace.labels(annotator=summary.judge))
-    assert dict(+small.judge().steps) == {Step.KNOWN: 3}
+    assert dict(+small.judge().traces) == {TraceStatus.KNOWN: 3}
     assert all(answered.tokens_in < 4_096 for answered in usable_answers(small))
 
 
@@ -233,9 +233,9 @@ def test_a_server_that_counts_alike_for_everything_is_asked_for_what_may_fit(
 ) -> None:
     small.write_long(5, words=words)
     small.server.script = counts_alike(4_096)
-    assert dict(+small.judge().steps) == {Step.JUDGED: 5}
+    assert dict(+small.judge().traces) == {TraceStatus.JUDGED: 5}
     assert len(small.chats) < 60
-    assert dict(+small.judge().steps) == {Step.KNOWN: 5}
+    assert dict(+small.judge().traces) == {TraceStatus.KNOWN: 5}
 
 
 def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(small: Bench) -> None:
@@ -245,7 +245,7 @@ def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(small: 
     small.server.script = ollama(4_500)
     summary = small.judge(runs, other, concurrency=1)
     [run] = small.workspace.runs()
-    assert dict(+summary.steps) == {Step.JUDGED: 1, Step.FAILED: 1}
+    assert dict(+summary.traces) == {TraceStatus.JUDGED: 1, TraceStatus.FAILED: 1}
     (failed,) = summary.failed
     assert failed.problem is not None
     assert "read only 4,500 tokens" in failed.problem
@@ -256,7 +256,7 @@ def test_a_judgement_on_a_cut_request_is_taken_back_with_its_suggestions(small: 
     assert failed.trace_id not in {label.trace_id for label in labels}
     assert small.estimate(runs).to_judge == 1
     again = small.judge(runs, other, concurrency=1)
-    assert dict(+again.steps) == {Step.JUDGED: 1, Step.KNOWN: 1}
+    assert dict(+again.traces) == {TraceStatus.JUDGED: 1, TraceStatus.KNOWN: 1}
 
 
 # Thinking, and what it takes
@@ -267,7 +267,7 @@ def test_only_one_request_pays_for_the_room_that_thinking_needs(small: Bench) ->
     small.server.script = thinking(9_000)
     summary = small.judge()
     assert [room_of(chat.body) for chat in small.chats] == [4_000] + [16_000] * 10
-    assert summary.steps[Step.JUDGED] == 10
+    assert summary.traces[TraceStatus.JUDGED] == 10
     assert summary.usage.tokens_out == 4_000 + 10 * 9_000
 
 
@@ -290,9 +290,13 @@ def test_after_one_trace_the_estimate_is_near_to_what_is_spent(name: str, small:
     first = small.write_long(1, words=301, name="first")
     others = small.write_long(11, words=300, name="others")
     small.server.script = TELLING[name]
-    assert small.judge(first).steps[Step.JUDGED] == 1
+    assert small.judge(first).traces[TraceStatus.JUDGED] == 1
     expected = small.estimate(others)
     summary = small.judge(others)
-    assert summary.steps[Step.JUDGED] == 11, (summary.steps, summary.stopped, summary.failed)
+    assert summary.traces[TraceStatus.JUDGED] == 11, (
+        summary.traces,
+        summary.stopped,
+        summary.failed,
+    )
     assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
     assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5

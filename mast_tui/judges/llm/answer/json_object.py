@@ -1,4 +1,4 @@
-"""Finding the JSON object of an answer in whatever a model has written around it."""
+"""Search for the JSON object of an answer in the text that a model has written around it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from mast_tui.judges.llm.errors import AskError
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _BEGINS: Final = re.compile(r'\{\s*(?=["}])')
 _MOST_BEGINS: Final = 200
-"""So many braces are tried as the beginning of an object."""
+"""The most braces that are tried as the beginning of an object."""
 
 _MOST_READ: Final = 20_000_000
-"""So many characters are read in all of these tries together."""
+"""The most characters that all of these tries read together."""
 
-
-MOST_MENDED: Final = 200_000
-"""A longer answer is not mended, in code points: that takes much longer than reading one."""
+MOST_REPAIRED: Final = 200_000
+"""The most code points of an answer that is repaired: a repair is much slower than parsing."""
 
 _PYTHON_OBJECT: Final = re.compile(r"\{\s*'")
 
 _AFTER: Final = re.compile(r"[^\"'{}\[\]:]*")
-"""What may follow an object that is whole: words, and the end of a fence."""
-
+"""The text that may follow a complete object: words, and the end of a fence."""
 
 _BRACKETS: Final = re.compile(r"\\*\"|[{}\[\]]")
 _BRACKETS_OF_PYTHON: Final = re.compile(r"\\*'|[{}\[\]]")
@@ -42,26 +40,26 @@ class Malformed(AskError):
 
 
 class FoundObject(NamedTuple):
-    """An object of an answer; ``mended`` says that it was no right JSON as it stood."""
+    """An object of an answer; ``repaired`` if its JSON was invalid."""
 
     value: Mapping[str, object]
-    mended: bool = False
+    repaired: bool = False
 
 
 def find_object(
-    text: str, fits: Callable[[Mapping[str, object]], bool], what: str = "list of modes"
+    text: str, fits: Callable[[Mapping[str, object]], bool], content: str = "list of modes"
 ) -> FoundObject:
-    """Find the last whole JSON object of a text.
+    """Find the last complete JSON object of a text.
 
-    JSON with small faults, as models write it, is mended by a library; what breaks off is not.
+    JSON with small faults, as models write it, is repaired by a library, unless it breaks off.
 
     Args:
-        text: A model's answer, with whatever stands around the JSON.
-        fits: Whether an object is the one that is looked for.
-        what: What that holds, in words.
+        text: The answer of a model, with any text around its JSON.
+        fits: Tells whether an object is the expected one.
+        content: The content of the expected object, for messages.
 
     Raises:
-        Malformed: There is none, or an object after it breaks off.
+        Malformed: There is no such object, or an object after it breaks off.
     """
     stripped = text.strip()
     if not stripped:
@@ -71,28 +69,28 @@ def find_object(
         if isinstance(whole, str) and whole.lstrip().startswith("{"):
             whole = orjson.loads(whole)  # JSON that was written as a text within JSON
     except orjson.JSONDecodeError:
-        after = _after_thoughts(text)
+        answer = _without_thoughts(text)
         try:
-            return FoundObject(_search(after, fits, what))
+            return FoundObject(_search(answer, fits, content))
         except Malformed:
-            mended = _mended(after)
-            if mended is None or not fits(mended):
+            repaired = _repaired(answer)
+            if repaired is None or not fits(repaired):
                 raise
-            return FoundObject(mended, mended=True)
+            return FoundObject(repaired, repaired=True)
     if isinstance(whole, list) and whole and isinstance(whole[0], dict):
         whole = {"modes": whole}
     if not isinstance(whole, dict):
         raise Malformed(f"the answer is {_kind(whole)}, not a JSON object")
     if not fits(whole):
-        raise Malformed(f"the answer's JSON object holds no {what}")
+        raise Malformed(f"the answer's JSON object holds no {content}")
     return FoundObject(whole)
 
 
-def _mended(text: str) -> Mapping[str, object] | None:
-    """Return the one object of a text with its faults mended; None where it breaks off."""
+def _repaired(text: str) -> Mapping[str, object] | None:
+    """Repair the JSON object of a text; None if it breaks off."""
     begin = text.find("{")
     end = text.rfind("}")
-    if not 0 <= begin < end <= begin + MOST_MENDED or not _AFTER.fullmatch(text, end + 1):
+    if not 0 <= begin < end <= begin + MOST_REPAIRED or not _AFTER.fullmatch(text, end + 1):
         return None
     written = text[begin : end + 1]
     value = _python_literal(written)
@@ -107,7 +105,7 @@ def _mended(text: str) -> Mapping[str, object] | None:
 
 
 def _python_literal(text: str) -> object:
-    """Return the JSON value that a Python literal stands for; None where the text is none."""
+    """Convert a Python literal to a JSON value; None for any other text."""
     if not _PYTHON_OBJECT.match(text):
         return None
     try:
@@ -115,11 +113,11 @@ def _python_literal(text: str) -> object:
             value = ast.literal_eval(text)
         return json.loads(json.dumps(value))  # tuples become lists, and all keys texts
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None  # all that these raise, by their documentation, where the text is no literal
+        return None  # the documented errors of these functions for a text that is no literal
 
 
 def _left_open(text: str, begin: int, end: int) -> bool:
-    """Whether more brackets are opened than closed, outside of texts: then something is missing."""
+    """Check whether brackets outside of strings stay open, so that a part is missing."""
     marks = _BRACKETS if '"' in text else _BRACKETS_OF_PYTHON
     depth = 0
     inside = False
@@ -132,51 +130,56 @@ def _left_open(text: str, begin: int, end: int) -> bool:
     return depth > 0
 
 
-def _after_thoughts(text: str) -> str:
-    """The text behind what the model thought aloud, as far as it came to an end with that."""
-    begin, end = 0, len(text)
+def _without_thoughts(text: str) -> str:
+    """Return the text after the last closed thought, up to one that stays open."""
+    begin = 0
+    end = len(text)
     for tag in _THOUGHT.finditer(text):
         if tag[1]:
-            begin, end = tag.end(), len(text)
+            begin = tag.end()
+            end = len(text)
         elif end == len(text):
             end = tag.start()
     return text[begin:end]
 
 
 def _search(
-    text: str, fits: Callable[[Mapping[str, object]], bool], what: str
+    text: str, fits: Callable[[Mapping[str, object]], bool], content: str
 ) -> Mapping[str, object]:
-    decoder = json.JSONDecoder(strict=False)  # line breaks within texts as well
-    found: Mapping[str, object] | None = None
-    broken: str | None = None
-    at = tried = read = 0
-    while (begin := _BEGINS.search(text, at)) is not None and tried < _MOST_BEGINS:
-        if read > _MOST_READ:
-            broken = broken or "too many begin in it"
+    decoder = json.JSONDecoder(strict=False)  # accepts line breaks in strings
+    last_match: Mapping[str, object] | None = None
+    problem: str | None = None
+    offset = 0
+    tries = 0
+    chars_read = 0
+    while (begin := _BEGINS.search(text, offset)) is not None and tries < _MOST_BEGINS:
+        if chars_read > _MOST_READ:
+            problem = problem or "too many begin in it"
             break
-        tried += 1
+        tries += 1
+        offset = begin.end()
         end = len(text)
         try:
-            value, at = decoder.raw_decode(text, begin.start())
-            end = at
+            value, offset = decoder.raw_decode(text, begin.start())
+            end = offset
         except json.JSONDecodeError as error:
-            at, end = begin.end(), error.pos
-            broken = (
-                f"{error.msg.removesuffix(' at')} at character {error.pos + 1:,} of {len(text):,}"
-            )
+            end = error.pos
+            reason = error.msg.removesuffix(" at")
+            problem = f"{reason} at character {error.pos + 1:,} of {len(text):,}"
         except RecursionError:
-            at, broken = begin.end(), "it is nested too deeply"
+            problem = "it is nested too deeply"
         except ValueError:
-            at, broken = begin.end(), "it holds a number that is too long"
+            problem = "it holds a number that is too long"
         else:
             if isinstance(value, dict) and fits(value):
-                found, broken = value, None
-        read += end - begin.start()
-    if found is not None and broken is None:
-        return found
-    if broken is not None:
-        raise Malformed(f"the answer is no whole JSON object: {broken}")
-    raise Malformed(f"the answer holds no JSON object with a {what}")
+                last_match = value
+                problem = None
+        chars_read += end - begin.start()
+    if problem is not None:
+        raise Malformed(f"the answer is no whole JSON object: {problem}")
+    if last_match is None:
+        raise Malformed(f"the answer holds no JSON object with a {content}")
+    return last_match
 
 
 def _kind(value: object) -> str:

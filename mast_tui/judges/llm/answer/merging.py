@@ -1,4 +1,4 @@
-"""What several windows and several samples say of one trace, as one judgement."""
+"""Merging the answers on the windows of a trace, from one sample or several, to a judgement."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mast_tui.labels import Finding, Match, VerdictValue
 from mast_tui.traces.model import Trace
 
 SAME_RANGE: Final = 0.5
-"""Ranges of one mode that two windows give are the same from this share (IoU) in common on."""
+"""The overlap (intersection over union) from which ranges of two windows are the same finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A finding with the numbers of its spans.
+    """A finding with the indices of its spans.
 
-    ``first`` and ``last`` are the indices of its range, None for the trace as a whole; ``span`` is
-    that of its evidence where it was found. ``shown`` are the first and last span of the window,
-    ``sample`` tells which reading of the trace it was.
+    ``first`` and ``last`` are those of its range, None for the whole trace; ``span`` is that of its
+    evidence, if that was located. ``shown`` holds the first and last span of the window, ``sample``
+    the number of the sample.
     """
 
     finding: Finding
@@ -32,51 +32,69 @@ class Sighting:
     shown: tuple[int, int]
     sample: int = 0
 
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The first and last span, or None for the whole trace."""
+        if self.first is None or self.last is None:
+            return None
+        return self.first, self.last
+
     @classmethod
     def of(cls, finding: Finding, trace: Trace, shown: tuple[int, int], sample: int) -> Sighting:
-        """An anchored finding as one window of one reading saw it."""
-        words = finding.evidence
-        keys = finding.first, finding.last, words.key if words and words.placed else None
+        """Make the sighting of an anchored finding.
+
+        Args:
+            finding: The finding.
+            trace: The trace.
+            shown: The first and last span of the window.
+            sample: The number of the sample.
+        """
+        evidence = finding.evidence
+        span_key = evidence.key if evidence and evidence.placed else None
+        keys = (finding.first, finding.last, span_key)
         first, last, span = (None if key is None else trace.index_of(key) for key in keys)
         return cls(finding, first, last, span, shown, sample)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one window's answer says: a verdict for each mode it names, and what was seen."""
+class WindowAnswer:
+    """The answer on one window: a verdict for each mode that it names, and the findings."""
 
     window: Window
     verdicts: Mapping[str, VerdictValue]
     sightings: tuple[Sighting, ...]
 
 
-Sample = Sequence[Part]
-"""The windows of one reading of a trace, in order."""
+Sample = Sequence[WindowAnswer]
+"""The answers of one sample on the windows of a trace, in their order."""
 
 
 def judgement_of(
-    samples: Sequence[Sample], modes: Sequence[str], found: Sequence[Sighting] | None = None
+    samples: Sequence[Sample], modes: Sequence[str], confirmed: Sequence[Sighting] | None = None
 ) -> Judgement:
-    """Judge a trace that was read to its end in each of the samples.
+    """Judge a trace that each sample has read to its end.
 
-    A mode is present where it was found, else what most samples say, unsure on a tie; one that no
-    sample judged is not judged. Where all that was seen of a mode did not hold on a second look,
-    the sample that saw it counts as having seen none.
+    A mode with a finding is present. Any other has the verdict of most samples, unsure on a tie, or
+    none if no sample has one. A sample whose findings of a mode were not confirmed counts as
+    absent.
 
     Args:
-        samples: What was said of the trace.
-        modes: The slugs in their order.
-        found: What of ``sightings_of`` holds; None for all.
+        samples: The answers on the trace.
+        modes: The slugs of the modes, in their order.
+        confirmed: The findings of ``merge_sightings`` that hold; None for all.
     """
-    found = sightings_of(samples, modes) if found is None else found
-    findings = tuple(sighting.finding for sighting in found)
-    shown = {finding.mode for finding in findings}
+    sightings = merge_sightings(samples, modes) if confirmed is None else confirmed
+    findings = tuple(sighting.finding for sighting in sightings)
+    present = {finding.mode for finding in findings}
     judged = []
     unsure = []
     for mode in modes:
-        said = (verdict_of(sample, mode) for sample in samples)
-        verdicts = [VerdictValue.ABSENT if v is VerdictValue.PRESENT else v for v in said]
-        verdict = VerdictValue.PRESENT if mode in shown else _most_frequent(verdicts)
+        sample_verdicts = (verdict_of(sample, mode) for sample in samples)
+        verdicts = [
+            VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
+            for verdict in sample_verdicts
+        ]
+        verdict = VerdictValue.PRESENT if mode in present else _most_frequent(verdicts)
         if verdict is not None:
             judged.append(mode)
         if verdict is VerdictValue.UNSURE:
@@ -84,72 +102,93 @@ def judgement_of(
     return Judgement(findings, tuple(unsure), tuple(judged))
 
 
-def judgement_so_far(found: Sequence[Sighting]) -> Judgement:
-    """What was found by now, while more windows follow: no verdict but on what was found."""
-    findings = tuple(sighting.finding for sighting in found)
+def partial_judgement(sightings: Sequence[Sighting]) -> Judgement:
+    """Return the judgement before the last window: verdicts only on the modes that were found."""
+    findings = tuple(sighting.finding for sighting in sightings)
     return Judgement(findings, (), tuple(dict.fromkeys(finding.mode for finding in findings)))
 
 
-def sightings_of(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
-    """What all windows of all samples saw of these modes, each thing once, in reading order."""
-    seen = [sighting for sample in samples for sighting in merged_windows(sample)]
-    merged = merged_samples(seen, len(samples))
-    known = [sighting for sighting in merged if sighting.finding.mode in modes]
-    return in_reading_order(known, modes)
+def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
+    """Merge the findings of all windows and samples.
+
+    Args:
+        samples: The answers on the trace.
+        modes: The slugs of the modes that count.
+
+    Returns:
+        Each finding once, in reading order.
+    """
+    sightings = [sighting for sample in samples for sighting in merged_windows(sample)]
+    merged = merged_samples(sightings, len(samples))
+    of_modes = [sighting for sighting in merged if sighting.finding.mode in modes]
+    return in_reading_order(of_modes, modes)
 
 
-def decisive_of(samples: Sequence[Sample]) -> list[Sighting]:
-    """The decisive step by most samples, the earliest of those that are named as often; or none.
+def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
+    """Return the decisive step that most samples name, the earliest on a tie, or an empty list.
 
-    A sample whose windows name several means the one that it is surest of. Of several samples the
-    confidence is the share that names the step.
+    Of a sample that names several steps, the one with the highest confidence counts. With several
+    samples, the confidence is the share of samples that name the step.
     """
     named = []
     for sample in samples:
-        seen = [sighting for part in sample for sighting in part.sightings]
-        if seen:
-            named.append(min(seen, key=_by_confidence))
+        sightings = [sighting for answer in sample for sighting in answer.sightings]
+        if sightings:
+            named.append(min(sightings, key=_by_confidence))
     if not named:
         return []
-    votes = Counter(_place(sighting) for sighting in named)
-    place = min(votes, key=lambda place: (-votes[place], place))
-    best = best_of([sighting for sighting in named if _place(sighting) == place])
+    votes = Counter(_sort_range(sighting) for sighting in named)
+    winner = min(votes, key=lambda spans: (-votes[spans], spans))
+    best = best_of([sighting for sighting in named if _sort_range(sighting) == winner])
     if len(samples) == 1:
         return [best]
-    share = votes[place] / len(samples)
+    share = votes[winner] / len(samples)
     return [replace(best, finding=replace(best.finding, confidence=share))]
 
 
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
-    """What the windows of one sample say of a mode together, None where that is no verdict.
+    """Return the verdict of one sample on a mode.
 
-    Present where anything was seen. Else every window that should have judged the mode must have
-    said something: unsure where any did, absent where all did.
+    A mode with a finding is present. Otherwise each window that was asked about the mode must have
+    a verdict: the mode is absent if all say so, else unsure.
+
+    Args:
+        sample: The answers of the sample.
+        mode: The slug of the mode.
+
+    Returns:
+        The verdict, or None without one.
     """
-    if any(s.finding.mode == mode for part in sample for s in part.sightings):
+    if any(sighting.finding.mode == mode for answer in sample for sighting in answer.sightings):
         return VerdictValue.PRESENT
-    said = [part.verdicts.get(mode) for part in sample if mode in part.window.modes]
-    if not said or None in said:
+    verdicts = [answer.verdicts.get(mode) for answer in sample if mode in answer.window.modes]
+    if not verdicts or None in verdicts:
         return None
-    absent = all(verdict is VerdictValue.ABSENT for verdict in said)
+    absent = all(verdict is VerdictValue.ABSENT for verdict in verdicts)
     return VerdictValue.ABSENT if absent else VerdictValue.UNSURE
 
 
 def merged_windows(sample: Sample) -> list[Sighting]:
-    """What the windows of one sample saw, each thing once: the surest of those that are one."""
-    seen = (sighting for part in sample for sighting in part.sightings)
-    return [best_of(group) for group in _groups(seen, _same)]
+    """Merge the findings of one sample: of those that are the same, the best one stays."""
+    sightings = (sighting for answer in sample for sighting in answer.sightings)
+    return [best_of(group) for group in _groups(sightings, _is_same)]
 
 
-def merged_samples(seen: Sequence[Sighting], samples: int) -> list[Sighting]:
-    """What so many samples saw: of one mode, what overlaps is one thing.
+def merged_samples(sightings: Sequence[Sighting], samples: int) -> list[Sighting]:
+    """Merge the findings of several samples: overlapping ones of a mode are the same.
 
-    Its confidence is the share of the samples that saw it; a single sample's stays its own.
+    Args:
+        sightings: The findings of all samples.
+        samples: The number of samples.
+
+    Returns:
+        The merged findings; their confidence is the share of samples with the finding, or that of
+        the finding itself if there is one sample.
     """
     if samples == 1:
-        return list(seen)
+        return list(sightings)
     merged = []
-    for group in _groups(seen, _overlap):
+    for group in _groups(sightings, _overlap):
         best = best_of(group)
         share = len({sighting.sample for sighting in group}) / samples
         merged.append(replace(best, finding=replace(best.finding, confidence=share)))
@@ -157,24 +196,29 @@ def merged_samples(seen: Sequence[Sighting], samples: int) -> list[Sighting]:
 
 
 def best_of(group: Sequence[Sighting]) -> Sighting:
-    """The one to show: words that were found before such in parts, these before none, none before
-    altered words, and these before words that were not found.
+    """Return the finding of a group with the best evidence, then confidence, then position.
 
-    Among those the surest, then the first.
+    From the best: a quote that was located, one in parts, no quote, altered words, one that was not
+    located.
     """
     return min(group, key=lambda sighting: (-_proof(sighting.finding), *_by_confidence(sighting)))
 
 
 def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> list[Sighting]:
-    """By the spans of their ranges, those of the whole trace last, then in the modes' order."""
-    order = {mode: place for place, mode in enumerate(modes)}
+    """Sort findings by their ranges, those of the whole trace last.
+
+    Args:
+        sightings: The findings.
+        modes: The slugs of the modes in the order for findings with one range.
+    """
+    order = {mode: number for number, mode in enumerate(modes)}
 
     def key(sighting: Sighting) -> tuple[object, ...]:
         finding = sighting.finding
         return (
-            *_place(sighting),
+            *_sort_range(sighting),
             order.get(finding.mode, len(order)),
-            *_words(finding),
+            *_sort_text(finding),
         )
 
     return sorted(sightings, key=key)
@@ -184,16 +228,17 @@ def _most_frequent(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | No
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
         return None
-    absent, unsure = counts[VerdictValue.ABSENT], counts[VerdictValue.UNSURE]
-    return VerdictValue.ABSENT if absent > unsure else VerdictValue.UNSURE
+    if counts[VerdictValue.ABSENT] > counts[VerdictValue.UNSURE]:
+        return VerdictValue.ABSENT
+    return VerdictValue.UNSURE
 
 
 def _groups(
     sightings: Iterable[Sighting], same: Callable[[Sighting, Sighting], bool]
 ) -> list[list[Sighting]]:
-    """Those of one mode that are the same, directly or by way of others.
+    """Group the findings of one mode that are the same, directly or by way of others.
 
-    Ranges that have no span in common are never the same, so those that ended are not compared.
+    Findings without a common span are never the same, so groups that have ended are not compared.
     """
     by_mode: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
@@ -201,71 +246,83 @@ def _groups(
     groups: list[list[Sighting]] = []
     for of_mode in by_mode.values():
         open_groups: list[list[Sighting]] = []
-        for sighting in sorted(of_mode, key=_place):
-            first = _place(sighting)[0]
-            reaching = [g for g in open_groups if any(_place(s)[1] >= first for s in g)]
-            groups += [g for g in open_groups if not any(g is r for r in reaching)]
-            joining = [g for g in reaching if any(same(s, sighting) for s in g)]
-            group = [s for g in joining for s in g] + [sighting]
-            open_groups = [g for g in reaching if not any(g is j for j in joining)] + [group]
+        for sighting in sorted(of_mode, key=_sort_range):
+            first = _sort_range(sighting)[0]
+            reaching: list[list[Sighting]] = []
+            for group in open_groups:
+                reaches = any(_sort_range(other)[1] >= first for other in group)
+                (reaching if reaches else groups).append(group)
+            merged: list[Sighting] = []
+            open_groups = []
+            for group in reaching:
+                if any(same(other, sighting) for other in group):
+                    merged += group
+                else:
+                    open_groups.append(group)
+            open_groups.append([*merged, sighting])
         groups += open_groups
     return groups
 
 
-def _same(one: Sighting, other: Sighting) -> bool:
-    """Whether two sightings of a mode, by one window or two, are of the same thing."""
-    if one.first is None or other.first is None or one.last is None or other.last is None:
-        return one.first is None and other.first is None
-    if one.span is not None and one.span == other.span and _words_overlap(one, other):
+def _is_same(sighting: Sighting, other: Sighting) -> bool:
+    """Check whether two findings of a mode in one sample are the same."""
+    spans = sighting.range
+    other_spans = other.range
+    if spans is None or other_spans is None:
+        return spans is None and other_spans is None
+    same_span = sighting.span is not None and sighting.span == other.span
+    if same_span and _quotes_overlap(sighting.finding, other.finding):
         return True
-    one_range, other_range = (one.first, one.last), (other.first, other.last)
-    if one.shown == other.shown:
-        quoted = one.first == one.last and None not in (one.span, other.span)
-        return one_range == other_range and not quoted
-    common = _common(one_range, other_range)
-    inner = min(_length(one_range), _length(other_range))
-    union = _length(one_range) + _length(other_range) - common
+    if sighting.shown == other.shown:
+        both_quoted = spans[0] == spans[1] and None not in (sighting.span, other.span)
+        return spans == other_spans and not both_quoted
+    common = _common(spans, other_spans)
+    shorter = min(spans, other_spans, key=_length)
+    union = _length(spans) + _length(other_spans) - common
     if common >= SAME_RANGE * union:
         return True
-    inside = one_range if _length(one_range) == inner else other_range
-    overlap = _common(one.shown, other.shown)
-    in_overlap = overlap and _common(inside, one.shown) == inner == _common(inside, other.shown)
-    return bool(common == inner and in_overlap)
+    # A range within the other one is the same finding if both windows show it whole.
+    is_within = common == _length(shorter)
+    return is_within and _contains(sighting.shown, shorter) and _contains(other.shown, shorter)
 
 
-def _words_overlap(one: Sighting, other: Sighting) -> bool:
-    (start, end), (other_start, other_end) = _characters(one.finding), _characters(other.finding)
+def _quotes_overlap(finding: Finding, other: Finding) -> bool:
+    start, end = _quote_range(finding)
+    other_start, other_end = _quote_range(other)
     return start < other_end and other_start < end
 
 
-def _characters(finding: Finding) -> tuple[int, int]:
-    """Where the quote begins and ends in its span, -1 where it has no place."""
-    words = finding.evidence
-    if words is None or words.char_start is None or words.char_end is None:
+def _quote_range(finding: Finding) -> tuple[int, int]:
+    """Return the offsets of the quote in its span, -1 for one that was not located."""
+    evidence = finding.evidence
+    if evidence is None or evidence.char_start is None or evidence.char_end is None:
         return -1, -1
-    return words.char_start, words.char_end
+    return evidence.char_start, evidence.char_end
 
 
-def _overlap(one: Sighting, other: Sighting) -> bool:
-    """Whether two ranges have a span in common, where those of the whole trace are one range."""
-    (first, last), (other_first, other_last) = _place(one), _place(other)
+def _overlap(sighting: Sighting, other: Sighting) -> bool:
+    """Check whether two findings have a common span, or both are of the whole trace."""
+    first, last = _sort_range(sighting)
+    other_first, other_last = _sort_range(other)
     return first <= other_last and other_first <= last
 
 
-def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """How many spans two ranges have in common."""
-    return max(0, min(one[1], other[1]) - max(one[0], other[0]) + 1)
+def _common(spans: tuple[int, int], other: tuple[int, int]) -> int:
+    """Count the common spans of two ranges."""
+    return max(0, min(spans[1], other[1]) - max(spans[0], other[0]) + 1)
+
+
+def _contains(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _length(spans: tuple[int, int]) -> int:
     return spans[1] - spans[0] + 1
 
 
-def _place(sighting: Sighting) -> tuple[float, float]:
-    """The range, for sorting: the whole trace stands after all spans."""
-    if sighting.first is None or sighting.last is None:
-        return float("inf"), float("inf")
-    return sighting.first, sighting.last
+def _sort_range(sighting: Sighting) -> tuple[float, float]:
+    """Return the range for sorting, with the whole trace after all spans."""
+    return sighting.range or (float("inf"), float("inf"))
 
 
 def _proof(finding: Finding) -> int:
@@ -277,12 +334,12 @@ def _proof(finding: Finding) -> int:
 
 
 def _by_confidence(sighting: Sighting) -> tuple[float, float, float, int, str, str]:
-    return -sighting.finding.confidence, *_place(sighting), *_words(sighting.finding)
+    return -sighting.finding.confidence, *_sort_range(sighting), *_sort_text(sighting.finding)
 
 
-def _words(finding: Finding) -> tuple[int, str, str]:
-    """What is quoted and what is said, for sorting those of one range."""
-    words = finding.evidence
-    if words is None:
+def _sort_text(finding: Finding) -> tuple[int, str, str]:
+    """Return quote and rationale, for sorting the findings of one range."""
+    evidence = finding.evidence
+    if evidence is None:
         return 0, "", finding.rationale
-    return words.char_start or 0, words.quote, finding.rationale
+    return evidence.char_start or 0, evidence.quote, finding.rationale

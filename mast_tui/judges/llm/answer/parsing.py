@@ -1,4 +1,4 @@
-"""The answer that a model is asked for: its JSON schema, and reading what comes back."""
+"""The answers of a model: their JSON schema, and the parser that reads them."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 DIGEST_CHARS: Final = 4_000
-"""A longer digest is cut, in code points."""
+"""The most code points of a digest; a longer one is cut."""
 
 QUOTE_CHARS: Final = 10_000
+"""The most code points of a quote; a longer one is cut."""
+
 RATIONALE_CHARS: Final = 4_000
-"""So are quotes and rationales."""
+"""The most code points of a rationale; a longer one is cut."""
 
 ASKED_FINDINGS: Final = 5
-"""Of one mode so many findings are asked for at most."""
+"""The most findings of one mode that the schema allows."""
 
 SMALL_ANSWER: Final = 2_000
-"""Where an answer about few modes may take fewer tokens than this, its schema bounds each text."""
+"""The tokens of an answer below which the schema bounds the length of each text."""
 
 MOST_FINDINGS: Final = 20
-"""Of one mode no more findings are taken from an answer: each is looked for in the trace."""
+"""The most findings of one mode that are read from an answer; each costs a search in the trace."""
 
 MOST_ENTRIES: Final = 1_000
-"""Of an answer no more entries for modes are read."""
+"""The most entries for modes that are read from an answer."""
 
 _FRAME: Final = 90
-"""About the tokens that the names, numbers and indents of one mode's answer take."""
+"""The approximate tokens of names, numbers and indents in the answer on one mode."""
 
 _LEAST_CHARS: Final = 30
-"""With fewer characters for each text nothing is said: then there are no bounds."""
+"""The fewest characters of a useful text; with less room, the schema has no bounds."""
 
 _NUMBER: Final = re.compile(r"\s*(?:spans?\s*)?#?\s*(\d{1,12})(?:\.0+)?\s*", re.IGNORECASE)
 _RANGE: Final = re.compile(r"\s*#?(\d{1,12})\s*(?:-|–|to|\.\.)\s*#?(\d{1,12})\s*")
@@ -50,10 +52,10 @@ _RATIONALE: Final = ("rationale", "reason", "explanation")
 CONFIDENCE: Final = ("confidence", "score", "probability", "certainty", "likelihood")
 _FINDINGS: Final = ("findings", "instances", "occurrences")
 _SPANS: Final = ("spans", "span", "range", "steps", "step", "number")
-"""The names under which models give things: that which is asked for first."""
+"""The field names that models use; the first one is that of the schema."""
 
-Tell = Callable[[str], object]
-"""Told what is odd, in words for a person."""
+Report = Callable[[str], object]
+"""A function that records a problem of the answer, as a sentence."""
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
@@ -71,26 +73,26 @@ _RANK: Final = (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT)
 
 
 class NumberedSpans(Protocol):
-    """The spans of a trace, by the numbers by which they were sent."""
+    """The spans of a trace by the numbers with which they were sent."""
 
     def index_of(self, number: int) -> int | None:
-        """The span that has this number, None where none has."""
+        """Return the index of the span with this number, or None."""
 
     def key(self, index: int) -> str:
-        """The key by which the trace itself knows a span."""
+        """Return the key of a span in the trace."""
 
     def with_own_numbers(self, text: str) -> str:
-        """What was said of the trace, with the numbers by which people know its spans."""
+        """Replace the numbers of spans in a text by those of the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said of one window.
+    """The answer of a model on one window.
 
-    ``verdicts`` are by slug; a mode that it left out has none. A mode is ``present`` where and
-    only where there is a finding of it. Nothing of the findings is checked: their quotes are as the
-    model gave them, without a place, and their ranges name spans that exist, or none. ``remarks``
-    say what was odd, in words for a person.
+    ``verdicts`` are by slug, without the modes that the answer leaves out. A mode is ``present`` if
+    and only if there is a finding of it. Findings are not anchored: their quotes are those of the
+    model, without offsets, and their ranges name spans that exist, or none. ``remarks`` are
+    sentences on problems of the answer.
     """
 
     verdicts: Mapping[str, VerdictValue]
@@ -100,20 +102,19 @@ class Answer:
 
 
 def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[str, object]:
-    """Make the JSON schema of an answer about the modes with these codes, in the strict form.
+    """Make the JSON schema of an answer, in the strict form of structured outputs.
 
-    Every property is required and no other is allowed, as structured outputs ask for. Properties
-    stand in the order in which they are written: what was looked at and the evidence first, the
-    verdict after. An object with a property for each mode leaves none out, and has an end.
+    Every property is required and no other is allowed. Models write properties in their order, so
+    the evidence precedes the verdict. A property for each mode makes sure that none is left out.
 
-    A small model writes on and on where it may. Where an answer has little room, a mode gets one
-    finding and its texts so many characters that all of it fits, even at a token for each: the
-    servers that run such models keep to ``maxLength``, which some vendors' servers refuse.
+    Small models write long texts. In a short answer a mode has therefore one finding, and texts of
+    so many characters that the answer fits at one token for each. The servers of small models
+    respect ``maxLength``; some vendors' servers refuse it, so it is left out of longer answers.
 
     Args:
-        codes: The modes' codes.
-        digest: Whether notes for the next part of the run are asked for.
-        tokens: The most that the answer may take.
+        codes: The codes of the modes.
+        digest: Whether to ask for notes for the next window.
+        tokens: The most tokens of the answer.
     """
     chars = (tokens - _FRAME * len(codes)) // (3 * len(codes) + digest)
     bounded = tokens < SMALL_ANSWER and chars >= _LEAST_CHARS
@@ -132,8 +133,8 @@ def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[st
         findings={"type": "array", "items": finding, "maxItems": most},
         verdict={"type": "string", "enum": list(_VERDICTS)},
     )
-    one: dict[str, object] = {"$ref": "#/$defs/mode"}
-    modes = object_schema(**dict.fromkeys(codes, one))
+    mode_reference: dict[str, object] = {"$ref": "#/$defs/mode"}
+    modes = object_schema(**dict.fromkeys(codes, mode_reference))
     whole = (
         object_schema(modes=modes, digest={"type": "string", **bound})
         if digest
@@ -143,7 +144,7 @@ def answer_schema(codes: Sequence[str], *, digest: bool, tokens: int) -> dict[st
 
 
 def object_schema(**properties: dict[str, object]) -> dict[str, object]:
-    """An object of which every property is required, in the order in which they are written."""
+    """Make the schema of an object whose properties are all required, in their order."""
     return {
         "type": "object",
         "properties": properties,
@@ -153,68 +154,73 @@ def object_schema(**properties: dict[str, object]) -> dict[str, object]:
 
 
 def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> Answer:
-    """Read what a model said of a window, with patience.
+    """Read the answer of a model on a window.
 
-    Whatever can only mean one thing is taken so, with a remark where that is not plain; nothing
-    is made up.
+    A field in another form than the schema's is read if it has only one possible meaning, with a
+    remark on it. Nothing is invented.
 
     Args:
-        text: The answer, with whatever stands around its JSON.
-        taxonomy: Where the modes are looked up.
-        window: What was asked about.
+        text: The answer, with any text around its JSON.
+        taxonomy: The taxonomy of the modes.
+        window: The window of the request.
         view: The trace as it was sent.
 
     Raises:
-        Malformed: No answer can be read from the text, in words.
+        Malformed: The text holds no answer; the message says why.
     """
     reader = _Reader(taxonomy, window, view)
-    found = find_object(text, reader.fits)
-    return reader.read(found.value, mended=found.mended)
+    parsed = find_object(text, reader.is_answer)
+    return reader.read(parsed.value, repaired=parsed.repaired)
 
 
 class _Reader:
-    """Reads one answer; what is odd collects in its remarks."""
+    """The parser of one answer, which collects remarks on its problems."""
 
     def __init__(self, taxonomy: Taxonomy, window: Window, view: NumberedSpans) -> None:
         self._taxonomy = taxonomy
         self._window = window
         self._view = view
         self._remarks: dict[str, None] = {}
-        """What was odd, each thing once, in the order in which it was met."""
+        """The remarks, each once, in their order."""
         self._verdicts: dict[str, VerdictValue] = {}
-        self._found: dict[tuple[object, ...], Finding] = {}
-        self._taken: Counter[str] = Counter()
+        self._findings_by_place: dict[tuple[object, ...], Finding] = {}
+        self._finding_counts: Counter[str] = Counter()
         self._scale = 1
 
-    def fits(self, value: Mapping[str, object]) -> bool:
-        """Whether an object can be an answer."""
+    def is_answer(self, value: Mapping[str, object]) -> bool:
+        """Check whether an object can be an answer."""
         return self._entries(value) is not None
 
-    def read(self, value: Mapping[str, object], *, mended: bool) -> Answer:
-        """What the object says; ``mended`` tells that it was no right JSON as it stood."""
-        if mended:
-            self._tell("the answer's JSON had faults, which were mended")
+    def read(self, value: Mapping[str, object], *, repaired: bool) -> Answer:
+        """Read an answer from its object.
+
+        Args:
+            value: The object.
+            repaired: Whether it was invalid JSON that had to be repaired.
+        """
+        if repaired:
+            self._remark("the answer's JSON had faults, which were mended")
         value = _unwrapped(value)
         entries = self._entries(value) or ()
         self._scale = scale_of(_confidences(entries))
         if self._scale > 1:
-            self._tell(f"confidences are taken as of {self._scale}")
+            self._remark(f"confidences are taken as of {self._scale}")
         for name, entry in entries:
             self._entry(name, entry)
         if not self._verdicts:
             raise Malformed("the answer names no mode that was asked for")
         return Answer(
             verdicts=self._verdicts,
-            findings=tuple(self._found.values()),
-            digest=read_digest(value, self._window, self._tell),
+            findings=tuple(self._findings_by_place.values()),
+            digest=read_digest(value, self._window, self._remark),
             remarks=tuple(self._remarks),
         )
 
-    def _tell(self, words: str) -> None:
-        self._remarks[words] = None
+    def _remark(self, sentence: str) -> None:
+        self._remarks[sentence] = None
 
     def _entries(self, value: Mapping[str, object]) -> list[tuple[object, object]] | None:
-        """Each mode's name and what is said of it; None where this is no answer."""
+        """Return the name and entry of each mode, or None if the object is no answer."""
         value = _unwrapped(value)
         modes = first_of(value, _MODES)
         if isinstance(modes, list):
@@ -233,165 +239,176 @@ class _Reader:
     def _entry(self, name: object, entry: object) -> None:
         mode = self._mode(name)
         if mode is None:
-            said = f": {one_line(name, 40)}" if isinstance(name, str) else ""
-            self._tell(f"an unknown mode was left out{said}")
+            suffix = f": {one_line(name, 40)}" if isinstance(name, str) else ""
+            self._remark(f"an unknown mode was left out{suffix}")
             return
         if mode.slug not in self._window.modes:
-            self._tell(f"{mode.code} was answered without being asked for, and left out")
+            self._remark(f"{mode.code} was answered without being asked for, and left out")
             return
         if isinstance(entry, Mapping):
             verdict = as_verdict(first_of(entry, _VERDICT))
             findings = first_of(entry, _FINDINGS)
             if findings is None and first_of(entry, _QUOTE) is not None:
-                findings = entry  # one finding, whose fields stand beside the verdict
+                findings = entry  # one finding, with its fields beside the verdict
         else:
-            verdict, findings = as_verdict(entry), None
-        self._take(mode, verdict, self._findings(mode, findings))
+            verdict = as_verdict(entry)
+            findings = None
+        self._add(mode, verdict, self._findings(mode, findings))
 
     def _findings(self, mode: Mode, findings: object) -> list[Finding]:
-        def tell(words: str) -> None:
-            self._tell(f"{mode.code} {words}")
+        def report(sentence: str) -> None:
+            self._remark(f"{mode.code} {sentence}")
 
         if findings is None:
             return []
         if isinstance(findings, Mapping):
             findings = [findings]
         if not isinstance(findings, list):
-            tell("has findings that are no list, and were left out")
+            report("has findings that are no list, and were left out")
             return []
-        left = MOST_FINDINGS - self._taken[mode.slug]
-        if len(findings) > left:
-            tell(f"has more than {MOST_FINDINGS} findings: the first are taken")
-        self._taken[mode.slug] += len(findings)
-        read = []
-        for finding in findings[: max(0, left)]:
+        remaining = MOST_FINDINGS - self._finding_counts[mode.slug]
+        if len(findings) > remaining:
+            report(f"has more than {MOST_FINDINGS} findings: the first are taken")
+        self._finding_counts[mode.slug] += len(findings)
+        parsed = []
+        for finding in findings[: max(0, remaining)]:
             if isinstance(finding, Mapping):
-                spans = spans_named(finding, self._view, tell)
-                read.append(read_finding(finding, mode, spans, self._view, self._scale, tell))
+                spans = read_spans(finding, self._view, report)
+                parsed.append(read_finding(finding, mode, spans, self._view, self._scale, report))
             else:
-                tell("has a finding that is no object, and was left out")
-        return read
+                report("has a finding that is no object, and was left out")
+        return parsed
 
-    def _take(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
+    def _add(self, mode: Mode, verdict: VerdictValue | None, findings: list[Finding]) -> None:
         if findings and verdict is not VerdictValue.PRESENT:
-            said = "without a verdict" if verdict is None else f"under '{verdict.value}'"
-            self._tell(f"{mode.code} has findings {said}: taken as present")
+            given = "without a verdict" if verdict is None else f"under '{verdict.value}'"
+            self._remark(f"{mode.code} has findings {given}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
-            self._tell(f"{mode.code} has no verdict that can be read")
+            self._remark(f"{mode.code} has no verdict that can be read")
             return
-        somewhere = any(finding.mode == mode.slug for finding in self._found.values())
-        if verdict is VerdictValue.PRESENT and not findings and not somewhere:
-            self._tell(f"{mode.code} is present without a place")
+        earlier_findings = self._findings_by_place.values()
+        has_finding = findings or any(finding.mode == mode.slug for finding in earlier_findings)
+        if verdict is VerdictValue.PRESENT and not has_finding:
+            self._remark(f"{mode.code} is present without a place")
             findings = [Finding(mode.slug, None, None, "", 0.5)]
-        before = self._verdicts.get(mode.slug)
-        if before is not None:
-            self._tell(f"{mode.code} was answered more than once")
-            verdict = max(before, verdict, key=_RANK.index)
+        earlier_verdict = self._verdicts.get(mode.slug)
+        if earlier_verdict is not None:
+            self._remark(f"{mode.code} was answered more than once")
+            verdict = max(earlier_verdict, verdict, key=_RANK.index)
         self._verdicts[mode.slug] = verdict
         for finding in findings:
-            key = (finding.mode, finding.first, finding.last, finding.evidence)
-            known = self._found.get(key)
-            if known is None or known.confidence < finding.confidence:
-                self._found[key] = finding
+            place = (finding.mode, finding.first, finding.last, finding.evidence)
+            earlier = self._findings_by_place.get(place)
+            if earlier is None or earlier.confidence < finding.confidence:
+                self._findings_by_place[place] = finding
 
 
-def spans_named(said: Mapping[str, object], view: NumberedSpans, tell: Tell) -> list[int]:
-    """Read which spans a finding names: the indices of its ends, as far as there are such spans.
+def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:
+    """Read the first and last span of a finding.
 
     Args:
-        said: What the model says of it.
+        fields: The finding in the answer.
         view: The trace as it was sent.
-        tell: Told what is odd.
+        report: Called with problems.
+
+    Returns:
+        The indices of the named spans that exist, at most two.
     """
-    first, end_of_first = _as_range(said.get("first"))
-    start_of_last, last = _as_range(said.get("last"))
+    first, end_of_first = _as_range(fields.get("first"))
+    start_of_last, last = _as_range(fields.get("last"))
     ends = [start_of_last if first is None else first, end_of_first if last is None else last]
     if ends == [None, None]:
-        ends = _as_range(first_of(said, _SPANS))
+        ends = _as_range(first_of(fields, _SPANS))
     named = [number for number in ends if number is not None]
-    there = [index for index in map(view.index_of, named) if index is not None]
-    if not named and any(said.get(name) not in (None, "", []) for name in ("first", "last")):
-        tell("names a span in a way that cannot be read")
-    if len(there) < len(named):
-        tell("names a span that does not exist")
-    if there != sorted(there):
-        tell("names a range backwards")
-    return sorted(there)
+    existing = [index for index in map(view.index_of, named) if index is not None]
+    if not named and any(fields.get(name) not in (None, "", []) for name in ("first", "last")):
+        report("names a span in a way that cannot be read")
+    if len(existing) < len(named):
+        report("names a span that does not exist")
+    if existing != sorted(existing):
+        report("names a range backwards")
+    return sorted(existing)
 
 
 def read_finding(
-    said: Mapping[str, object],
+    fields: Mapping[str, object],
     mode: Mode,
     spans: Sequence[int],
     view: NumberedSpans,
     scale: int,
-    tell: Tell,
+    report: Report,
 ) -> Finding:
     """Read a finding.
 
     Args:
-        said: What the model says of it.
-        mode: What it is a finding of.
-        spans: The indices of its first and last span; none for the run as a whole.
+        fields: The finding in the answer.
+        mode: The mode of the finding.
+        spans: The indices of its first and last span; none for the whole trace.
         view: The trace as it was sent.
-        scale: What confidences are of.
-        tell: Told what is odd.
+        scale: The highest value of a confidence.
+        report: Called with problems.
     """
-    quote = as_text(first_of(said, _QUOTE))
+    quote = as_text(first_of(fields, _QUOTE))
     if len(quote) > QUOTE_CHARS:
-        tell(f"has a quote of more than {QUOTE_CHARS:,} characters, which was cut")
-    confidence = as_confidence(first_of(said, CONFIDENCE), scale)
+        report(f"has a quote of more than {QUOTE_CHARS:,} characters, which was cut")
+    confidence = as_confidence(first_of(fields, CONFIDENCE), scale)
     if confidence is None:
-        tell("has a confidence that cannot be read, and counts as 0.5")
-    rationale = view.with_own_numbers(as_text(first_of(said, _RATIONALE)).strip())
+        report("has a confidence that cannot be read, and counts as 0.5")
+    rationale = view.with_own_numbers(as_text(first_of(fields, _RATIONALE)).strip())
     return Finding(
         mode=mode.slug,
         first=view.key(spans[0]) if spans else None,
         last=view.key(spans[-1]) if spans else None,
         rationale=rationale[:RATIONALE_CHARS],
         confidence=0.5 if confidence is None else confidence,
-        decisive=_as_decisive(said.get("decisive")),
+        decisive=_as_decisive(fields.get("decisive")),
         evidence=Evidence(None, quote[:QUOTE_CHARS]) if quote.strip() else None,
     )
 
 
-def read_digest(said: Mapping[str, object], window: Window, tell: Tell) -> str:
-    """Read the notes for whoever reads the part that follows; none where none does.
+def read_digest(fields: Mapping[str, object], window: Window, report: Report) -> str:
+    """Read the notes for the next window; the last window has none.
 
     Args:
-        said: The answer.
-        window: What it is about.
-        tell: Told where there are none.
+        fields: The answer.
+        window: The window of the answer.
+        report: Called if the notes are missing.
     """
     if not window.goes_on:
         return ""
-    digest = as_text(said.get("digest")).strip()
+    digest = as_text(fields.get("digest")).strip()
     if not digest:
-        tell("no summary for the part that follows")
+        report("no summary for the part that follows")
     return digest[:DIGEST_CHARS]
 
 
 def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
-    """The mode that a code, slug or name means, alone or as in ``FM-1.3: Step repetition``."""
+    """Find a mode by its code, slug or name, or by both as in ``FM-1.3: Step repetition``.
+
+    Args:
+        taxonomy: The taxonomy of the modes.
+        name: A value of an answer.
+    """
     if isinstance(name, bool) or not isinstance(name, str | int | float):
         return None
     text = str(name).strip()
     for prefix in ("FM-", "FM ", "FM", "mode "):
         if text.casefold().startswith(prefix.casefold()):
-            found = taxonomy.find(text[len(prefix) :])
-            if found:
-                return found
-    found = taxonomy.find(text)
-    if found is None and " " in text:
-        first, _, rest = text.partition(" ")
-        by_code, by_name = find_mode(taxonomy, first.rstrip(":.,")), taxonomy.find(rest)
-        found = by_code if by_code is not None and by_code == by_name else None
-    return found
+            mode = taxonomy.find(text[len(prefix) :])
+            if mode:
+                return mode
+    mode = taxonomy.find(text)
+    if mode is None and " " in text:
+        code, _, mode_name = text.partition(" ")
+        by_code = find_mode(taxonomy, code.rstrip(":.,"))
+        if by_code is not None and by_code == taxonomy.find(mode_name):
+            return by_code
+    return mode
 
 
 def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
-    """The object with the modes, where it is the only one within another."""
+    """Return the object with the modes if it is the only one within another object."""
     if first_of(value, _MODES) is not None:
         return value
     inner = [entry for entry in value.values() if isinstance(entry, Mapping)]
@@ -400,21 +417,28 @@ def _unwrapped(value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
-    """What stands under the first of some names that is there."""
+    """Return the first value that is not None.
+
+    Args:
+        value: An object of an answer.
+        names: The possible names of the field, in their order.
+    """
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def scale_of(confidences: Iterable[object]) -> int:
-    """What the confidences of an answer are of: 1, or 5, 10 or 100 where one is above that."""
-    numbers = (said for said in confidences if isinstance(said, int | float))
-    largest = max(
-        (said for said in numbers if not isinstance(said, bool) and said <= 100), default=0
+    """Return the scale of the confidences of an answer: the least of 1, 5, 10 and 100 that fits."""
+    numbers = (
+        value
+        for value in confidences
+        if isinstance(value, int | float) and not isinstance(value, bool)
     )
+    largest = max((number for number in numbers if number <= 100), default=0)
     return next((scale for scale in (1, 5, 10) if largest <= scale), 100)
 
 
 def _confidences(entries: Iterable[tuple[object, object]]) -> Iterator[object]:
-    """What is said of how sure each finding is."""
+    """Yield the confidence of each finding as it is in the answer."""
     for _, entry in entries:
         findings = first_of(entry, _FINDINGS) if isinstance(entry, Mapping) else None
         for finding in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
@@ -429,7 +453,7 @@ def _name_in(entry: object) -> object:
 
 
 def as_text(value: object) -> str:
-    """A text, or texts in a list joined by an ellipsis; empty for anything else."""
+    """Read a text, or a list of texts, which an ellipsis joins; empty for any other value."""
     if isinstance(value, list):
         value = " … ".join(part for part in value if isinstance(part, str))
     return _SURROGATES.sub("�", value) if isinstance(value, str) else ""
@@ -446,7 +470,7 @@ def as_number(value: object) -> int | None:
 
 
 def as_verdict(value: object) -> VerdictValue | None:
-    """A verdict's word, or yes and no."""
+    """Read a verdict: its name, a synonym, or a boolean."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
     if not isinstance(value, str):
@@ -457,7 +481,7 @@ def as_verdict(value: object) -> VerdictValue | None:
 
 
 def _as_range(value: object) -> list[int | None]:
-    """Spans that are named in one value: ``3``, ``[3, 4]``, ``"3-4"``."""
+    """Read the first and last number of spans in one value: ``3``, ``[3, 4]``, ``"3-4"``."""
     if isinstance(value, str):
         ends = _RANGE.fullmatch(value)
         value = [ends[1], ends[2]] if ends else [value]
@@ -474,7 +498,7 @@ def as_confidence(value: object, scale: int) -> float | None:
         scale: The highest value that a number may have.
 
     Returns:
-        The confidence, None where the value is none.
+        The confidence, or None for another value.
     """
     if isinstance(value, str):
         match = _SHARE.fullmatch(value)
@@ -489,7 +513,7 @@ def as_confidence(value: object, scale: int) -> float | None:
 
 
 def _as_decisive(value: object) -> bool | None:
-    """Yes or no, None for anything else."""
+    """Read a boolean or a verdict other than unsure; None for any other value."""
     verdict = as_verdict(value)
     if verdict is None or verdict is VerdictValue.UNSURE:
         return None

@@ -1,4 +1,4 @@
-"""How a server wants to be asked: the form of answers, and the names that parameters go by."""
+"""The capabilities of a server: the form of its answers, and the names of its parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Part = Literal["form", "limit", "temperature", "system"]
-"""What of a request a server can refuse without refusing the question."""
+"""The parts of a request that a server may refuse while it accepts the request without them."""
 
 ANSWER_NAME: Final = "judgement"
 
@@ -21,7 +21,7 @@ _NEXT_FORM: Final[Mapping[Form, Form]] = {
     "json_object": "text",
 }
 _NEWER_NAMES: Final = ("api.openai.com", *AZURE_HOSTS)
-"""Where the newer name of the answer's limit is known; elsewhere some pass over it in silence."""
+"""The servers that know the newer name of the limit; others may ignore it silently."""
 
 _FORM_WORDS: Final[Mapping[Form, str]] = {
     "json_object_schema": "takes no JSON schema in the usual place; it is given another way",
@@ -32,9 +32,9 @@ _FORM_WORDS: Final[Mapping[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """One way to ask: the form, the limit's name (None: none is sent), a temperature or none.
+    """The form of requests: the form of the answer, the name of the limit, and two switches.
 
-    Without ``system`` its words stand before the user's, in one message.
+    Without a ``limit`` none is sent. Without ``system`` its text is put before the user's message.
     """
 
     form: Form = "json_schema"
@@ -44,9 +44,9 @@ class RequestForm:
 
 
 class ApiCapabilities:
-    """What one server takes, learned from what it refuses, for all tasks that ask it.
+    """The request form that a server accepts, learned from its refusals, for all tasks.
 
-    ``on_remark`` is told, once each, what was given up.
+    ``on_remark`` is called once for each setting that the server does not accept.
     """
 
     def __init__(self, parameters: Parameters, host: str, on_remark: Callable[[str], None]) -> None:
@@ -69,7 +69,14 @@ class ApiCapabilities:
         schema: Mapping[str, object],
         answer_tokens: int,
     ) -> dict[str, object]:
-        """What is sent, as a JSON object."""
+        """Make the body of a request.
+
+        Args:
+            request_form: The form of the request.
+            messages: The messages.
+            schema: The JSON schema of the answer.
+            answer_tokens: The most tokens of the answer.
+        """
         if not request_form.system:
             messages = _in_one(messages)
         body: dict[str, object] = {"model": self._parameters.model, "messages": messages}
@@ -88,30 +95,35 @@ class ApiCapabilities:
         return body | dict(self._parameters.extra_body)
 
     def refused(self, request_form: RequestForm, part: Part) -> bool:
-        """A part of a request in that manner was refused; whether there is another manner.
+        """Change the request form after a refusal, unless another task has changed it meanwhile.
 
-        Where another task has learned the same meanwhile nothing changes.
+        Args:
+            request_form: The form of the refused request.
+            part: The refused part.
+
+        Returns:
+            Whether there is another form.
         """
-        now = self.request_form
-        if getattr(request_form, part) != getattr(now, part):
+        current = self.request_form
+        if getattr(request_form, part) != getattr(current, part):
             return True
-        other = self._other(now, part)
-        if other is None:
+        alternative = self._alternative(current, part)
+        if alternative is None:
             return False
-        self.request_form, remark = other
+        self.request_form, remark = alternative
         if remark:
             self._on_remark(f"{self._host} {remark}")
         return True
 
     def answer_was_too_long(self, sent: object, most: int | None) -> bool:
-        """Take in that the server gives no answers so long.
+        """Lower the limit of answers after a refusal.
 
         Args:
-            sent: The limit in the request that was refused.
-            most: The limit that the server names; None where it names none.
+            sent: The limit in the refused request.
+            most: The limit that the server names, or None.
 
         Returns:
-            Whether a request with that limit may be sent.
+            Whether a request with a lower limit may be sent.
         """
         if most is None or not isinstance(sent, int) or sent <= most:
             return False
@@ -120,25 +132,27 @@ class ApiCapabilities:
             self._on_remark(f"{self._host} gives answers of at most {most:,} tokens")
         return True
 
-    def _other(self, now: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
-        """What to try in the place of a refused part, and what is given up by that, in words."""
+    def _alternative(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
+        """Return a form without the refused part and a remark on it, or None."""
         if part == "form":
-            form = _NEXT_FORM.get(now.form)
-            return None if form is None else (replace(now, form=form), _FORM_WORDS[form])
-        if part == "limit" and now.limit == self._first_limit:
-            newer = now.limit == "max_completion_tokens"
-            return replace(now, limit="max_tokens" if newer else "max_completion_tokens"), ""
-        if not getattr(now, part):
+            form = _NEXT_FORM.get(current.form)
+            return None if form is None else (replace(current, form=form), _FORM_WORDS[form])
+        if part == "limit" and current.limit == self._first_limit:
+            is_newer = current.limit == "max_completion_tokens"
+            limit: Limit = "max_tokens" if is_newer else "max_completion_tokens"
+            return replace(current, limit=limit), ""
+        if not getattr(current, part):
             return None
         if part == "limit":
-            return replace(now, limit=None), "takes no limit for answers; they may be of any length"
+            remark = "takes no limit for answers; they may be of any length"
+            return replace(current, limit=None), remark
         if part == "system":
-            words = "takes no system message; its words go to the user's"
-            return replace(now, system=False), words
-        return replace(now, temperature=False), "takes no temperature; it is left to the server"
+            remark = "takes no system message; its words go to the user's"
+            return replace(current, system=False), remark
+        return replace(current, temperature=False), "takes no temperature; it is left to the server"
 
 
 def _in_one(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The messages with the first one's words before those of the second."""
-    system, user, *rest = messages
-    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
+    """Join the first two messages to one."""
+    system, user, *further = messages
+    return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *further]

@@ -1,10 +1,10 @@
-"""What a server means when it gives no answer: errors of many servers, read alike."""
+"""The errors of servers that speak the OpenAI API, classified by their meaning."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
@@ -14,44 +14,44 @@ from typing import Final
 import orjson
 
 MOST_WORDS: Final = 4_000
-"""So many code points of an error are looked through."""
+"""The most code points of an error that are read."""
 
 MOST_NAME: Final = 200
-"""So many code points of its code, type or parameter."""
+"""The most code points of its code, type or parameter."""
 
 DEEPEST: Final = 6
-"""Words that lie deeper in an error are not looked for."""
+"""The depth to which an error is searched for texts."""
 
 LEAST_ROOM: Final = 800
-"""Tokens; with less room no answer about the modes of a taxonomy can come to its end."""
+"""The fewest tokens in which an answer on the modes of a taxonomy can end."""
 
 ROOM_SPARED: Final = 32
-"""Tokens that are left free, as the same question may be counted a little differently."""
+"""The tokens that are left free, as counts of one request may differ a little."""
 
 LONGEST_WAIT: Final = 365 * 86_400.0
-"""Seconds; whoever asks to wait for longer is taken to ask for a year."""
+"""The most seconds of a wait that a server asks for."""
 
 
 class ErrorKind(Enum):
-    """What is to be done about an error."""
+    """The meaning of an error, by which the client decides what to do."""
 
     OVERFLOW = auto()
     """The request is too long."""
     FILTERED = auto()
-    """The provider's filter stopped it."""
+    """The provider's filter stopped the request."""
     FORM = auto()
     SYSTEM = auto()
     LIMIT = auto()
     TEMPERATURE = auto()
-    """A parameter is not taken; the question may be asked without."""
+    """A parameter is not accepted; the request may be sent without it."""
     ANSWER_TOO_LONG = auto()
-    """The limit for answers is beyond what the model gives."""
+    """The limit for answers is higher than the model's."""
     BUSY = auto()
-    """Too many requests: fewer and later."""
+    """There are too many requests: send fewer, later."""
     LOADING = auto()
-    """The model is being loaded: later."""
+    """The model is being loaded: try later."""
     AGAIN = auto()
-    """It may work another time."""
+    """The request may succeed later."""
     KEY = auto()
     DENIED = auto()
     MONEY = auto()
@@ -59,15 +59,15 @@ class ErrorKind(Enum):
     NOT_FOUND = auto()
     REDIRECT = auto()
     REFUSED = auto()
-    """Anything else; it would be refused again."""
+    """Any other error; the request would be refused again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """An error as a server said it.
+    """An error of a server.
 
-    ``message`` is for people, ``names`` are its code, type and parameter in small letters,
-    ``wait`` the seconds that it asks to wait; ``page`` says that it was no JSON.
+    ``names`` holds its code, type and parameter in lower case, ``wait`` the seconds that the server
+    asks to wait; ``page`` is true if the error was not JSON.
     """
 
     status: int
@@ -101,13 +101,13 @@ _SIZES: Final = re.compile(
     r"maximum context length (?:is|of) (\d{1,9})\b.{1,80}?"
     r"(?:your request has|requested \d+ tokens \()\s*(\d{1,9})\b"
 )
-"""How vLLM and those after it tell what a model reads, and what the messages alone take of it."""
+"""The context length and the tokens of the messages, in the words of vLLM and its descendants."""
 
 _ITSELF_TOO_LONG: Final = re.compile(
     r"(?:request|prompt|input|message)s? (?:is |are )?too (?:large|long)"
     r"|context[ _](?:length|window|size)|reduce your message size"
 )
-"""Where a server also says 429 when it only has too much to do."""
+"""The words of a request that is too long, for servers with status 429 for both that and load."""
 
 _FILTER: Final = re.compile(r"content_filter|content management policy|responsibleaipolicy")
 _NO_MONEY: Final = frozenset(
@@ -122,13 +122,13 @@ _QUOTA_WORDS: Final = re.compile(
     r"|exceeded your current quota.{0,80}billing",
     re.DOTALL,
 )
-"""No credit, also in the words of a proxy, unless a time to wait is told: Gemini says the same of a
-limit by the minute."""
+"""The words for a lack of credit, unless the error has a time to wait: Gemini uses the same words
+for a limit by the minute."""
 _BAD_KEY: Final = re.compile(
     r"api_key_invalid|invalid_api_key|api[ _-]?key (?:is )?(?:not valid|invalid|missing)"
     r"|(?:invalid|incorrect|missing) api[ _-]?key|no connected db|no_db_connection"
 )
-"""LiteLLM without a database has no other words for a key that is not its own."""
+"""The words for a bad key. LiteLLM without a database reports a foreign key as a lack of one."""
 _LOADING: Final = re.compile(r"loading model|model (?:\S+ )?is (?:currently |still )?loading")
 _NO_SYSTEM: Final = re.compile(
     r"(?:system|developer)[ _]?(?:role|message|prompt|instruction)s?[^.]{0,30}"
@@ -148,7 +148,7 @@ _NO_MODEL: Final = re.compile(
     r"|(?:invalid|unknown|no such|not a valid|unsupported|cannot find|find) model"
     r"|not a valid model"
 )
-_UNTAKEN: Final = re.compile(
+_UNSUPPORTED: Final = re.compile(
     r"not support|unsupported|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed"
     r"|extra_forbidden|extra inputs|not implemented|unavailable|not available|deprecated"
     r"|invalid_parameter|no longer|cannot be (?:used|set)|does not accept|only the default"
@@ -184,61 +184,58 @@ _FORM: Final = re.compile(
     r"|structured output|guided|grammar|schema"
 )
 _ONCE_BAD: Final = re.compile(r"json_validate_failed|failed to generate json")
-_UNTAKEN_STATUS: Final = (400, 404, 415, 422, 500, 501)
+_UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
 def error_kind_of(refusal: ApiError) -> ErrorKind:
-    """What an error asks for, from its status and, where that says too little, its words."""
+    """Classify an error by its status and, if that is not specific, by its words."""
     status = refusal.status
-    said = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
+    text = " ".join((refusal.message[:MOST_WORDS].lower(), *refusal.names))
     if 300 <= status < 400:
         return ErrorKind.REDIRECT
-    if status == 401 or (status in (400, 403) and _BAD_KEY.search(said)):
+    if status == 401 or (status in (400, 403) and _BAD_KEY.search(text)):
         return ErrorKind.KEY
-    if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(said):
+    if status == 402 or _NO_MONEY.intersection(refusal.names) or _NO_MONEY_WORDS.search(text):
         return ErrorKind.MONEY
-    if refusal.wait is None and _QUOTA_WORDS.search(said):
+    if refusal.wait is None and _QUOTA_WORDS.search(text):
         return ErrorKind.MONEY
     if status == 403:
         return ErrorKind.DENIED
-    if status < 500 and _FILTER.search(said):
+    if status < 500 and _FILTER.search(text):
         return ErrorKind.FILTERED
-    if status == 413 or _is_overflow(refusal, said):
+    if status == 413 or _is_overflow(refusal, text):
         return ErrorKind.OVERFLOW
-    if _ONCE_BAD.search(said):
+    if _ONCE_BAD.search(text):
         return ErrorKind.AGAIN
-    if status >= 500 and _LOADING.search(said):
+    if status >= 500 and _LOADING.search(text):
         return ErrorKind.LOADING
-    part = _untaken_part(refusal, said)
+    part = _unsupported_part(refusal, text)
     if part is not None:
         return part
-    if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(said):
+    if status in (400, 404, 422) and not refusal.page and _NO_MODEL.search(text):
         return ErrorKind.NO_MODEL
     return _by_status(refusal)
 
 
 def answer_room(refusal: ApiError) -> int | None:
-    """The tokens that an answer might take where the question alone is not too long.
+    """Return the tokens for an answer if the request alone fits into the context.
 
-    None where the server does not tell, or where too little would be left.
+    None if the error does not name them, or if they are too few.
     """
-    told = _SIZES.search(refusal.message[:MOST_WORDS].lower())
-    if told is None:
+    sizes = _SIZES.search(refusal.message[:MOST_WORDS].lower())
+    if sizes is None:
         return None
-    left = int(told[1]) - int(told[2]) - ROOM_SPARED
-    return left if left >= LEAST_ROOM else None
+    room = int(sizes[1]) - int(sizes[2]) - ROOM_SPARED
+    return room if room >= LEAST_ROOM else None
 
 
 def context_limit(refusal: ApiError) -> int | None:
-    """Return the most tokens that the server reads; None where it does not tell."""
+    """Return the tokens of the server's context, or None if the error does not name them."""
     return _number_in(_CONTEXT_LIMIT, refusal)
 
 
 def longest_answer(refusal: ApiError) -> int | None:
-    """Return the most tokens that an answer may take; None where the server does not tell.
-
-    Also None where no answer about the modes of a taxonomy would come to its end within them.
-    """
+    """Return the most tokens of an answer, or None if the error does not name enough of them."""
     most = _number_in(_MOST_ANSWER, refusal)
     return most if most is not None and most >= LEAST_ROOM else None
 
@@ -250,34 +247,34 @@ def _number_in(pattern: re.Pattern[str], refusal: ApiError) -> int | None:
     return int(digits) if digits else None
 
 
-def _is_overflow(refusal: ApiError, said: str) -> bool:
-    if refusal.page or _OVERFLOW.search(said) is None:
+def _is_overflow(refusal: ApiError, text: str) -> bool:
+    if refusal.page or _OVERFLOW.search(text) is None:
         return False
-    return refusal.status != 429 or _ITSELF_TOO_LONG.search(said) is not None
+    return refusal.status != 429 or _ITSELF_TOO_LONG.search(text) is not None
 
 
-def _untaken_part(refusal: ApiError, said: str) -> ErrorKind | None:
-    """The parameter that an error is about, None where it is about none."""
-    if refusal.status not in _UNTAKEN_STATUS or refusal.page:
+def _unsupported_part(refusal: ApiError, text: str) -> ErrorKind | None:
+    """Return the kind for the parameter that an error is about, or None."""
+    if refusal.status not in _UNSUPPORTED_STATUS or refusal.page:
         return None
-    if refusal.status == 404:  # what is not found is the model, or a place that takes all this
-        return ErrorKind.FORM if "requested parameters" in said else None
-    untaken = _UNTAKEN.search(said) is not None
-    if _LIMIT.search(said):
-        if untaken:
+    if refusal.status == 404:  # no such model, or no endpoint with all parameters
+        return ErrorKind.FORM if "requested parameters" in text else None
+    is_unsupported = _UNSUPPORTED.search(text) is not None
+    if _LIMIT.search(text):
+        if is_unsupported:
             return ErrorKind.LIMIT
-        if refusal.status < 500 and _ANSWER_TOO_LONG.search(said):
+        if refusal.status < 500 and _ANSWER_TOO_LONG.search(text):
             return ErrorKind.ANSWER_TOO_LONG
-    if _ANSWER_TOO_LONG.search(said) and refusal.status < 500:
+    if _ANSWER_TOO_LONG.search(text) and refusal.status < 500:
         return ErrorKind.ANSWER_TOO_LONG
-    if _NO_SYSTEM.search(said):
+    if _NO_SYSTEM.search(text):
         return ErrorKind.SYSTEM
-    if "temperature" in said and (untaken or "temperature" in refusal.names):
+    if "temperature" in text and (is_unsupported or "temperature" in refusal.names):
         return ErrorKind.TEMPERATURE
-    if _FORM.search(said):
+    if _FORM.search(text):
         return ErrorKind.FORM
-    about_model = _NO_MODEL.search(said) is not None
-    if refusal.status in (400, 422) and "not support" in said and not about_model:
+    is_about_model = _NO_MODEL.search(text) is not None
+    if refusal.status in (400, 422) and "not support" in text and not is_about_model:
         return ErrorKind.FORM
     return None
 
@@ -294,72 +291,85 @@ def _by_status(refusal: ApiError) -> ErrorKind:
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
-    """An error response; ``headers`` are looked up in small letters."""
+    """Read an error response.
+
+    Args:
+        status: The status.
+        headers: The headers, by their names in lower case.
+        content: The body.
+    """
+    page = False
     try:
         body: object = orjson.loads(content) if content else None
-        page = False
     except orjson.JSONDecodeError:
-        body, page = content[:MOST_WORDS].decode("utf-8", "replace"), True
-    if page and isinstance(body, str):
-        page = _is_page(body, headers)
-    read = api_error_of(body, status, wait=asked_wait(headers))
-    location = headers.get("location", "")
-    return ApiError(status, read.message, read.names, read.wait, page, location)
+        text = content[:MOST_WORDS].decode("utf-8", "replace")
+        page = _is_page(text, headers)
+        body = text
+    error = api_error_of(body, status, wait=asked_wait(headers))
+    return replace(error, page=page, location=headers.get("location", ""))
 
 
 def api_error_of(body: object, status: int, *, wait: float | None = None) -> ApiError:
-    """An error from its decoded body, in whichever of the usual shapes it comes."""
+    """Read an error from its decoded body, in any of the usual shapes.
+
+    Args:
+        body: The decoded body.
+        status: The status.
+        wait: The seconds that the headers ask to wait.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
-    message = " ".join(_said(error))[:MOST_WORDS].strip()
+    message = " ".join(_texts(error))[:MOST_WORDS].strip()
     names: list[str] = []
     if isinstance(error, dict):
-        found = (error.get(name) for name in ("code", "type", "param", "error_type"))
-        plain = (value for value in found if isinstance(value, str | int | float) and value != "")
-        names = [str(value)[:MOST_NAME].lower() for value in plain]
+        values = (error.get(name) for name in ("code", "type", "param", "error_type"))
+        scalars = (
+            value for value in values if isinstance(value, str | int | float) and value != ""
+        )
+        names = [str(value)[:MOST_NAME].lower() for value in scalars]
     if wait is None and (status == 429 or status >= 500):
         wait = _wait_in_body(error, message)
     return ApiError(status, message or f"status {status}", tuple(names), wait)
 
 
 def _wait_in_body(error: object, message: str) -> float | None:
-    """The seconds that the body of an error asks to wait: in a field, else in its words."""
+    """Return the seconds that the body of an error asks to wait, in a field or in its words."""
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else ():
-        said = detail.get("retryDelay") if isinstance(detail, dict) else None
-        seconds = _duration(said) if isinstance(said, str) else None
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        seconds = _duration(delay) if isinstance(delay, str) else None
         if seconds is not None:
             return seconds
-    found = _WAIT_WORDS.search(message.lower())
-    if found is None:
+    match = _WAIT_WORDS.search(message.lower())
+    if match is None:
         return None
-    unit = found[2] or "s"
-    return min(float(found[1]) * _UNITS[unit if unit == "ms" else unit[0]], LONGEST_WAIT)
+    unit = match[2] or "s"
+    return min(float(match[1]) * _UNITS[unit if unit == "ms" else unit[0]], LONGEST_WAIT)
 
 
 def _duration(text: str) -> float | None:
-    """The seconds of a duration such as ``38s``, ``6m0s`` or ``20ms``; None for anything else."""
+    """Read a duration such as ``38s``, ``6m0s`` or ``20ms`` in seconds; None for other texts."""
     parts = _DURATION.findall(text[:MOST_NAME])
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
     return min(sum(float(number) * _UNITS[unit] for number, unit in parts), LONGEST_WAIT)
 
 
-def _said(error: object, depth: int = 0) -> Iterator[str]:
-    """The words of an error; what it repeats of the request is left out."""
+def _texts(error: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts of an error, without those that repeat the request."""
     if isinstance(error, str):
         yield error[:MOST_WORDS]
     elif depth == DEEPEST:
         return
     elif isinstance(error, list):
         for each in error[:5]:
-            yield from _said(each, depth + 1)
+            yield from _texts(each, depth + 1)
     elif isinstance(error, dict):
-        place = error.get("loc")
-        if isinstance(place, list):
-            steps = (step for step in place[:5] if isinstance(step, str | int))
+        location = error.get("loc")
+        if isinstance(location, list):
+            steps = (step for step in location[:5] if isinstance(step, str | int))
             yield ".".join(str(step)[:MOST_NAME] for step in steps)
         for name in ("message", "detail", "msg", "error", "errors", "metadata", "raw"):
-            yield from _said(error.get(name), depth + 1)
+            yield from _texts(error.get(name), depth + 1)
 
 
 def _is_page(text: str, headers: Mapping[str, str]) -> bool:
@@ -367,27 +377,27 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a response asks to wait, None where it does not say.
+    """Return the seconds that a response asks to wait, at most ``LONGEST_WAIT``, or None.
 
-    At most ``LONGEST_WAIT``. A date is taken against the server's own clock where it tells that.
-    Without either, the time at which the limit that is used up begins anew.
+    A date counts against the server's own clock if the response has one. Without a time to wait,
+    the reset of a used-up rate limit counts.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return min(milliseconds / 1000.0, LONGEST_WAIT)
-    said = headers.get("retry-after", "").strip()
-    seconds = _number(said)
+    retry_after = headers.get("retry-after", "").strip()
+    seconds = _number(retry_after)
     if seconds is None:
-        until = _date(said)
+        until = _date(retry_after)
         if until is None:
-            return _limit_begins_anew(headers)
+            return _limit_reset(headers)
         now = _date(headers.get("date", "")) or datetime.now(UTC)
         seconds = max(0.0, (until - now).total_seconds())
     return min(seconds, LONGEST_WAIT)
 
 
-def _limit_begins_anew(headers: Mapping[str, str]) -> float | None:
-    """The seconds until the limits that are used up begin anew, as OpenAI's headers tell them."""
+def _limit_reset(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until the used-up rate limits are reset, from OpenAI's headers."""
     resets = {
         name: seconds
         for name in ("requests", "tokens")

@@ -1,6 +1,6 @@
-"""A vendor's Batch API: a file goes up, a batch of its requests is made, and its answers come down.
+"""A client of a vendor's Batch API: upload requests, create a batch, download its answers.
 
-As https://platform.openai.com/docs/api-reference/batch has it; read in November 2026.
+The API is described at https://platform.openai.com/docs/api-reference/batch (November 2026).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 
 MOST_COUNTED: Final = 10**9
-"""A batch has not so many requests."""
+"""The limit for a plausible number of requests in a batch."""
 
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -37,22 +37,22 @@ _LATER: Final = frozenset({ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING})
 
 
 class ServerUnreachable(RunStops):
-    """The server could not be reached, or asks to come again: it may work another time."""
+    """A server that cannot be reached, or that asks to try later."""
 
 
 class BatchGone(RunStops):
-    """The server knows no such batch any more."""
+    """A batch that the server does not know any more."""
 
 
 class _FileClient(BoundedClient):
-    """Takes files of answers, which are as long as all answers together."""
+    """An HTTP client for files of answers, which are as long as all answers together."""
 
     most = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is; ``files`` hold its answers and errors, ``problem`` why it failed."""
+    """The state of a batch; ``files`` hold answers and errors, ``problem`` why it failed."""
 
     id: str
     status: str
@@ -64,20 +64,21 @@ class BatchState:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more comes of it."""
+        """True if there will be no more answers."""
         return self.status in ENDED
 
 
 class BatchClient:
-    """Speaks to one server's Batch API.
+    """A client of one server's Batch API.
 
     Raises:
-        RunStops: The address cannot be asked; from every method, the server does not do it.
-        ServerUnreachable: From every method: it may do it another time.
+        RunStops: The address is not allowed; from every method: the server refuses.
+        ServerUnreachable: From every method: the call may succeed later.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint, self._host = endpoint, endpoint.host
+        self._endpoint = endpoint
+        self._host = endpoint.host
         self._openai = connected(endpoint, _FileClient)
 
     async def __aenter__(self) -> Self:
@@ -92,15 +93,15 @@ class BatchClient:
         await self._openai.close()
 
     async def upload(self, path: Path) -> str:
-        """Send a file of requests; its id there."""
-        with self._told():
+        """Upload a file of requests, and return its id."""
+        with self._translated_errors():
             files = self._openai.files.with_raw_response
             sent = await files.create(file=path, purpose="batch")
             return self._name(self._body(sent.content))
 
     async def create(self, file: str) -> BatchState:
-        """Have the requests of a file answered."""
-        with self._told():
+        """Create the batch of an uploaded file."""
+        with self._translated_errors():
             made = await self._openai.batches.with_raw_response.create(
                 input_file_id=file,
                 endpoint="/v1/chat/completions",
@@ -109,41 +110,41 @@ class BatchClient:
             return self._state(self._body(made.content))
 
     async def find(self, file: str) -> BatchState | None:
-        """Look for the batch of a file among the last ones."""
-        with self._told():
-            got = await self._openai.batches.with_raw_response.list(limit=100)
-        listed = self._body(got.content).get("data")
-        for batch in listed if isinstance(listed, list) else ():
+        """Find the batch of a file among the last 100."""
+        with self._translated_errors():
+            response = await self._openai.batches.with_raw_response.list(limit=100)
+        batches = self._body(response.content).get("data")
+        for batch in batches if isinstance(batches, list) else ():
             if isinstance(batch, dict) and batch.get("input_file_id") == file:
                 return self._state(batch)
         return None
 
     async def state(self, batch: str) -> BatchState:
-        """Ask how far a batch is.
+        """Request the state of a batch.
 
         Raises:
             BatchGone: There is no such batch.
         """
-        with self._told(gone=batch):
-            got = await self._openai.batches.with_raw_response.retrieve(batch)
-            return self._state(self._body(got.content))
+        with self._translated_errors(gone=batch):
+            response = await self._openai.batches.with_raw_response.retrieve(batch)
+            return self._state(self._body(response.content))
 
     async def download(self, file: str, to: Path) -> None:
-        """Fetch a file of answers.
+        """Download a file of answers.
 
         Args:
-            file: Its id there.
-            to: Where it is written.
+            file: The id of the file.
+            to: The path to write to.
         """
-        with self._told(gone=file):
-            got = await self._openai.files.content(file)
-            to.write_bytes(got.content)
+        with self._translated_errors(gone=file):
+            response = await self._openai.files.content(file)
+            to.write_bytes(response.content)
 
     def _body(self, content: bytes) -> Mapping[str, object]:
-        """Read the JSON object of a response; the library does not check what is in one.
+        """Read the JSON object of a response, which the SDK does not check.
 
         Raises:
-            RunStops: It is none.
+            RunStops: The response is not a JSON object.
         """
         try:
             body = orjson.loads(content)
@@ -173,7 +174,7 @@ class BatchClient:
         """Return the id of a file or a batch.
 
         Raises:
-            RunStops: It has none.
+            RunStops: There is no id.
         """
         name = _text(made.get("id"))
         if name:
@@ -181,48 +182,48 @@ class BatchClient:
         raise RunStops(f"{self._host} gave a batch or its file no id; leave out --batch")
 
     @contextmanager
-    def _told(self, *, gone: str | None = None) -> Iterator[None]:
-        """Within, what the library raises is told in words."""
+    def _translated_errors(self, *, gone: str | None = None) -> Iterator[None]:
+        """Translate the errors of the SDK."""
         try:
             yield
         except openai.APIStatusError as error:
             raise self._refused(error, gone) from error
         except (openai.OpenAIError, httpx2.HTTPError) as error:
-            words = self._endpoint.clean(str(error.__cause__ or error)) or type(error).__name__
+            reason = self._endpoint.clean(str(error.__cause__ or error)) or type(error).__name__
             raise ServerUnreachable(
-                f"{self._host} is not reached: {words}; the same command goes on"
+                f"{self._host} is not reached: {reason}; the same command goes on"
             ) from error
 
     def _refused(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
         response = error.response
         refusal = read_api_error(response.status_code, response.headers, response.content)
-        said = f"{'a web page' if refusal.page else self._endpoint.clean(refusal.message)}"
-        said += f" ({refusal.status})"
+        reason = "a web page" if refusal.page else self._endpoint.clean(refusal.message)
+        reason += f" ({refusal.status})"
         error_kind = error_kind_of(refusal)
         if refusal.status in _NOT_THERE:
             if gone is not None:
-                return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {said}")
+                return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {reason}")
             return RunStops(
-                f"{self._host} has no Batch API: {said}; --write-batch FILE writes the requests "
+                f"{self._host} has no Batch API: {reason}; --write-batch FILE writes the requests "
                 "for vLLM's run-batch, or leave out --batch"
             )
         if error_kind in _LATER:
             return ServerUnreachable(
-                f"{self._host} does not do it now: {said}; the same command goes on"
+                f"{self._host} does not do it now: {reason}; the same command goes on"
             )
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(
-                f"{self._host} refuses the key that {self._endpoint.key_variable} holds: {said}"
+                f"{self._host} refuses the key that {self._endpoint.key_variable} holds: {reason}"
             )
-        return RunStops(f"{self._host} refuses the batch: {said}")
+        return RunStops(f"{self._host} refuses the batch: {reason}")
 
 
 def _text(value: object) -> str:
-    """Return a text; an empty one for anything else."""
+    """Return a text, an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def _count(counts: object, name: str) -> int:
-    """Return a number of requests; 0 where it is none."""
+    """Return a number of requests, 0 for any other value."""
     value = counts.get(name) if isinstance(counts, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_COUNTED else 0

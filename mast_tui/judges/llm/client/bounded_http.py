@@ -1,5 +1,4 @@
-"""The connections to a server, over which only as much is read as an answer can have, however it
-was packed."""
+"""HTTP connections that read responses up to a maximum size, also compressed ones."""
 
 from __future__ import annotations
 
@@ -17,27 +16,27 @@ from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 
 MOST_BYTES: Final = 2 << 20
-"""How long an answer or an error may be, unpacked; an answer of 32,000 tokens has 130,000."""
+"""The most bytes of an uncompressed response; an answer of 32,000 tokens has 130,000."""
 
 CONNECT: Final = 10.0
-"""Seconds for a connection."""
+"""The most seconds for a connection."""
 
 _READ_ANEW: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-"""Headers that tell how a body was sent, and no longer hold for one that was read."""
+"""The headers on the transfer of a body, which do not hold after it was read."""
 
 
 class ResponseTooLarge(httpx2.RequestError):
-    """A server sends more than an answer can be, or packs it in a way that nobody asked for."""
+    """A response that is too large, or compressed more than once."""
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """Hands out responses whose body is there, whole and unpacked, of ``most`` bytes at most.
+    """An HTTP client whose responses have a whole, uncompressed body of at most ``most`` bytes.
 
-    Of a content type only the type is left: with a name such as ``zlib`` or ``punycode`` in the
-    place of a character set the text would be unpacked once more, or take for ever to be read.
+    Parameters of the content type are removed: with a name such as ``zlib`` or ``punycode`` as the
+    character set, the text would be decompressed again, or would take very long to decode.
 
     Raises:
-        ResponseTooLarge: A body is longer, or packed more than once, in words.
+        ResponseTooLarge: A body is longer, or compressed more than once.
     """
 
     most: int = MOST_BYTES
@@ -78,14 +77,14 @@ async def _content(response: httpx2.Response, most: int) -> bytes:
 
 
 def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> openai.AsyncOpenAI:
-    """Make the library's client, without its retries, redirects, and proxies to this machine.
+    """Make the SDK's client, without retries, redirects, and proxies for this machine.
 
     Args:
-        endpoint: Who is asked.
-        kind: What bounds the answers.
+        endpoint: The endpoint of the server.
+        kind: The HTTP client with the most bytes of a response.
 
     Raises:
-        RunStops: The address cannot be asked.
+        RunStops: The address or a proxy is not valid.
     """
     address = urlsplit(endpoint.base_url.strip())
     headers = dict(endpoint.headers)
@@ -110,7 +109,7 @@ def connected(endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient) -> 
             f"{endpoint.host} cannot be asked; see to the address and the proxies: {problem}"
         )
     if endpoint.host.partition(":")[0] != "api.openai.com":
-        # What the environment says of an account is meant for its vendor.
+        # The account in the environment is for its vendor only.
         client.organization = client.project = None
     return client
 
@@ -125,6 +124,6 @@ def _connections(
         timeout=limits,
         follow_redirects=False,
         trust_env=False,
-        # Where nothing is encrypted the certificates of the world need not be read.
+        # Start-up: without encryption the certificates need not be read.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
     )

@@ -1,4 +1,4 @@
-"""What may be spent: tokens or money are put aside before a request and settled after it."""
+"""The budget of a run: tokens or money are reserved before a request and settled after it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mast_tui.judges.llm.errors import AllowanceSpent
 from mast_tui.workspace import Usage
 
 FIRST_SHARE: Final = 0.25
-"""Of the longest answer, what one is expected to take before any has come."""
+"""The share of the longest answer that the first answer is expected to use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """What one try is expected to take, in tokens; each is one of its own."""
+    """The expected tokens of one try; compared by identity."""
 
     tokens_in: int
     tokens_out: int
@@ -24,17 +24,17 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a run may spend, in tokens in and out together or in money; None is without bounds."""
+    """The most that a run may spend, in tokens (in and out) or in money; None for no limit."""
 
     tokens: int | None = None
     cost: float | None = None
 
     def share(self, used: Usage, prices: Prices | None) -> float:
-        """What was used, as a share of what is allowed; the greater one where both are bounded.
+        """Return the used share of the allowance, the greater one if both are limited.
 
         Args:
-            used: What was used.
-            prices: What tokens cost.
+            used: The usage.
+            prices: The prices of tokens.
         """
         share = 0.0
         if self.tokens:
@@ -49,18 +49,18 @@ UNBOUNDED: Final = Allowance()
 
 
 class Budget:
-    """An allowance in tokens, in money, or both; without either it only counts.
+    """An allowance in tokens, in money, or both, and the usage; for the tasks of one event loop.
 
-    One serves the tasks of one event loop. Since a request is only sent while its estimate still
-    fits, no more than one answer of each worker can go beyond.
+    A request is only sent if its estimate fits, so that at most one answer of each worker exceeds
+    the allowance.
 
     Args:
-        allowed: What may be spent, money in the unit of the prices.
-        prices: What tokens cost.
-        used: What was used before.
+        allowed: The allowance, with money in the unit of the prices.
+        prices: The prices of tokens.
+        used: The usage before.
 
     Raises:
-        ValueError: Money is limited and nobody has said the prices.
+        ValueError: Money is limited, and there are no prices.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Budget:
         self._allowed = allowed
         self._prices = prices
         self.used = used or Usage()
-        """What was used so far."""
+        """The usage so far."""
         self._answers = 0
         self._answered_out = 0
         self._held: set[Reserved] = set()
@@ -87,34 +87,37 @@ class Budget:
         return self.used.tokens_in + self.used.tokens_out
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Put aside what a request is expected to take, to be settled or released.
+        """Reserve the expected tokens of a request, which are to be settled or released.
 
-        ``tokens_in`` is an estimate of what is sent, ``answer_tokens`` the most that its answer
-        may take. Where the rest is only held by requests under way, it waits for them.
+        If other requests reserve the rest of the allowance, this waits for them.
+
+        Args:
+            tokens_in: The estimated tokens of the request.
+            answer_tokens: The most tokens of its answer.
 
         Raises:
-            AllowanceSpent: the rest does not suffice.
+            AllowanceSpent: The rest of the allowance does not suffice.
         """
         while True:
-            wanted = Reserved(tokens_in, self._expected(answer_tokens))
-            if not self._fits([wanted]):
-                raise AllowanceSpent(self._words(wanted))
-            if self._fits([*self._held, wanted]):
-                self._held.add(wanted)
-                return wanted
+            request = Reserved(tokens_in, self._expected(answer_tokens))
+            if not self._fits([request]):
+                raise AllowanceSpent(self._message(request))
+            if self._fits([*self._held, request]):
+                self._held.add(request)
+                return request
             self._settled.clear()
             await self._settled.wait()
 
     def settle(
         self, reserved: Reserved, tokens_in: int, tokens_out: int, tokens_cached: int = 0
     ) -> None:
-        """An answer came: count what it took in place of what was put aside.
+        """Count the tokens of an answer in place of the reserved ones.
 
         Args:
-            reserved: What that was.
-            tokens_in: All that was sent.
-            tokens_out: What the answer took.
-            tokens_cached: What of that sent the server knew.
+            reserved: The reserved tokens.
+            tokens_in: The tokens of the request.
+            tokens_out: The tokens of the answer.
+            tokens_cached: The tokens of the request that the server had cached.
         """
         self._use(tokens_in, tokens_out, tokens_cached)
         self._answers += 1
@@ -122,12 +125,12 @@ class Budget:
         self.release(reserved)
 
     def lose(self, reserved: Reserved) -> None:
-        """An answer was lost on its way: what was sent may have to be paid, so it counts."""
+        """Count the request of a lost answer, which may have to be paid."""
         self._use(reserved.tokens_in, 0, 0)
         self.release(reserved)
 
     def release(self, reserved: Reserved) -> None:
-        """No answer came: take back what was put aside; nothing where it was settled."""
+        """Release reserved tokens, unless they are settled."""
         self._held.discard(reserved)
         self._settled.set()
 
@@ -149,22 +152,25 @@ class Budget:
         cost = self._prices.cost(tokens_in, tokens_out, self.used.tokens_cached)
         return cost <= self._allowed.cost
 
-    def _words(self, wanted: Reserved) -> str:
-        alone = wanted.tokens_in + wanted.tokens_out
-        tokens = self._allowed.tokens is not None and self.tokens + alone > self._allowed.tokens
-        if tokens or self._prices is None:
-            used, most = f"{self.tokens:,}", f"{self._allowed.tokens:,} tokens"
-            takes, too_much = f"{alone:,}", alone > (self._allowed.tokens or 0)
+    def _message(self, request: Reserved) -> str:
+        tokens = request.tokens_in + request.tokens_out
+        by_tokens = self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
+        if by_tokens or self._prices is None:
+            used = f"{self.tokens:,}"
+            most = f"{self._allowed.tokens:,} tokens"
+            needed = f"{tokens:,}"
+            is_too_much = tokens > (self._allowed.tokens or 0)
         else:
-            now = self.used
-            spent = self._prices.cost(now.tokens_in, now.tokens_out, now.tokens_cached)
-            cost = self._prices.cost(wanted.tokens_in, wanted.tokens_out)
-            used, most = _money(spent), _money(self._allowed.cost)
-            takes, too_much = _money(cost), cost > (self._allowed.cost or 0.0)
-        if too_much:
-            return f"one request alone may take {takes} of the {most} allowed; allow more"
+            usage = self.used
+            cost = self._prices.cost(request.tokens_in, request.tokens_out)
+            used = _money(self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached))
+            most = _money(self._allowed.cost)
+            needed = _money(cost)
+            is_too_much = cost > (self._allowed.cost or 0.0)
+        if is_too_much:
+            return f"one request alone may take {needed} of the {most} allowed; allow more"
         return (
-            f"{used} of the {most} allowed are {'used' if tokens else 'spent'}, and the next"
+            f"{used} of the {most} allowed are {'used' if by_tokens else 'spent'}, and the next"
             " request would go beyond; the same command goes on with a new allowance"
         )
 

@@ -406,7 +406,7 @@ class Client(ModelClient):
                 f"{self._host} answers with a web page, which is no OpenAI API;"
                 " most addresses end in /v1"
             )
-        return _Again(f"the response held {got.words}")
+        return _Again(f"the response held {got.content}")
 
     async def _refused(
         self,

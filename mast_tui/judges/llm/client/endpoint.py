@@ -1,4 +1,4 @@
-"""The endpoint of a server that speaks the OpenAI API: where it is, and how it is asked."""
+"""The endpoint of a server that speaks the OpenAI API."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, scrub
 from mast_tui.safe_text import one_line
 
 WORDS: Final = 300
-"""Code points of a server's words in a message."""
+"""The most code points of a server's text in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked, and with which key.
+    """The address of a server, the key, and the settings of requests.
 
-    ``base_url`` is such as ``https://api.openai.com/v1`` and ``api_key`` is sent there and
-    nowhere else: redirects are not followed. What stands behind a ``?`` in the address goes with
-    each request (Azure's ``api-version``), as ``headers`` do. ``key_variable`` is named where the
-    key is refused, ``timeout`` is in seconds for one whole answer, and ``allow_http`` says that
-    another machine may be asked in the clear.
+    Attributes:
+        base_url: The address, such as ``https://api.openai.com/v1``. Its query is sent with each
+            request (Azure's ``api-version``).
+        api_key: The key, which is sent to this address only: redirects are not followed.
+        key_variable: The environment variable of the key, for messages.
+        timeout: The most seconds for a whole answer.
+        allow_http: Whether requests to another machine may be unencrypted.
+        headers: Further headers of each request.
 
     Raises:
-        RunStops: The address cannot be asked, in words.
+        RunStops: The address is not allowed; the message says why.
     """
 
     base_url: str
@@ -41,9 +44,9 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name, for people."""
+        """The name of the server, for messages."""
         return host_of(self.base_url)
 
     def clean(self, text: str) -> str:
-        """A text of the server or the library, without the key and fit for a message."""
+        """Remove the key from a text of the server or the SDK, and shorten it for a message."""
         return one_line(scrub(text, self.api_key).strip().rstrip("."), WORDS)

@@ -1,4 +1,4 @@
-"""Which server an address names, whether that is this machine, and whether it may be asked."""
+"""The host of an address, and the check that requests to it are allowed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ AZURE_HOSTS: Final = (
     ".cognitiveservices.azure.com",
     ".services.ai.azure.com",
 )
-"""The ends of the names of Azure's servers (learn.microsoft.com, November 2026)."""
+"""The suffixes of the names of Azure's servers (learn.microsoft.com, November 2026)."""
 
 
 def is_azure(base_url: str) -> bool:
-    """Return whether an address is one of Azure, which wants the key in a header ``api-key``."""
+    """Check whether an address is one of Azure, which expects the key in a header ``api-key``."""
     parts = _split(base_url)
     return parts is not None and (parts.hostname or "").endswith(AZURE_HOSTS)
 
 
 def host_of(base_url: str) -> str:
-    """The host of an address, with its port where one is given, fit for display.
+    """Return the host and port of an address, safe for display.
 
-    Without a user name or a path. An address that names no host is given back on one line.
+    An address without a host is returned on one line.
     """
     parts = _split(base_url)
     if parts is None:
@@ -36,9 +36,9 @@ def host_of(base_url: str) -> str:
 
 
 def is_this_machine(base_url: str) -> bool:
-    """Whether an address names the loopback device: localhost, 127.x.x.x or ::1.
+    """Check whether an address is of the loopback device: localhost, 127.x.x.x or ::1.
 
-    No name is looked up, so every other name counts as another machine.
+    Names are not resolved, so any other name is of another machine.
     """
     parts = _split(base_url)
     if parts is None:
@@ -53,11 +53,15 @@ def is_this_machine(base_url: str) -> bool:
 
 
 def check_address(base_url: str, *, allow_http: bool = False) -> None:
-    """See that traces and a key may be sent to an address.
+    """Check that traces and a key may be sent to an address.
+
+    Args:
+        base_url: The address.
+        allow_http: Whether requests to another machine may be unencrypted.
 
     Raises:
-        RunStops: it is no web address, carries a password, or would send the traces and the key
-            in the clear to another machine (which ``allow_http`` permits).
+        RunStops: The address is no web address, contains a password, or is unencrypted and of
+            another machine.
     """
     parts = _split(base_url)
     if parts is None:
@@ -76,12 +80,12 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
 
 
 def _split(base_url: str) -> SplitResult | None:
-    """The parts of a web address, None for everything else."""
+    """Split a web address; None for any other text."""
     try:
         parts = urlsplit(base_url.strip())
-        named = parts.hostname or ""
-        _ = parts.port, named.encode("idna")  # raise where they are no port and no name
+        name = parts.hostname or ""
+        _ = parts.port, name.encode("idna")  # both raise for invalid values
     except ValueError:
         return None
-    readable = named and named.isprintable() and " " not in named
-    return parts if readable and parts.scheme in ("http", "https") else None
+    is_readable = name and name.isprintable() and " " not in name
+    return parts if is_readable and parts.scheme in ("http", "https") else None

@@ -1,4 +1,4 @@
-"""The key to a server: where it comes from, and how it stays out of every text."""
+"""The key of a server: its source, and its removal from all texts."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ from mast_tui.judges.llm.errors import RunStops
 DEFAULT_VARIABLE: Final = "OPENAI_API_KEY"
 
 NO_KEY: Final = "none"
-"""What is sent to a server on this machine that wants no key."""
+"""The key for a server on this machine that needs none."""
 
 HIDDEN: Final = "[key]"
 
 SHORTEST: Final = 4
-"""A shorter key is found in ordinary words, and keeps nobody out."""
+"""The fewest characters of a key that is removed; a shorter one occurs in ordinary words."""
 
 SHORTEST_ENCODED: Final = 8
-"""So is a shorter one in hexadecimal digits or base64."""
+"""The same for a key in hexadecimal digits or base64."""
 
 LEAST_PART: Final = 12
-"""So many characters of a key that follow each other are taken out like the whole."""
+"""The fewest consecutive characters of a key that are removed like the whole key."""
 
 
 def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
-    """The key that the environment holds; ``NO_KEY`` where there is none and none is needed.
+    """Return the key in the environment, or ``NO_KEY`` if a server on this machine needs none.
+
+    Args:
+        base_url: The address of the server.
+        variable: The name of the environment variable.
 
     Raises:
-        RunStops: another machine is to be asked and the variable is not set, or what it holds
-            can be no key.
+        RunStops: The server is on another machine and the variable is not set, or its value
+            cannot be a key.
     """
     key = os.environ.get(variable, "").strip()
     if not key:
@@ -50,40 +54,40 @@ def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
 
 
 def scrub(text: str, key: str) -> str:
-    """Take a key out of a text, also where it is disguised.
+    """Remove a key from a text, also in encoded forms.
 
-    It is found in either case, with escapes as of URLs, JSON, HTML and source code, in hexadecimal
-    digits and in base64, with white space or invisible characters within; and of each of these
-    every part that stands for ``LEAST_PART`` characters or more of the key.
+    The forms are: any case; the escapes of URLs, JSON, HTML and source code; hexadecimal digits and
+    base64; white space or invisible characters between the characters. In each form, every part
+    that encodes ``LEAST_PART`` characters or more of the key is removed.
 
     Args:
-        text: what a server or a library said.
-        key: the key; ``NO_KEY``, or one shorter than ``SHORTEST``, is in no text.
+        text: A text of a server or a library.
+        key: The key; ``NO_KEY``, or a key shorter than ``SHORTEST``, is not removed.
 
     Returns:
-        The text with ``HIDDEN`` in all of these places.
+        The text with ``HIDDEN`` in place of the key.
     """
     if key == NO_KEY or len(key) < SHORTEST:
         return text
     text = text.replace(key, HIDDEN)
-    shown = _UNSEEN.sub("", _ESCAPE.sub(_undone, text))
-    views = _views(shown)
-    found = [
-        place
-        for view, needle, least in _disguises(key)
-        for place in _parts(views[view], needle, least)
+    visible = _UNSEEN.sub("", _ESCAPE.sub(_unescaped, text))
+    views = _views(visible)
+    ranges = [
+        key_range
+        for view, needle, least in _encoded_forms(key)
+        for key_range in _find_key_fragments(views[view], needle, least)
     ]
-    if not found:
+    if not ranges:
         return text
     units = _UNIT.findall(text)
     offsets = array("Q", accumulate(map(len, units), initial=0))
-    is_shown = {unit: not _UNSEEN.match(_undone_unit(unit)) for unit in set(units)}
-    places = array("Q", (place for place, unit in enumerate(units) if is_shown[unit]))
+    is_visible = {unit: not _UNSEEN.match(_unescaped_unit(unit)) for unit in set(units)}
+    visible_units = array("Q", (n for n, unit in enumerate(units) if is_visible[unit]))
     parts: list[str] = []
     done = 0
-    for start, end in _joined(found):
-        parts += (text[done : offsets[places[start]]], HIDDEN)
-        done = offsets[places[end - 1] + 1]
+    for start, end in _merged(ranges):
+        parts += (text[done : offsets[visible_units[start]]], HIDDEN)
+        done = offsets[visible_units[end - 1] + 1]
     return "".join((*parts, text[done:]))
 
 
@@ -99,15 +103,15 @@ _UNSEEN: Final = re.compile(
     r"\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000e0000-\U000e0fff]"
 )
-"""White space, controls, and what is invisible on a screen."""
+"""White space, control characters, and characters that are invisible on a screen."""
 
 
-def _undone(escape: re.Match[str]) -> str:
-    return _undone_unit(escape[0])
+def _unescaped(escape: re.Match[str]) -> str:
+    return _unescaped_unit(escape[0])
 
 
-def _undone_unit(unit: str) -> str:
-    """The character that an escape stands for; any other stands for itself."""
+def _unescaped_unit(unit: str) -> str:
+    """Return the character of an escape, or a character itself."""
     if len(unit) == 1:
         return unit
     if unit[0] == "&":
@@ -120,18 +124,18 @@ def _undone_unit(unit: str) -> str:
     return "\n" if bare in tuple("bfnrtv") else unit[-1]
 
 
-def _views(shown: str) -> Mapping[View, str]:
-    """The text as it is compared, with a character for each of its own."""
+def _views(visible: str) -> Mapping[View, str]:
+    """Return the forms of a text in which the key is searched, each of the same length."""
     return {
-        "folded": shown.replace("İ", "i").lower(),
-        "base64": shown.replace("-", "+").replace("_", "/"),
+        "folded": visible.replace("İ", "i").lower(),
+        "base64": visible.replace("-", "+").replace("_", "/"),
     }
 
 
-def _disguises(key: str) -> Iterator[tuple[View, str, int]]:
-    """In which view a form of the key stands, and how much of it is enough to know it by."""
+def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
+    """Yield the encoded forms of the key: the view, the form, and the fewest characters of it."""
     part = min(LEAST_PART, len(key))
-    for plain in {key, _UNSEEN.sub("", _ESCAPE.sub(_undone, key))}:
+    for plain in {key, _UNSEEN.sub("", _ESCAPE.sub(_unescaped, key))}:
         yield "folded", plain.lower(), min(part, len(plain))
     if len(key) < SHORTEST_ENCODED:
         return
@@ -139,75 +143,86 @@ def _disguises(key: str) -> Iterator[tuple[View, str, int]]:
         data = written.encode()
         yield "folded", data.hex(), 2 * part
         yield "folded", data.hex(":"), 3 * part - 1
-        for before in range(3):
-            # What the bytes of the key alone decide, whatever stands before and behind them.
-            first, last = -(-8 * before // 6), 8 * (before + len(data)) // 6
-            encoded = b64encode(bytes(before) + data).decode()[first:last]
+        for preceding in range(3):
+            # Only the characters that depend on the key alone, not on the bytes around it.
+            first = -(-8 * preceding // 6)
+            last = 8 * (preceding + len(data)) // 6
+            encoded = b64encode(bytes(preceding) + data).decode()[first:last]
             yield "base64", encoded, min(len(encoded), 8 * part // 6 - 1)
 
 
-def _parts(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Where ``least`` characters or more stand that follow each other in the needle.
+def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of ``least`` or more characters that follow each other in the needle.
 
-    Whatever is so long holds one of the blocks into which the needle is cut.
+    Each such range contains one of the blocks into which the needle is cut.
     """
     block = (least + 1) // 2
     for cut in range(0, len(needle) - block + 1, block):
-        at = view.find(needle[cut : cut + block])
-        while at >= 0:
-            before, behind = cut, cut + block
-            start, end = at, at + block
-            while before and start and view[start - 1] == needle[before - 1]:
-                before, start = before - 1, start - 1
-            while behind < len(needle) and end < len(view) and view[end] == needle[behind]:
-                behind, end = behind + 1, end + 1
-            if end - start >= least:
-                yield start, end
-            at = view.find(needle[cut : cut + block], at + 1)
+        start = view.find(needle[cut : cut + block])
+        while start >= 0:
+            fragment = _extended(view, needle, start, cut, block)
+            if fragment[1] - fragment[0] >= least:
+                yield fragment
+            start = view.find(needle[cut : cut + block], start + 1)
 
 
-def _joined(places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The places in order; those that touch are one."""
-    before: tuple[int, int] | None = None
-    for start, end in sorted(places):
-        if before is not None and start <= before[1]:
-            before = before[0], max(before[1], end)
+def _extended(view: str, needle: str, start: int, cut: int, length: int) -> tuple[int, int]:
+    """Extend a match of a block of the needle in both directions; return its range."""
+    first = cut
+    end = start + length
+    last = cut + length
+    while first and start and view[start - 1] == needle[first - 1]:
+        first -= 1
+        start -= 1
+    while last < len(needle) and end < len(view) and view[end] == needle[last]:
+        last += 1
+        end += 1
+    return start, end
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges in their order, with those merged that overlap or touch."""
+    current: tuple[int, int] | None = None
+    for start, end in sorted(ranges):
+        if current is not None and start <= current[1]:
+            current = current[0], max(current[1], end)
             continue
-        if before is not None:
-            yield before
-        before = start, end
-    if before is not None:
-        yield before
+        if current is not None:
+            yield current
+        current = start, end
+    if current is not None:
+        yield current
 
 
 _LOGGERS: Final = (
     "httpx2",
     *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
-"""The logs of the HTTP library, which tell what headers a server sends back."""
+"""The loggers of the HTTP library, which log the headers of responses."""
 
 
 class KeyFilter(logging.Filter):
-    """Takes a key out of what the HTTP library logs, from ``watch`` until ``leave``."""
+    """A filter that removes a key from the logs of the HTTP library while it is active."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
         self._key = key
 
     def watch(self) -> None:
-        """See to all records from now on."""
+        """Filter all records from now on."""
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self)
 
     def leave(self) -> None:
-        """See to no more of them."""
+        """Stop filtering."""
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let the record pass, without the key."""
-        said = record.getMessage()
-        cleaned = scrub(said, self._key)
-        if cleaned != said:
-            record.msg, record.args = cleaned, ()
+        """Remove the key from a record, and let it pass."""
+        message = record.getMessage()
+        cleaned = scrub(message, self._key)
+        if cleaned != message:
+            record.msg = cleaned
+            record.args = ()
         return True

@@ -1,4 +1,4 @@
-"""Reading what a server answered, and telling an answer from what only looks like one."""
+"""The parser of a server's responses, which checks that they contain an answer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import MOST_TOKENS, OVERSHOOT, Finish, Form, Reply
 
 LEAST_LOOKED_AT: Final = 500
-"""Tokens; where fewer were sent a count that is too low says nothing."""
+"""The tokens of a request from which a count that is too low means that it was truncated."""
 
 LEAST_COUNT: Final = 256
-"""Tokens; who says that fewer of a long request were read has not counted: no context is so small.
-"""
+"""The fewest tokens of a plausible count of a long request: no context is smaller."""
 
 _REFUSALS: Final = frozenset(
     {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "spii"}
 )
 _EVENT: Final = re.compile(r"\s*(?:data|event|id|retry)?:")
 _EVENT_DATA: Final = re.compile(r"^data:(.*)$", re.MULTILINE)
-"""Events of a stream, as https://html.spec.whatwg.org/multipage/server-sent-events.html has it."""
+"""The events of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
 
 _RUN: Final = re.compile(r"(.)\1{3,}", re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -35,19 +34,26 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class UnusableReply:
-    """No answer in a response that claims to be one; the tokens are what it cost, if it says."""
+    """A response with status 200 without an answer; ``content`` says what it holds instead.
 
-    words: str
+    The tokens are those that the server counted.
+    """
+
+    content: str
     page: bool = False
     tokens_in: int = 0
     tokens_out: int = 0
 
 
 def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """What a response with status 200 says.
+    """Read a response with status 200.
 
-    ``sent_tokens`` stands in where the server counted nothing. An answer without words that was
-    counted is an answer like any other that cannot be used: it has to be paid.
+    An empty answer that was counted is an unusable reply, not an error: it has to be paid.
+
+    Args:
+        text: The body.
+        form: The form of answer that was requested.
+        sent_tokens: The estimated tokens of the request, used if the server counted none.
     """
     try:
         body = _streamed(text) if _EVENT.match(text) else _decoded(text)
@@ -57,12 +63,12 @@ def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError |
 
 
 def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """Read what the decoded body of a response with status 200 says, as ``read_reply`` does.
+    """Read the decoded body of a response with status 200, as ``read_reply`` does.
 
     Args:
         body: The decoded body.
-        form: The form of answer that was asked for.
-        sent_tokens: An estimate of what was sent, which stands in where nothing was counted.
+        form: The form of answer that was requested.
+        sent_tokens: The estimated tokens of the request, used if the server counted none.
     """
     if not isinstance(body, dict):
         return UnusableReply("JSON that is no answer")
@@ -80,7 +86,7 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
     if finish == "refusal":
         answer_text = refusal or answer_text or "the provider's filter stopped the answer"
     elif not answer_text.strip() and finish == "stop":
-        answer_text = _elsewhere(message)
+        answer_text = _text_of_call_or_reasoning(message)
     counted = usage.tokens_in >= LEAST_COUNT or (
         usage.tokens_in > 0 and sent_tokens < LEAST_LOOKED_AT
     )
@@ -99,10 +105,13 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
 
 
 def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
-    """Whether a server cannot have read all of the texts, as it counted too few tokens.
+    """Check whether a server truncated a request, by a count of tokens that is too low.
 
-    ``sent_tokens`` is an estimate of the texts and of what else was sent. Long runs of one
-    character are taken as short ones, since they can be a single token.
+    Args:
+        reply: The reply with the count.
+        texts: The texts of the request. Long runs of one character count little, since they can be
+            a single token.
+        sent_tokens: The estimated tokens of the whole request.
     """
     if not reply.counted or sent_tokens < LEAST_LOOKED_AT:
         return False
@@ -113,9 +122,11 @@ def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
 
 
 def _decoded(text: str) -> object:
-    """The JSON in a text, also where half a character is written in it, as ``\\ud83d`` alone.
+    """Parse JSON, also with half of a surrogate pair, such as ``\\ud83d`` alone.
 
-    Raises ``ValueError`` or ``RecursionError`` where it is no JSON.
+    Raises:
+        ValueError: The text is not JSON.
+        RecursionError: The JSON is nested too deeply.
     """
     try:
         return orjson.loads(text)
@@ -132,9 +143,11 @@ def _no_json(text: str) -> UnusableReply:
 
 
 def _streamed(text: str) -> dict[str, object]:
-    """Put the pieces of an answer together that a server streams though nobody asked for that.
+    """Join the chunks of an answer that a server streams without a request for it.
 
-    Raises ``ValueError`` or ``RecursionError`` where they are no JSON, or where the end is missing.
+    Raises:
+        ValueError: A chunk is not JSON, or the end is missing.
+        RecursionError: A chunk is nested too deeply.
     """
     parts: dict[str, list[str]] = defaultdict(list)
     body: dict[str, object] = {}
@@ -179,7 +192,7 @@ def _first(choices: object) -> dict[str, object]:
 
 
 def _content(content: object) -> str:
-    """The words of a message, also where they come in parts."""
+    """Return the text of a message, also of one in parts."""
     if isinstance(content, str):
         return _SURROGATES.sub("�", content)
     if not isinstance(content, list):
@@ -188,10 +201,10 @@ def _content(content: object) -> str:
     return _content("".join(part for part in parts if isinstance(part, str)))
 
 
-def _elsewhere(message: Mapping[str, object]) -> str:
-    """The words of a message without content: the arguments of a call, or what was thought.
+def _text_of_call_or_reasoning(message: Mapping[str, object]) -> str:
+    """Return the answer in a message without content, from a tool call or the reasoning.
 
-    Some servers put an answer as JSON into a tool call, others all of it into the reasoning.
+    Some servers put the JSON of an answer into a tool call, others into the reasoning.
     """
     text = _arguments(message)
     if text.strip():
@@ -209,7 +222,7 @@ def _finish(reason: object, refusal: str) -> Finish:
 
 @dataclass(frozen=True, slots=True)
 class _Usage:
-    """The tokens that a server counted, 0 where it did not; ``cached`` is a part of those in."""
+    """The tokens that a server counted, else 0; ``cached`` is a part of ``tokens_in``."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -222,10 +235,10 @@ def _usage(usage: object) -> _Usage:
         return _Usage()
     tokens_in = _count(usage.get("prompt_tokens"))
     cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
-    if cached > tokens_in:  # some count what they had read before apart from the rest
+    if cached > tokens_in:  # some servers count cached tokens separately
         tokens_in += cached
     thought = _detail(usage, "completion_tokens_details", "reasoning_tokens")
-    # What was thought is paid for, also where it stands in the total alone.
+    # Thinking has to be paid, also if only the total includes it.
     tokens_out = max(
         _count(usage.get("completion_tokens")),
         _count(usage.get("total_tokens")) - tokens_in if tokens_in else 0,
@@ -246,7 +259,7 @@ def _count(value: object) -> int:
 
 
 def _status(error: object) -> int:
-    """The status that an error within a right response stands for."""
+    """Return the status of an error in a response with status 200."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)

@@ -1,8 +1,8 @@
-"""The decisive step of a run: what is asked about it, and reading what comes back.
+"""The decisive step of a run: its prompt, and the parser of its answer.
 
-The scaffold is that of A2P (abduct, act, predict; West et al., 2025): what went wrong, what should
-have been done in the place of the step, and what would have followed. Step by step, with what stood
-before each step and nothing behind it, is one of the ways of Who&When (Zhang et al., 2025).
+The prompt follows A2P (abduct, act, predict; West et al., 2025): what went wrong, which step would
+have been right, and what would have followed. Asking step by step, without the spans after the
+step, is one of the methods of Who&When (Zhang et al., 2025).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mast_tui.judges.llm.answer.parsing import (
     object_schema,
     read_digest,
     read_finding,
+    read_spans,
     scale_of,
-    spans_named,
 )
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.request import Window
@@ -84,12 +84,17 @@ NO_MODE: Final = "It meets the definition of no mode; this one comes closest."
 
 
 def all_words() -> tuple[str, ...]:
-    """All that shapes the answers, for the hash."""
+    """Return all texts of the prompt, for its hash."""
     return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_PART, ASKED_STEP)
 
 
 def asked(view: RedactedView, window: Window) -> str:
-    """What is asked about a window, or about the one step of it that is in question."""
+    """Write the question about a window, or about one step of it.
+
+    Args:
+        view: The trace as it is sent.
+        window: The window.
+    """
     if window.step is not None:
         return ASKED_STEP.format(number=view.number(window.step))
     return ASKED.format(more="" if window.final else ASKED_PART)
@@ -99,8 +104,8 @@ def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
     """Make the JSON schema of an answer.
 
     Args:
-        codes: The modes' codes.
-        digest: Whether notes for the next part of the run are asked for.
+        codes: The codes of the modes.
+        digest: Whether to ask for notes for the next window.
     """
     step = object_schema(
         rationale={"type": "string"},
@@ -122,69 +127,71 @@ def schema(codes: Sequence[str], *, digest: bool) -> dict[str, object]:
 
 
 def parse_decisive(text: str, taxonomy: Taxonomy, window: Window, view: RedactedView) -> Answer:
-    """Read which step of a window is the decisive one, with patience.
+    """Read the decisive step of a window.
 
     Args:
-        text: The answer, with whatever stands around its JSON.
-        taxonomy: Where the mode is looked up.
-        window: What was asked about.
+        text: The answer, with any text around its JSON.
+        taxonomy: The taxonomy of the modes.
+        window: The window of the request.
         view: The trace as it was sent.
 
     Returns:
         The answer, with one finding or none.
 
     Raises:
-        Malformed: No answer can be read from the text, in words.
+        Malformed: The text holds no answer; the message says why.
     """
-    whole = find_object(text, lambda value: "decisive" in value, what="decisive step").value
-    said = whole["decisive"]
-    if isinstance(said, list):
-        said = said[0] if said else None
+    answer = find_object(text, lambda value: "decisive" in value, content="decisive step").value
+    step = answer["decisive"]
+    if isinstance(step, list):
+        step = step[0] if step else None
     remarks: list[str] = []
     findings: tuple[Finding, ...] = ()
-    if said is not None and said is not False:
-        if not isinstance(said, Mapping):
+    if step is not None and step is not False:
+        if not isinstance(step, Mapping):
             raise Malformed("the decisive step is no object")
-        findings = (_finding(said, taxonomy, window, view, remarks),)
-    digest = read_digest(whole, window, remarks.append)
+        findings = (_finding(step, taxonomy, window, view, remarks),)
+    digest = read_digest(answer, window, remarks.append)
     verdicts = {finding.mode: VerdictValue.PRESENT for finding in findings}
     return Answer(verdicts, findings, digest, tuple(remarks))
 
 
 def _finding(
-    said: Mapping[str, object],
+    fields: Mapping[str, object],
     taxonomy: Taxonomy,
     window: Window,
     view: RedactedView,
     remarks: list[str],
 ) -> Finding:
-    mode = find_mode(taxonomy, said.get("mode"))
+    mode = find_mode(taxonomy, fields.get("mode"))
     if mode is None:
         raise Malformed("the decisive step names no mode of the taxonomy")
-    spans = spans_named(said, view, remarks.append)[:1]
+    spans = read_spans(fields, view, remarks.append)[:1]
     if not spans:
         raise Malformed("the decisive step names no span that exists")
     if window.step is not None and spans != [window.step]:
         remarks.append(f"asked about #{window.step + 1} it named another step, #{spans[0] + 1}")
-    remedy = _sentence(view, said.get("correction"))
+    remedy = _sentence(view, fields.get("correction"))
     if not remedy:
         raise Malformed("the decisive step has no correction")
-    then = _sentence(view, said.get("then"))
-    agent, named = view.span(spans[0]).agent, as_text(said.get("agent")).strip()
-    if agent and named and agent.casefold() not in named.casefold():
+    consequence = _sentence(view, fields.get("then"))
+    agent = view.span(spans[0]).agent
+    answered_agent = as_text(fields.get("agent")).strip()
+    if agent and answered_agent and agent.casefold() not in answered_agent.casefold():
         remarks.append(
-            f"the decisive step is called {one_line(named, 40)}'s, and is {one_line(agent, 40)}'s"
+            f"the decisive step is called {one_line(answered_agent, 40)}'s, "
+            f"and is {one_line(agent, 40)}'s"
         )
-    scale = scale_of([first_of(said, CONFIDENCE)])
-    finding = read_finding(said, mode, spans, view, scale, remarks.append)
+    scale = scale_of([first_of(fields, CONFIDENCE)])
+    finding = read_finding(fields, mode, spans, view, scale, remarks.append)
     rationale = finding.rationale
-    if said.get("fits") is False:
+    if fields.get("fits") is False:
         rationale = f"{rationale} {NO_MODE}".strip()[:RATIONALE_CHARS]
-    remedy = f"{remedy} Then: {then}" if then else remedy
+    remedy = f"{remedy} Then: {consequence}" if consequence else remedy
     return replace(finding, rationale=rationale, decisive=True, remedy=remedy[:RATIONALE_CHARS])
 
 
-def _sentence(view: RedactedView, said: object) -> str:
-    """Words on one line that end like a sentence."""
-    words = " ".join(view.with_own_numbers(as_text(said)).split())
-    return words if not words or words[-1] in ".!?…" else f"{words}."
+def _sentence(view: RedactedView, value: object) -> str:
+    """Write a value on one line, with a full stop at its end."""
+    text = " ".join(view.with_own_numbers(as_text(value)).split())
+    return text if not text or text[-1] in ".!?…" else f"{text}."

@@ -1,4 +1,4 @@
-"""What a model is asked about a window of a trace, and the messages that are sent."""
+"""The prompt: the requests on the windows of a trace, and the messages that are sent."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_sche
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.redaction import Numbers, Redaction
+from mast_tui.judges.llm.prompt.redaction import Redaction, SecretNumbers
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 
 BOUNDARY_BYTES: Final = 4
-"""Four random bytes for each run and trace: nobody who wrote a trace before can hit on them."""
+"""The random bytes of the mark for a run and trace: the author of a trace cannot guess them."""
 
 MOST_REPEATED: Final = 2_000
-"""Code points of an answer that are shown to the model again where it could not be used."""
+"""The code points of an unusable answer that are sent to the model again."""
 
 _TRIES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A few spans of a trace, and whether a mode shows in them.
+    """A few spans of a trace with the verdict on a mode in them.
 
-    ``trace_id`` is the trace's, for the record of the run only. ``mode`` is a slug. ``excerpt`` is
-    the text of the spans, ``quote`` words of it that prove the mode (None where it is absent), and
-    ``rationale`` why.
+    ``trace_id`` is for the record of the run only. ``mode`` is a slug. ``excerpt`` is the text of
+    the spans, ``quote`` the words of it that prove the mode (None if it is absent).
     """
 
     trace_id: str
@@ -45,8 +44,8 @@ class Example:
     rationale: str = ""
 
     def redacted(self, redaction: Redaction) -> Example:
-        """The same with everything in it redacted; one value has one number in all of it."""
-        numbers = Numbers()
+        """Return the example with its texts redacted; equal secrets have one number."""
+        numbers = SecretNumbers()
         quote = self.quote
         return replace(
             self,
@@ -57,9 +56,9 @@ class Example:
 
 
 class Prompt:
-    """All that is asked whatever the trace: the taxonomy, how to judge, examples.
+    """The part of the prompt for all traces: the taxonomy, the instructions, the examples.
 
-    ``extra`` is whatever else shapes the answers; it goes into the hash alone.
+    ``extra`` holds further settings that change the answers; it becomes a part of the hash.
     """
 
     def __init__(
@@ -75,18 +74,18 @@ class Prompt:
         shown = reordered(taxonomy, parameters.mode_order) if parameters.mode_order else taxonomy
         self._codes = {mode.slug: mode.code for mode in shown.modes}
         self.modes = tuple(self._codes)
-        """All modes, by slug, in the order in which they are asked about."""
+        """The slugs of all modes, in the order of the prompt."""
         self.window_modes = tuple(
             mode.slug
             for mode in shown.modes
             if parameters.decisive or "post" not in mode.stages or "pre" in mode.stages
         )
-        """Those that are judged on every window; the others show at the end of a run alone."""
+        """The modes that are judged on every window; others are judged at the end of a run."""
         self.verification = verification.VerificationPrompt(taxonomy)
-        """How each finding is put before the model once more."""
+        """The prompt of the verification of findings."""
         self.system = _decisive_system(shown) if parameters.decisive else _system(shown, examples)
         self.hash = self._hash(extra)
-        """Eight hex digits that change with whatever shapes the answers, but for the model."""
+        """Eight hex digits that change with all settings that change answers, except the model."""
 
     def request(
         self,
@@ -97,53 +96,53 @@ class Prompt:
         sample: int = 0,
         facts: Sequence[Fact] = (),
     ) -> Request:
-        """Make the question about one window.
+        """Make the request on a window.
 
         Args:
             view: The trace as it is sent.
-            window: What of it is shown.
-            digest: What the answer about the window before said for this one, or empty.
-            sample: Which reading of the trace it is for.
-            facts: What rules have found in the trace.
+            window: The window.
+            digest: The notes from the previous window, or an empty text.
+            sample: The number of the sample.
+            facts: The findings of rules in the trace.
         """
         codes = [self._codes[slug] for slug in window.modes]
         budget = window.tokens or self._parameters.window_tokens
-        found = [
+        window_facts = [
             (self._codes[fact.mode], fact)
             for fact in facts
             if fact.mode in window.modes and fact.first <= window.last and fact.last >= window.first
         ]
-        step = self._parameters.decisive
-        asked = decisive.asked(view, window) if step else asked_about(window, codes)
-        data = data_section(view, window, digest, budget, asked, facts=found)
-        schema = (
-            decisive.schema(codes, digest=window.goes_on)
-            if step
-            else answer_schema(codes, digest=window.goes_on, tokens=self._parameters.answer_tokens)
-        )
+        if self._parameters.decisive:
+            question = decisive.asked(view, window)
+            schema = decisive.schema(codes, digest=window.goes_on)
+        else:
+            question = asked_about(window, codes)
+            tokens = self._parameters.answer_tokens
+            schema = answer_schema(codes, digest=window.goes_on, tokens=tokens)
+        data = data_section(view, window, digest, budget, question, facts=window_facts)
         return self.system.request(data, schema, view.trace_id, sample)
 
     def read(self, text: str, view: RedactedView, window: Window) -> Answer:
-        """Read what a model says of a window.
+        """Read the answer of a model on a window.
 
         Args:
-            text: Its answer.
+            text: The answer.
             view: The trace as it was sent.
-            window: What was asked about.
+            window: The window.
 
         Raises:
-            Malformed: No answer can be read from the text, in words.
+            Malformed: The text holds no answer; the message says why.
         """
         if self._parameters.decisive:
             return decisive.parse_decisive(text, self.taxonomy, window, view)
         return parse_answer(text, self.taxonomy, window, view)
 
     def answer_key(self, request: Request, answer_tokens: int) -> str:
-        """Make the SHA-256 (hex) of all that an answer depends on, under which it is kept.
+        """Return the key under which an answer is stored: a SHA-256 of all that it depends on.
 
         Args:
-            request: What is asked.
-            answer_tokens: The most that the answer may take.
+            request: The request.
+            answer_tokens: The most tokens of the answer.
         """
         temperature = self._parameters.temperature
         parts = (
@@ -173,19 +172,18 @@ class Prompt:
             *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
-        said = json.dumps(parts).encode()
-        return hashlib.sha256(said).hexdigest()[:8]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
 
 def boundary_of(request: Request, secret: bytes) -> str:
-    """Make the mark of a request: hex digits that stand in no piece of it.
+    """Make the mark of a request: hex digits that occur in no piece of it.
 
-    It is the same for all requests about one trace in one run, and follows from a secret that
-    nobody who wrote the trace can have known.
+    The mark is the same for all requests about a trace in a run. It depends on a secret that the
+    author of the trace cannot know.
 
     Args:
-        request: What is asked.
-        secret: Random bytes, drawn for the run.
+        request: The request.
+        secret: The random bytes of the run.
 
     Returns:
         At least eight hex digits.
@@ -206,9 +204,9 @@ def messages(
     """Write the messages of the chat API, with the boundary between the pieces.
 
     Args:
-        request: What is asked.
+        request: The request.
         boundary: The mark of its lines.
-        correction: The answer before that could not be used, with what was wrong, if any.
+        correction: The previous answer, if it was unusable, with the problem.
 
     Returns:
         System and user message, and with a correction that answer and what is wrong with it.

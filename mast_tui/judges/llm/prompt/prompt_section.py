@@ -1,4 +1,4 @@
-"""The message that holds the record: marked lines of our own, and between them verbatim text."""
+"""The message with the record of a run: marked lines of the app, and verbatim text between them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Fact, Request, Window
 
 MOST_FACTS: Final = 20
-"""Of so many findings of the rules a request tells, from the first on."""
+"""The most findings of the rules in a request."""
 
 MOST_FACT: Final = 300
-"""In so many characters each."""
+"""The most characters of such a finding."""
 
 _MOST_NAMED: Final = 8
-"""Of so many shortened texts a remark names each."""
+"""The most shortened texts that a remark names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Foreign text under a line of our own, behind the spans."""
+    """A text with a label, after the spans."""
 
     label: str
     text: str
@@ -40,17 +40,19 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class DataSection:
-    """The pieces of the message, between which the boundary belongs, and what was shortened."""
+    """The pieces of the message, to be joined by the boundary, and remarks on shortened texts."""
 
     pieces: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 class SystemMessage:
-    """The first message, the same for all requests of a kind: what to do."""
+    """The first message, with the instructions, the same for all requests of a kind.
+
+    The boundary goes between its pieces.
+    """
 
     def __init__(self, *sections: str) -> None:
-        """Write it; between its pieces the boundary belongs."""
         first = fit("\n\n".join((*sections, prompt_text.BOUNDARY[0])))
         self.pieces = (first, *prompt_text.BOUNDARY[1:])
         self.tokens = sum(map(estimate, self.pieces))
@@ -87,19 +89,19 @@ def data_section(
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Write the data of a window, and after them what is asked.
+    """Write the data of a window, and the question after them.
 
     Args:
         view: The trace as it is sent.
-        window: What of it is shown.
-        digest: What was said of the spans before, or empty.
-        budget: About the most that the data may take, in tokens.
-        asked: What is asked about them.
-        facts: What rules have found in these spans, each with its mode's code.
-        sections: What else was said of them.
+        window: The spans to show.
+        digest: The notes on the spans before, or an empty text.
+        budget: The approximate most tokens of the data.
+        asked: The question.
+        facts: The findings of rules in these spans, each with the code of its mode.
+        sections: Further texts about them.
 
     Returns:
-        The message, and what was shortened in it.
+        The message, with remarks on shortened texts.
     """
     data = _Data(view, window)
     data.mark(prompt_text.DATA_BEGINS)
@@ -120,7 +122,12 @@ def data_section(
 
 
 def asked_about(window: Window, codes: Sequence[str]) -> str:
-    """What is asked about a window: the modes with these codes, and notes where the run goes on."""
+    """Write the question about a window: for its modes, and for notes unless it is the last.
+
+    Args:
+        window: The window.
+        codes: The codes of the modes.
+    """
     sentences = [prompt_text.ASKED.format(codes=", ".join(codes)), prompt_text.ASKED_LAST]
     if not window.final:
         sentences.insert(1, prompt_text.ASKED_PART)
@@ -128,49 +135,52 @@ def asked_about(window: Window, codes: Sequence[str]) -> str:
 
 
 class _Data:
-    """The data of a window, as they grow line by line; a line of our own begins with a mark.
+    """The data of a window, written line by line; the lines of the app begin with a mark.
 
-    What is added tells how many tokens it takes.
+    The methods ``add_…`` return the number of tokens that they add.
     """
 
     def __init__(self, view: RedactedView, window: Window) -> None:
-        self._view, self._window = view, window
+        self._view = view
+        self._window = window
         self._remarks: list[str] = []
-        self._done: list[str] = []
-        self._open: list[str] = []
+        self._pieces: list[str] = []
+        self._open_piece: list[str] = []
 
-    def mark(self, label: str, rest: str = "") -> None:
-        """A line of our own: boundary and ``label`` in brackets, then the rest."""
-        self._open.append("[")
-        self._done.append("".join(self._open))
-        self._open = [f" {label}] {rest}\n" if rest else f" {label}]\n"]
+    def mark(self, label: str, suffix: str = "") -> None:
+        """Add a line of the app: boundary and ``label`` in brackets, then ``suffix``."""
+        self._open_piece.append("[")
+        self._pieces.append("".join(self._open_piece))
+        self._open_piece = [f" {label}] {suffix}\n" if suffix else f" {label}]\n"]
 
     def text(self, text: str) -> None:
-        """Foreign text, on lines of its own."""
-        self._open += (text, "" if text.endswith("\n") else "\n")
+        """Add foreign text, on lines of its own."""
+        self._open_piece += (text, "" if text.endswith("\n") else "\n")
 
     def end(self) -> DataSection:
-        """All that was added."""
-        return DataSection((*self._done, "".join(self._open)), tuple(self._remarks))
+        """Return all that was added."""
+        return DataSection((*self._pieces, "".join(self._open_piece)), tuple(self._remarks))
 
     def add_task(self, room: int) -> int:
-        """The task, where no span of the window is the task."""
-        view, at = self._view, self._view.task_span
+        """Add the task, unless a span of the window is the task."""
+        view = self._view
+        task_span = view.task_span
         if not view.task.strip():
             return 0
-        if at is not None and self._window.first <= at <= self._window.last:
-            self.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(at)))
+        if task_span is not None and self._window.first <= task_span <= self._window.last:
+            self.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(task_span)))
             return 0
         tokens = estimate(view.task)
-        text, count = (view.task, 0) if tokens <= room else shortened(view.task, tokens, room)
-        if count:
+        text = view.task
+        if tokens > room:
+            text, count = shortened(view.task, tokens, room)
             self._remarks.append(f"the task is shortened by {count:,} characters")
         self.mark(prompt_text.TASK)
         self.text(text)
         return min(tokens, room)
 
     def add_digest(self, digest: str, room: int) -> int:
-        """Where the window stands in the run, and what was before."""
+        """Add the number of the first span, and the notes on the spans before it."""
         first = self._window.first
         if first:
             self.mark(prompt_text.PART_BEGINS.format(number=self._view.number(first)))
@@ -183,7 +193,7 @@ class _Data:
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """What rules have found, a line each."""
+        """Add the findings of rules, a line each."""
         if not facts:
             return 0
         self.mark(prompt_text.FACTS)
@@ -195,51 +205,52 @@ class _Data:
         return estimate(text)
 
     def add_spans(self, room: int) -> None:
-        """The spans, with as much of each text as fits."""
-        view, window = self._view, self._window
+        """Add the spans, with as much of each text as fits."""
+        view = self._view
+        window = self._window
         indices = range(window.first, window.last + 1)
         spans = view.spans(window.first, window.last)
         tokens = view.tokens[window.first : window.last + 1]
         weights = [weight(index, len(view)) for index in indices]
         most = allotted(tokens, weights, max(0, room - HEADER_TOKENS * len(indices)))
-        cut: list[tuple[int, int]] = []
-        facts: dict[tuple[object, ...], str] = {}
-        for span, wanted, allowed in zip(spans, tokens, most, strict=True):
-            self.mark(f"#{view.number(span.index)}", _known_facts(view, span, facts))
-            text, count = span.text, 0
-            if allowed < wanted:
-                text, count = shortened(text, wanted, allowed)
-            if count:
-                cut.append((span.index, count))
+        shortened_spans: list[tuple[int, int]] = []
+        headers: dict[tuple[object, ...], str] = {}
+        for span, length, allowed in zip(spans, tokens, most, strict=True):
+            self.mark(f"#{view.number(span.index)}", _cached_header(view, span, headers))
+            text = span.text
+            if allowed < length:
+                text, count = shortened(text, length, allowed)
+                if count:
+                    shortened_spans.append((span.index, count))
             if text:
                 self.text(text)
-        if cut:
-            self._remarks.append(_cut_remark(cut))
+        if shortened_spans:
+            self._remarks.append(_shortened_remark(shortened_spans))
 
 
-def _cut_remark(cut: Sequence[tuple[int, int]]) -> str:
-    named = ", ".join(f"#{index + 1} by {count:,}" for index, count in cut[:_MOST_NAMED])
-    more = f" and {len(cut) - _MOST_NAMED:,} more" if len(cut) > _MOST_NAMED else ""
+def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
+    named = ", ".join(f"#{index + 1} by {count:,}" for index, count in spans[:_MOST_NAMED])
+    more = f" and {len(spans) - _MOST_NAMED:,} more" if len(spans) > _MOST_NAMED else ""
     return f"shortened, in characters: {named}{more}"
 
 
-def _known_facts(
-    view: RedactedView, span: RedactedSpan, known: dict[tuple[object, ...], str]
+def _cached_header(
+    view: RedactedView, span: RedactedSpan, headers: dict[tuple[object, ...], str]
 ) -> str:
-    """The facts of a span, made once for all that are of the same shape and answer nothing."""
+    """Return the header of a span; equal spans without a call share one."""
     if span.answers is not None:
-        return _facts(view, span)
+        return _header(view, span)
     shape = (span.kind, span.role, span.agent, span.tool, span.failed)
-    facts = known.get(shape)
-    if facts is None:
-        facts = known[shape] = _facts(view, span)
-    return facts
+    header = headers.get(shape)
+    if header is None:
+        header = headers[shape] = _header(view, span)
+    return header
 
 
-def _facts(view: RedactedView, span: RedactedSpan) -> str:
-    """What is known of a span; foreign names are one line without ``|``.
+def _header(view: RedactedView, span: RedactedSpan) -> str:
+    """Write the header of a span; foreign names are one line without ``|``.
 
-    A result right behind its call has the call's agent and tool.
+    Agent and tool are left out of a result directly after its call.
     """
     facts = [prompt_text.KINDS.get(span.kind) or prompt_text.MESSAGE.format(role=span.role.value)]
     if span.answers is None or span.answers != span.index - 1:

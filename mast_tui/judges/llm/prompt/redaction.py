@@ -1,8 +1,8 @@
-"""Taking secrets and addresses out of what is sent, with a way back to the places in the text.
+"""Redaction of secrets and addresses in the texts that are sent, with a conversion of offsets.
 
-What is taken out unless somebody says otherwise are keys, tokens, passwords and addresses. Patterns
-of one's own, a regular expression a line of a file, are matched by RE2, which reads a text once
-whatever the pattern is, where Python's own engine can take longer than anyone lives.
+By default keys, tokens, passwords and e-mail addresses are redacted. A file may hold the user's own
+regular expressions. RE2 matches these: its time is linear in the text for any pattern, while that
+of Python's engine may be exponential.
 """
 
 from __future__ import annotations
@@ -23,48 +23,53 @@ from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable
 
-Places = Callable[[str], Iterator[tuple[int, int]]]
+SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """Finds one kind of secret: ``name`` stands in its place, ``places`` tells where it is.
+    """A rule for one kind of secret, which ``name`` replaces.
 
-    Places are code points, end exclusive, and may be in any order. ``needs`` are texts in lower
-    case: where none of them stands in a text, whatever its case, there is no place. Neither is
-    there one where ``sign`` does not stand in it, which is looked for sooner than a word.
-    ``pattern`` is the regular expression behind it, empty where there is none.
+    ``ranges`` yields the ranges of secrets in a text, as code points, end exclusive, in any order.
+    ``needs`` and ``sign`` save time: a text without ``sign``, or without any text of ``needs`` in
+    any case, has no such secret. ``pattern`` is the regular expression, empty for other rules.
     """
 
     name: str
-    places: Places
+    ranges: SecretRanges
     needs: tuple[str, ...] = ()
     pattern: str = ""
     sign: str = ""
 
 
 SECRET_GROUP: Final = "secret"
-"""What a pattern's group of this name matches is taken out, else all that it matches."""
+"""The name of a pattern's group that matches the secret; without it the whole match is one."""
 
 
 def pattern_rule(
     name: str, pattern: str, *needs: str, flags: int = 0, sign: str = ""
 ) -> SecretRule:
-    """A rule for a regular expression of ours, matched by Python's engine.
+    """Make a rule of a built-in pattern, which Python's engine matches.
 
-    RE2, which is linear with any pattern, knows no look behind, and these need it: a key begins
-    where no word goes on. So each must be linear by itself.
+    The patterns need look-behind, which RE2 lacks, so each of them must be linear by itself.
+
+    Args:
+        name: The replacement of a secret.
+        pattern: The regular expression.
+        needs: Texts in lower case, of which each secret has one.
+        flags: The flags of the regular expression.
+        sign: A character that each secret has.
     """
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
-    def places(text: str) -> Iterator[tuple[int, int]]:
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
         for match in compiled.finditer(text):
             start, end = match.span(group)
             if start < end:
                 yield start, end
 
-    return SecretRule(name, places, needs, pattern, sign)
+    return SecretRule(name, ranges, needs, pattern, sign)
 
 
 _LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
@@ -76,19 +81,19 @@ _ESCAPE: Final = re.compile(r"\\[nrt]")
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int]]:
-    """E-mail addresses, looked for from the ``@``, so that other text costs next to nothing."""
+    """Yield the ranges of e-mail addresses; the search from the ``@`` makes other text cheap."""
     for match in _AT_DOMAIN.finditer(text):
-        at = match.start()
-        before = text[max(0, at - _LONGEST_LOCAL) : at]
-        local = len(before) - len(before.rstrip(_LOCAL))
-        if _ESCAPE.match(before, max(0, len(before) - local - 1)):
+        start = match.start()
+        preceding = text[max(0, start - _LONGEST_LOCAL) : start]
+        local = len(preceding) - len(preceding.rstrip(_LOCAL))
+        if _ESCAPE.match(preceding, max(0, len(preceding) - local - 1)):
             local -= 1  # the letter belongs to an escape before the address
         if local:
-            yield at - local, match.end()
+            yield start - local, match.end()
 
 
 _BEGIN: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""Not within a word; the letter of an escape such as ``\\n``, as JSON has it, is none."""
+"""The begin of a word, also after the letter of an escape such as ``\\n`` in JSON."""
 
 # No quantifier of these overlaps what follows it, or it is possessive: the time is linear.
 DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
@@ -185,15 +190,16 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
 
 
 MOST_BYTES: Final = 1 << 20
-"""How long a file of patterns may be."""
+"""The most bytes of a file of patterns."""
 
 MOST_RULES: Final = 500
+"""The most patterns of a file."""
+
 MOST_STEPS: Final = 1_000_000
-"""How many patterns a file may have, and how large all of them may be, in RE2's instructions."""
+"""The most instructions of RE2 for all patterns of a file."""
 
 LONGEST: Final = 30.0
-"""Seconds for one pattern on one text. One search is linear, but each of many matches can need a
-look at all of the text behind it."""
+"""The most seconds for one pattern on one text: each match may read the rest of the text."""
 
 _NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9 _-]{0,39}?)\s+=\s+(?=\S)")
 
@@ -205,11 +211,11 @@ class RedactionError(MastError):
 def read_rules(path: Path) -> tuple[SecretRule, ...]:
     """Read the rules of a file: a line is a pattern, or ``name = pattern``; ``#`` is a comment.
 
-    Case counts where a pattern does not begin with ``(?i)``; ``^`` and ``$`` mean lines. A group
-    named ``secret`` is what is taken out, else all that the pattern matches.
+    Case counts unless a pattern begins with ``(?i)``; ``^`` and ``$`` match at lines. A group named
+    ``secret`` is the part to redact; without it the whole match is.
 
     Raises:
-        RedactionError: the file cannot be read, or a line is no pattern that RE2 takes.
+        RedactionError: The file cannot be read, or a line is no pattern of RE2.
     """
     shown = one_line(str(path))
     try:
@@ -228,14 +234,14 @@ def read_rules(path: Path) -> tuple[SecretRule, ...]:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        place = f"{shown}: line {number}"
+        location = f"{shown}: line {number}"
         named = _NAMED.match(line)
         pattern = line if named is None else line[named.end() :]
-        compiled = _compiled(pattern, place)
+        compiled = _compiled(pattern, location)
         steps += compiled.programsize
         if len(rules) == MOST_RULES or steps > MOST_STEPS:
             raise RedactionError(
-                f"{place}: the patterns are too many or too large to be looked for"
+                f"{location}: the patterns are too many or too large to be looked for"
             )
         rules.append(file_rule("text" if named is None else named[1], pattern, compiled))
     return tuple(rules)
@@ -247,69 +253,74 @@ def file_rule(
     """Make a rule for a pattern of a file.
 
     Args:
-        name: what stands in the place of what is found.
-        pattern: the pattern as it was written.
-        compiled: the same as RE2 has it.
-        now: a clock, in seconds.
+        name: The replacement of a secret.
+        pattern: The pattern as it is in the file.
+        compiled: The compiled pattern.
+        now: A clock, in seconds.
 
     Returns:
-        The rule. Its ``places`` raise ``TraceFails`` where a text takes too long.
+        The rule. Its ``ranges`` raise ``TraceFails`` if a text takes too long.
     """
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
-    def places(text: str) -> Iterator[tuple[int, int]]:
-        until = now() + LONGEST
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
+        deadline = now() + LONGEST
         for match in compiled.finditer(encodable(text)):
             start, end = match.span(group)
             if start < end:
                 yield start, end
-            if now() > until:
+            if now() > deadline:
                 raise TraceFails(
                     f"the pattern “{one_line(pattern, 80)}” takes too long on a text of"
                     f" {len(text):,} characters; make it ask for less"
                 )
 
-    return SecretRule(name, places, pattern=pattern)
+    return SecretRule(name, ranges, pattern=pattern)
 
 
-def _compiled(pattern: str, place: str) -> re2._Regexp:
+def _compiled(pattern: str, location: str) -> re2._Regexp:
     try:
         compiled = compile_pattern(pattern, "m")
     except InvalidPattern as error:
         raise RedactionError(
-            f"{place}: this expression cannot be used: {one_line(str(error))}"
+            f"{location}: this expression cannot be used: {one_line(str(error))}"
         ) from None
     if compiled.fullmatch("") is None:
         return compiled
     reason = "it matches an empty text; make it ask for something"
-    raise RedactionError(f"{place}: this expression cannot be used: {reason}")
+    raise RedactionError(f"{location}: this expression cannot be used: {reason}")
 
 
 SHORTEST_SECRET: Final = 8
-"""A literal secret of fewer characters is left alone: words such as ``none`` stand everywhere."""
+"""The fewest characters of a literal secret: words such as ``none`` are not redacted."""
 
 
-class Numbers:
-    """Which value has which number, from 1 in each rule, in the order in which they were seen."""
+class SecretNumbers:
+    """The numbers of secrets, from 1 for each rule, in the order of their first occurrence."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
         self._last: dict[str, int] = {}
 
-    def of(self, name: str, value: str) -> int:
-        """The number of what a rule found, a new one where the value is new."""
-        number = self._known.get((name, value))
+    def number(self, name: str, secret: str) -> int:
+        """Return the number of a secret, a new one at its first occurrence.
+
+        Args:
+            name: The name of the rule.
+            secret: The secret.
+        """
+        number = self._numbers.get((name, secret))
         if number is None:
             number = self._last[name] = self._last.get(name, 0) + 1
-            self._known[name, value] = number
+            self._numbers[name, secret] = number
         return number
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A stretch ``start`` to ``end`` of a text that stands for another, all ends exclusive.
+    """A secret at ``start`` to ``end`` of the original, end exclusive.
 
-    In the redacted text it is ``shown_start`` to ``shown_end``.
+    Its replacement is at ``shown_start`` to ``shown_end`` of the redacted text.
     """
 
     start: int
@@ -320,109 +331,114 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text with its secrets replaced, and where they stood; offsets are code points."""
+    """A text with its secrets replaced, and their ranges; offsets are code points."""
 
     text: str
     cuts: tuple[Cut, ...] = ()
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
-        """Where ``text[start:end]`` stands in the original.
+        """Return the range in the original of ``text[start:end]``.
 
-        A place that touches what stands for a secret covers all of the secret.
+        A range that touches a replacement covers the whole secret.
+
+        Args:
+            start: The first code point of the range.
+            end: The code point after the range.
         """
         first = self._original(start, is_end=False)
         return first, max(first, self._original(end, is_end=True))
 
-    def _original(self, at: int, *, is_end: bool) -> int:
+    def _original(self, offset: int, *, is_end: bool) -> int:
         shift = 0
         for cut in self.cuts:
-            if at < cut.shown_start + is_end:
+            if offset < cut.shown_start + is_end:
                 break
-            if at < cut.shown_end + is_end:
+            if offset < cut.shown_end + is_end:
                 return cut.end if is_end else cut.start
             shift = cut.end - cut.shown_end
-        return at + shift
+        return offset + shift
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What is taken out of every text that is sent: what rules find, and literal secrets."""
+    """The redaction of all texts that are sent: by rules, and of literal secrets."""
 
     rules: tuple[SecretRule, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
-        """For other processes: without the secrets, each of which has them itself."""
-        ours = len(DEFAULT_RULES) if self.rules[: len(DEFAULT_RULES)] == DEFAULT_RULES else 0
-        own = tuple((rule.name, rule.pattern) for rule in self.rules[ours:])
-        return _made_again, (ours > 0, own)
+        """Pickle without the literal secrets, which other processes have themselves."""
+        defaults = len(DEFAULT_RULES) if self.rules[: len(DEFAULT_RULES)] == DEFAULT_RULES else 0
+        file_rules = tuple((rule.name, rule.pattern) for rule in self.rules[defaults:])
+        return _unpickled, (defaults > 0, file_rules)
 
     @classmethod
     def none(cls) -> Redaction:
-        """Takes nothing out."""
+        """Return a redaction without rules."""
         return cls()
 
     @classmethod
     def default(cls) -> Redaction:
-        """Takes out keys of the common vendors, tokens, private keys, passwords, addresses."""
+        """Return the redaction of vendors' keys, tokens, private keys, passwords and addresses."""
         return cls(DEFAULT_RULES)
 
     @property
     def identity(self) -> str:
-        """By which it is told apart from others: ``none``, ``default``, or a hash of its patterns.
+        """The identity of its rules: ``none``, ``default``, or a hash of the patterns.
 
-        Literal secrets are no part of it.
+        Literal secrets are not a part of it.
         """
         if not self.rules:
             return "none"
         if self.rules == DEFAULT_RULES:
             return "default"
-        said = json.dumps([(rule.name, rule.pattern) for rule in self.rules])
-        return hashlib.sha256(said.encode()).hexdigest()[:8]
+        patterns = json.dumps([(rule.name, rule.pattern) for rule in self.rules])
+        return hashlib.sha256(patterns.encode()).hexdigest()[:8]
 
     def with_file(self, path: Path) -> Redaction:
-        """The same with the patterns of a file, one a line.
+        """Return a redaction with the patterns of a file added.
 
         Raises:
-            RedactionError: the file cannot be read or a line is no usable pattern, in words.
+            RedactionError: The file cannot be read, or a line is no usable pattern.
         """
         return replace(self, rules=(*self.rules, *read_rules(path)))
 
     def with_secret(self, secret: str) -> Redaction:
-        """The same with a secret that is taken out wherever it stands.
-
-        One shorter than ``SHORTEST_SECRET`` changes nothing.
-        """
+        """Return a redaction with a literal secret added, unless that is too short."""
         if len(secret) < SHORTEST_SECRET:
             return self
         return replace(self, secrets=(*self.secrets, secret))
 
-    def apply(self, text: str, numbers: Numbers | None = None) -> Redacted:
-        """The text without its secrets.
+    def apply(self, text: str, numbers: SecretNumbers | None = None) -> Redacted:
+        """Redact a text.
 
-        ``numbers`` holds which value has which number; new values are added to it, so that the
-        same value gets the same number in all texts of a trace.
+        Args:
+            text: The text.
+            numbers: The numbers of secrets, to which new ones are added. Texts that share them have
+                the same number for the same secret.
         """
-        found = list(self._found(text))
-        if not found:
+        secrets = list(self._secrets(text))
+        if not secrets:
             return Redacted(text)
-        return _replaced(text, found, Numbers() if numbers is None else numbers)
+        return _replaced(text, secrets, SecretNumbers() if numbers is None else numbers)
 
-    def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def _secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
         for secret in self.secrets:
-            at = text.find(secret)
-            while at >= 0:
-                yield at, at + len(secret), "key"
-                at = text.find(secret, at + len(secret))
+            start = text.find(secret)
+            while start >= 0:
+                yield start, start + len(secret), "key"
+                start = text.find(secret, start + len(secret))
         lowered = text.lower()
         for rule in self.rules:
             if _is_needed(rule, lowered):
-                for start, end in rule.places(text):
+                for start, end in rule.ranges(text):
                     yield start, end, rule.name
 
 
-def _made_again(default: bool, own: Iterable[tuple[str, str]]) -> Redaction:
-    rules = (file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in own)
+def _unpickled(default: bool, file_rules: Iterable[tuple[str, str]]) -> Redaction:
+    rules = (
+        file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in file_rules
+    )
     return Redaction((*(DEFAULT_RULES if default else ()), *rules))
 
 
@@ -436,28 +452,31 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
     return not rule.needs
 
 
-def _replaced(text: str, found: list[tuple[int, int, str]], numbers: Numbers) -> Redacted:
+def _replaced(
+    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNumbers
+) -> Redacted:
     parts: list[str] = []
     cuts: list[Cut] = []
-    done = shown = 0
-    for start, end, name in _apart(found):
-        word = f"[redacted {name} {numbers.of(name, text[start:end])}]"
-        shown += start - done
-        parts += (text[done:start], word)
-        cuts.append(Cut(start, end, shown, shown + len(word)))
-        shown += len(word)
-        done = end
-    parts.append(text[done:])
+    copied = 0
+    length = 0
+    for start, end, name in _merged(secrets):
+        replacement = f"[redacted {name} {numbers.number(name, text[start:end])}]"
+        length += start - copied
+        parts += (text[copied:start], replacement)
+        cuts.append(Cut(start, end, length, length + len(replacement)))
+        length += len(replacement)
+        copied = end
+    parts.append(text[copied:])
     return Redacted("".join(parts), tuple(cuts))
 
 
-def _apart(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """The places in order; those that overlap are one, under the name of the first."""
+def _merged(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Sort the secrets by their ranges; overlapping ones become one with the name of the first."""
     merged: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(found, key=lambda place: (place[0], -place[1])):
+    for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):
         if merged and start < merged[-1][1]:
-            before = merged[-1]
-            merged[-1] = (before[0], max(end, before[1]), before[2])
+            last_start, last_end, last_name = merged[-1]
+            merged[-1] = (last_start, max(end, last_end), last_name)
         else:
             merged.append((start, end, name))
     return merged

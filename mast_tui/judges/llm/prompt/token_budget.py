@@ -1,4 +1,4 @@
-"""How much of a request's room each span's text gets, and what of a long text is shown."""
+"""The token budget of a request: the share of each span, and the shortening of long texts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.tokens import estimate
 
 HEADER_TOKENS: Final = 24
-"""About what the line above a span takes."""
+"""The approximate tokens of the line above a span."""
 
 FRAME_TOKENS: Final = 200
-"""About what stands around the spans: where they begin and end, notes, what is to be judged."""
+"""The approximate tokens of the lines around the spans: begin and end, notes, the question."""
 
 _TAIL: Final = 4
 _WEIGHT: Final = 5
@@ -25,60 +25,91 @@ _SNAP_CHARS: Final = 200
 
 
 def task_room(budget: int) -> int:
-    """The most tokens that the task may take."""
+    """Return the most tokens of the task."""
     return budget // 6
 
 
 def digest_room(budget: int) -> int:
-    """The most tokens that the digest of the run so far may take."""
+    """Return the most tokens of the notes on earlier spans."""
     return min(900, budget // 6)
 
 
 def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
-    """What is left for spans, with their headers; ``alone`` where no digest comes along."""
+    """Return the tokens for spans with their headers.
+
+    Args:
+        view: The trace as it is sent.
+        budget: The tokens of the request.
+        alone: Whether the request has no notes on earlier spans.
+    """
     task = min(estimate(view.task), task_room(budget))
     return max(0, budget - FRAME_TOKENS - task - (0 if alone else digest_room(budget)))
 
 
 def weight(index: int, spans: int) -> int:
-    """How many units of room a span's text may take: more at the end of the run."""
+    """Return the most units of the budget for the text of a span: more at the end of the run.
+
+    Args:
+        index: The index of the span.
+        spans: The number of spans.
+    """
     return _TAIL_WEIGHT if index >= spans - _TAIL else _WEIGHT
 
 
 def unit(budget: int) -> int:
-    """The tokens of a unit by which windows are planned: a text may take an eighth of the budget,
-    the last few of the run a fifth each."""
+    """Return the tokens of a unit: a text has at most an eighth of the budget, the last ones a
+    fifth each."""
     return max(1, budget // _UNITS)
 
 
 def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[int]:
-    """The most tokens for each text so that all fit into ``room``: what short ones leave over is
-    for the long ones, in the measure of their weights."""
+    """Distribute tokens among texts by their weights; long texts get what short ones do not need.
+
+    Args:
+        tokens: The tokens of each text.
+        weights: The weight of each text.
+        room: The most tokens in all.
+
+    Returns:
+        The most tokens of each text.
+    """
     if sum(tokens) <= room:
         return list(tokens)
-    low, high = 0, max(tokens) + 1
+    low = 0
+    high = max(tokens) + 1
     while high - low > 1:
         middle = (low + high) // 2
         used = sum(map(min, tokens, (middle * each for each in weights)))
-        low, high = (middle, high) if used <= room else (low, middle)
-    return [min(wanted, low * each) for wanted, each in zip(tokens, weights, strict=True)]
+        if used <= room:
+            low = middle
+        else:
+            high = middle
+    return [min(length, low * each) for length, each in zip(tokens, weights, strict=True)]
 
 
 def left_out(count: int) -> str:
-    """What stands in a text for the characters that are left out."""
+    """Return the mark for the characters that are left out of a text."""
     return prompt_text.LEFT_OUT.format(count=count)
 
 
 def shortened(text: str, tokens: int, most: int) -> tuple[str, int]:
-    """Head and tail of a text of ``tokens`` so that about ``most`` are kept, and how many
-    characters are left out."""
+    """Shorten a text to its head and tail.
+
+    Args:
+        text: The text.
+        tokens: Its tokens.
+        most: The approximate most tokens of the result.
+
+    Returns:
+        The shortened text, and the number of characters that are left out.
+    """
     chars = len(text) * most // max(1, tokens)
     while True:
         head, tail = _ends(text, chars)
-        taken = estimate(text[:head]) + estimate(text[tail:])
-        if taken <= most or chars < 2:
+        used = estimate(text[:head]) + estimate(text[tail:])
+        if used <= most or chars < 2:
             break
-        chars = min(chars - 1, chars * most // taken)
+        chars = min(chars - 1, chars * most // used)
     count = tail - head
     if count <= 0:
         return text, 0
@@ -86,7 +117,7 @@ def shortened(text: str, tokens: int, most: int) -> tuple[str, int]:
 
 
 def _ends(text: str, chars: int) -> tuple[int, int]:
-    """Where the head ends and the tail begins, at line breaks where there are some near."""
+    """Return the end of the head and the begin of the tail, at line breaks nearby if possible."""
     head = int(chars * _HEAD_PART)
     tail = len(text) - (chars - head)
     snap = min(_SNAP_CHARS, chars // 8)

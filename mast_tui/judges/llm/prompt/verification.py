@@ -1,7 +1,7 @@
-"""The second look at a finding: its words, what is shown, and reading what comes back.
+"""The verification of a finding: its prompt, the spans that it shows, and the parser of its answer.
 
-Whoever read a window had all modes to look for. Here one finding is put before the model with the
-definition of its mode and the spans around it, and nothing else to do.
+A request on a window asks for all modes. A verification asks the model about one finding, with the
+definition of its mode and the spans around it.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from mast_tui.labels import Finding, QuoteDoubt, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 SHOWN_TOKENS: Final = 3_000
-"""The most of a trace that is shown around a finding."""
+"""The most tokens of the spans around a finding."""
 
 MODE_TOKENS: Final = 900
-"""About what the finding and the definition of its mode take."""
+"""The approximate tokens of the finding and the definition of its mode."""
 
 LEAST_SHOWN: Final = 300
-"""With less a finding cannot be looked at."""
+"""The fewest tokens of spans with which a finding can be verified."""
 
 MOST_OTHERS: Final = 8
-"""Of so many other findings on the same spans the model is told."""
+"""The most other findings on the same spans in the request."""
 
 _LONG_RANGE: Final = 30
-"""Of a range of more spans the place of the quote is shown, or its beginning."""
+"""The most spans of a range that is shown whole; of a longer one, the quote or the begin is."""
 
-_WORDS_CHARS: Final = 600
+_SENTENCE_CHARS: Final = 600
 
 ROLE: Final = """\
 A reader of the record of a run of an AI agent, or of several agents that work together, says that \
@@ -80,29 +80,29 @@ ASKED: Final = "The mode:\n\n{mode}\n\nDoes the finding hold? Answer with the JS
 
 
 def all_words() -> tuple[str, ...]:
-    """All that shapes the second look, for the hash."""
+    """Return all texts of the verification, for the hash of the prompt."""
     return (ROLE, RULES, ANSWER, FINDING, OTHERS, ASKED, str(SHOWN_TOKENS))
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of a second look at a finding.
+    """The result of a verification.
 
-    ``verdict`` is present where it holds, absent where it does not. ``boundary`` is the code of the
-    mode whose boundary note applies, empty for none; ``why`` says which part of the definition is
-    met. ``confidence`` is that the finding holds, None where that cannot be read.
+    ``verdict`` is present if the finding holds, absent if it does not. ``boundary`` is the code of
+    the mode whose boundary note applies, empty for none; ``reason`` names the part of the
+    definition that is met. ``confidence`` is that the finding holds, None if it is unreadable.
     """
 
     verdict: VerdictValue
     boundary: str
-    why: str
+    reason: str
     confidence: float | None
 
-    def of(self, finding: Finding) -> Finding:
-        """The finding with what the second look says of it."""
+    def apply(self, finding: Finding) -> Finding:
+        """Return the finding with the reason and confidence of the verification."""
         rationale = finding.rationale
-        if self.why:
-            rationale = f"{rationale} On a second look: {self.why}".strip()[:RATIONALE_CHARS]
+        if self.reason:
+            rationale = f"{rationale} On a second look: {self.reason}".strip()[:RATIONALE_CHARS]
         confidence = finding.confidence if self.confidence is None else self.confidence
         return replace(finding, rationale=rationale, confidence=confidence)
 
@@ -117,7 +117,7 @@ SCHEMA: Final = object_schema(
 
 
 class VerificationPrompt:
-    """All that is asked whatever the finding: how to check, and each mode with its boundaries."""
+    """The prompt of verifications: the instructions, and each mode with its boundaries."""
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self._taxonomy = taxonomy
@@ -126,105 +126,107 @@ class VerificationPrompt:
         )
 
     def request(
-        self, view: RedactedView, seen: Sighting, samples: Sequence[Sample], shown: int
+        self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample], shown: int
     ) -> Request:
-        """Ask whether a finding holds.
+        """Make the request that asks whether a finding holds.
 
         Args:
             view: The trace as it is sent.
-            seen: The finding, with its quote looked for.
-            samples: All that was said of the trace, of which what is about the same spans is told.
-            shown: About the most that the data may take, in tokens.
+            sighting: The finding, anchored.
+            samples: The answers on the trace; those on the same spans are part of the request.
+            shown: The approximate most tokens of the data.
         """
-        finding = seen.finding
+        finding = sighting.finding
         mode = self._taxonomy.mode(finding.mode)
-        window = _around(view, seen, shown)
-        sections = [Section(FINDING, self._told(view, seen))]
-        others = list(self._others(view, seen, samples))[:MOST_OTHERS]
+        window = _around(view, sighting, shown)
+        sections = [Section(FINDING, self._describe(view, sighting))]
+        others = list(self._others(view, sighting, samples))[:MOST_OTHERS]
         if others:
             sections.append(Section(OTHERS, "\n".join(others)))
         asked = ASKED.format(mode=mode_text(mode, self._taxonomy))
         data = data_section(view, window, "", shown, asked, sections=sections)
         return self.system.request(data, SCHEMA, view.trace_id)
 
-    def _told(self, view: RedactedView, seen: Sighting) -> str:
-        """The finding in words, with its quote as it was given and as the record has it."""
-        finding = seen.finding
-        lines = [f"{_code(self._taxonomy.mode(finding.mode))}, {_place(view, seen)}"]
+    def _describe(self, view: RedactedView, sighting: Sighting) -> str:
+        """Write the finding, with its quote in the judge's words and in those of the record."""
+        finding = sighting.finding
+        lines = [f"{_code(self._taxonomy.mode(finding.mode))}, {_spans(view, sighting)}"]
         if finding.rationale:
             lines.append(f"because: {_line(view, view.with_numbers_sent(finding.rationale))}")
-        words = finding.evidence
-        if words is not None:
-            lines.append(f"quote: {_line(view, words.wording or words.quote)}")
-            if words.doubt is QuoteDoubt.NOT_FOUND:
+        evidence = finding.evidence
+        if evidence is not None:
+            lines.append(f"quote: {_line(view, evidence.wording or evidence.quote)}")
+            if evidence.doubt is QuoteDoubt.NOT_FOUND:
                 lines.append("the record has no such words")
-            elif words.wording is not None:
-                lines.append(f"the record has: {_line(view, words.quote)}")
+            elif evidence.wording is not None:
+                lines.append(f"the record has: {_line(view, evidence.quote)}")
         return "\n".join(lines)
 
     def _others(
-        self, view: RedactedView, seen: Sighting, samples: Sequence[Sample]
+        self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample]
     ) -> Iterator[str]:
-        """What was said of the same spans: other modes, and that this one does not show."""
-        if seen.first is None or seen.last is None:
+        """Yield other findings on the same spans, and the windows where this mode is absent."""
+        if sighting.first is None or sighting.last is None:
             return
-        told = set()
-        for part in (part for sample in samples for part in sample):
-            for other in part.sightings:
+        modes = {sighting.finding.mode}
+        for answer in (answer for sample in samples for answer in sample):
+            for other in answer.sightings:
                 mode = other.finding.mode
-                if mode == seen.finding.mode or other.first is None or other.last is None:
+                if mode in modes or other.first is None or other.last is None:
                     continue
-                if other.first <= seen.last and other.last >= seen.first and mode not in told:
-                    told.add(mode)
-                    said = _line(view, view.with_numbers_sent(other.finding.rationale))
-                    yield f"{_code(self._taxonomy.mode(mode))}, {_place(view, other)}: {said}"
-            shown = part.window.first <= seen.first and part.window.last >= seen.last
-            if shown and part.verdicts.get(seen.finding.mode) is VerdictValue.ABSENT:
-                spans = view.named(part.window.first, part.window.last)
+                if other.first <= sighting.last and other.last >= sighting.first:
+                    modes.add(mode)
+                    rationale = _line(view, view.with_numbers_sent(other.finding.rationale))
+                    yield f"{_code(self._taxonomy.mode(mode))}, {_spans(view, other)}: {rationale}"
+            window = answer.window
+            is_shown = window.first <= sighting.first and window.last >= sighting.last
+            if is_shown and answer.verdicts.get(sighting.finding.mode) is VerdictValue.ABSENT:
+                spans = view.named(window.first, window.last)
                 yield f"a reader of {spans} found none of this mode there"
 
 
 def parse_verification(text: str, view: RedactedView) -> Verification:
-    """Read what came of a second look.
+    """Read the answer of a verification.
 
     Args:
-        text: The answer, with whatever stands around its JSON.
+        text: The answer, with any text around its JSON.
         view: The trace as it was sent.
 
     Raises:
-        Malformed: It cannot be read from the text, in words.
+        Malformed: The text holds no answer; the message says why.
     """
-    found = find_object(text, lambda value: "verdict" in value, what="verdict").value
-    verdict = as_verdict(found.get("verdict"))
+    fields = find_object(text, lambda value: "verdict" in value, content="verdict").value
+    verdict = as_verdict(fields.get("verdict"))
     if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")
-    confidence = found.get("confidence")
-    boundary = as_text(found.get("boundary")).strip()
+    confidence = fields.get("confidence")
+    boundary = as_text(fields.get("boundary")).strip()
     return Verification(
         verdict,
         "" if boundary.casefold() in ("null", "none") else boundary[:80],
-        view.with_own_numbers(as_text(found.get("definition")).strip())[:RATIONALE_CHARS],
+        view.with_own_numbers(as_text(fields.get("definition")).strip())[:RATIONALE_CHARS],
         as_confidence(confidence, scale_of([confidence])),
     )
 
 
-def by_doubt(seen: Sighting) -> int:
-    """Sorts findings for the second look: altered quotes first, then such that stand nowhere."""
-    words = seen.finding.evidence
-    doubt = QuoteDoubt.NONE if words is None else words.doubt
+def by_doubt(sighting: Sighting) -> int:
+    """Return the sort key for verifications: altered quotes first, then those not found."""
+    evidence = sighting.finding.evidence
+    doubt = QuoteDoubt.NONE if evidence is None else evidence.doubt
     return (QuoteDoubt.ALTERED, QuoteDoubt.NOT_FOUND, QuoteDoubt.NONE).index(doubt)
 
 
-def _around(view: RedactedView, seen: Sighting, shown: int) -> Window:
-    """The spans that are shown: those of the finding, and as many on both sides as there is room.
+def _around(view: RedactedView, sighting: Sighting, shown: int) -> Window:
+    """Return the spans of a finding, with as many on both sides as fit.
 
-    Of a long range it is the place of the quote, of a finding on the whole run its end.
+    Of a long range, the quote counts, or its begin; of a finding on the whole run, the end.
     """
     end = len(view) - 1
-    first, last = seen.first, seen.last
+    first = sighting.first
+    last = sighting.last
     if first is None or last is None or last - first >= _LONG_RANGE:
-        place = seen.span if seen.span is not None else first
-        first = last = end if place is None else place
+        centre = sighting.span if sighting.span is not None else first
+        first = last = end if centre is None else centre
     room = shown - FRAME_TOKENS - task_room(shown)
 
     def cost(index: int) -> int:
@@ -233,26 +235,27 @@ def _around(view: RedactedView, seen: Sighting, shown: int) -> Window:
     room -= sum(cost(index) for index in range(first, last + 1))
     sides = [(first, -1), (last, 1)]
     while sides:
-        at, step = sides.pop(0)
-        at += step
-        if not 0 <= at <= end or cost(at) > room:
+        edge, step = sides.pop(0)
+        index = edge + step
+        if not 0 <= index <= end or cost(index) > room:
             continue
-        room -= cost(at)
-        first, last = min(first, at), max(last, at)
-        sides.append((at, step))
-    return Window(first, last, last == end, (seen.finding.mode,), shown)
+        room -= cost(index)
+        first = min(first, index)
+        last = max(last, index)
+        sides.append((index, step))
+    return Window(first, last, last == end, (sighting.finding.mode,), shown)
 
 
-def _place(view: RedactedView, seen: Sighting) -> str:
-    if seen.first is None or seen.last is None:
+def _spans(view: RedactedView, sighting: Sighting) -> str:
+    if sighting.first is None or sighting.last is None:
         return "the run as a whole"
-    return view.named(seen.first, seen.last)
+    return view.named(sighting.first, sighting.last)
 
 
 def _code(mode: Mode) -> str:
     return f"{mode.code} {mode.name}"
 
 
-def _line(view: RedactedView, words: str) -> str:
-    """Foreign words on one line, redacted: what stands in the trace may hold what was taken out."""
-    return view.redacted(words)[:_WORDS_CHARS]
+def _line(view: RedactedView, text: str) -> str:
+    """Redact a quote or rationale, which may hold a secret of the trace, and shorten it."""
+    return view.redacted(text)[:_SENTENCE_CHARS]

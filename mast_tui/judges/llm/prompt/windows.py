@@ -1,4 +1,4 @@
-"""Which spans each request shows: windows that fit into what a model reads."""
+"""The windows of a trace: the spans of each request, so that it fits into the model's context."""
 
 from __future__ import annotations
 
@@ -25,18 +25,26 @@ from mast_tui.judges.llm.request import MOST_STEPS, Parameters, Window
 from mast_tui.traces.model import Role, SpanKind
 
 LEAST_TOKENS: Final = 256
-"""With less room than this nothing can be judged."""
+"""The fewest tokens of a window."""
 
 _OVERLAP: Final = 10  # a tenth of the room is for spans that the window before has shown
 _SMALLER: Final = 0.6  # of what did not fit: a half, and some for the overlap
 
 
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
-    """Plan the windows of a trace, in order: every span is in one, the end in the final one.
+    """Plan the windows of a trace, in their order; every span is in a window.
 
     A trace that fits is one window. Otherwise the last window is filled from the end of the run
-    backwards, the others from its beginning; each begins with some spans of the one before. Where
-    all modes show at the end alone, only the last window is left. No span, no window.
+    backwards, the others from its beginning; each begins with some spans of the previous one. If
+    all modes are judged at the end of a run, there is only the last window.
+
+    Args:
+        view: The trace as it is sent.
+        prompt: The prompt with its modes.
+        parameters: The settings with the size of a window.
+
+    Returns:
+        The windows; none for a trace without spans.
     """
     spans = len(view)
     if not spans:
@@ -51,10 +59,10 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
 
 
 def _steps(view: RedactedView, prompt: Prompt) -> tuple[Window, ...]:
-    """A window for each step of an agent: all of the run up to there."""
+    """Return a window for each step of an agent, with the run up to that step."""
     last = len(view) - 1
-    asked = [span.index for span in view.spans(0, last) if _is_step(span)] or range(last + 1)
-    return tuple(Window(0, at, at == last, prompt.modes, step=at) for at in asked)
+    steps = [span.index for span in view.spans(0, last) if _is_step(span)] or range(last + 1)
+    return tuple(Window(0, step, step == last, prompt.modes, step=step) for step in steps)
 
 
 def _is_step(span: RedactedSpan) -> bool:
@@ -86,7 +94,7 @@ def _several(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, .
 
 
 class _Costs:
-    """What spans cost, a long text as much as it gets when windows are planned."""
+    """The tokens of spans, of a long text as many as it gets when windows are planned."""
 
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
         spans = len(view)
@@ -99,18 +107,30 @@ class _Costs:
         self._sums = array("Q", accumulate(each, initial=0))
 
     def of(self, first: int, last: int) -> int:
-        """What the spans from ``first`` to ``last`` cost together."""
+        """Return the tokens of the spans from ``first`` to ``last``."""
         return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
     def on_from(self, first: int, room: int, least: int = 1) -> int:
-        """The last span that fits with those from ``first``; ``least`` are taken in any case."""
+        """Return the last span that fits with those from ``first``.
+
+        Args:
+            first: The first span.
+            room: The most tokens.
+            least: The number of spans that are included in any case.
+        """
         last = first + least - 1
         while last < self._last and self.of(first, last + 1) <= room:
             last += 1
         return last
 
     def back_from(self, last: int, room: int, least: int = 1) -> int:
-        """The first span that fits with those up to ``last``; ``least`` are taken in any case."""
+        """Return the first span that fits with those up to ``last``.
+
+        Args:
+            last: The last span.
+            room: The most tokens.
+            least: The number of spans that are included in any case.
+        """
         first = last - least + 1
         while first > self._first and self.of(first - 1, last) <= room:
             first -= 1
@@ -120,13 +140,19 @@ class _Costs:
 def split(
     window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
 ) -> tuple[Window, ...]:
-    """Smaller windows in the place of one that the model could not read.
+    """Split a window that is too long for the model.
 
-    Two with less room each; for a single span one, which shows less of it. The same window is
-    always split in the same way.
+    The result is two windows with less room each, or for a single span one with less of its text.
+    A window is always split in the same way.
+
+    Args:
+        window: The window.
+        view: The trace as it is sent.
+        prompt: The prompt with its modes.
+        parameters: The settings with the size of a window.
 
     Raises:
-        TraceFails: there is nothing left to make smaller, in words.
+        TraceFails: The window cannot be smaller; the message says why.
     """
     if window.step is not None:
         raise TraceFails("the model reads too little to be asked step by step")
@@ -143,12 +169,14 @@ def split(
     overlap = spans_room(view, smaller, alone=False) // _OVERLAP
     second = max(window.first + 1, costs.back_from(middle, overlap, least=0))
     inner = tuple(mode for mode in window.modes if mode in prompt.window_modes)
-    rest = Window(second, window.last, window.final, window.modes, smaller)
-    return (Window(window.first, middle, False, inner, smaller), rest) if inner else (rest,)
+    second_half = Window(second, window.last, window.final, window.modes, smaller)
+    if not inner:
+        return (second_half,)
+    return (Window(window.first, middle, False, inner, smaller), second_half)
 
 
 def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
-    """What the window's data take where nothing is shortened."""
+    """Return the tokens of the data of a window if no text is shortened."""
     budget = parameters.window_tokens
     tokens: Sequence[int] = view.tokens[window.first : window.last + 1]
     around = FRAME_TOKENS + min(estimate(view.task), task_room(budget)) + digest_room(budget)
@@ -156,5 +184,5 @@ def _needed(window: Window, view: RedactedView, parameters: Parameters) -> int:
 
 
 def _middle(costs: _Costs, window: Window) -> int:
-    """The last span of the first half by cost; both halves have at least one span."""
+    """Return the last span of the first half by tokens; both halves have at least one span."""
     return costs.on_from(window.first, costs.of(window.first, window.last) // 2)

@@ -35,7 +35,7 @@ from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.run_journal import RunRecord, kept_reply
-from mast_tui.judges.llm.run.running import Tell
+from mast_tui.judges.llm.run.running import Report
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
@@ -292,7 +292,7 @@ class Batch:
 
     @asynccontextmanager
     async def connect(
-        self, setup: Setup, spent: Usage, _on_wait: Tell, on_remark: Tell
+        self, setup: Setup, spent: Usage, _on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
         """Answer from the files."""
         budget = Budget(setup.allowance, prices=setup.prices, used=spent)
@@ -302,7 +302,7 @@ class Batch:
 class _BatchClient(ModelClient):
     """Gives the answers that are there, and puts off the rest."""
 
-    def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Tell) -> None:
+    def __init__(self, batch: Batch, setup: Setup, budget: Budget, on_remark: Report) -> None:
         self._batch, self._setup, self._budget = batch, setup, budget
         self._capabilities = ApiCapabilities(setup.parameters, setup.host, on_remark)
         self._secret = secrets.token_bytes(32)
@@ -357,7 +357,7 @@ class _BatchClient(ModelClient):
         got = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(got, UnusableReply):
-            self._batch.troubles[f"the response held {got.words}"] += 1
+            self._batch.troubles[f"the response held {got.content}"] += 1
             return None
         if isinstance(got, ApiError):
             return self._refused(got, form)

@@ -1,4 +1,4 @@
-"""What is sent to whom, in words, and whether a person was told in this workspace."""
+"""The notice of what a judge sends to a server, and the record that the user has seen it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SETTING: Final = "judge.told"
 
 
 def what_is_sent(setup: Setup) -> str:
-    """What of a trace is sent where, after which redaction, under which key; one sentence each."""
+    """Write what is sent to the server, the redaction, and the source of the key."""
     where = one_line(setup.host, 80)
     if setup.stays_here:
         where += ", this machine"
@@ -24,7 +24,7 @@ def what_is_sent(setup: Setup) -> str:
 
 
 def what_is_written(setup: Setup) -> str:
-    """What of a trace a file of requests holds, after which redaction; one sentence each."""
+    """Write what a file of requests contains, and the redaction."""
     return (
         "Nothing is sent: the file holds the texts of the traces, their tasks and the names of "
         "agents and tools, for whoever it is given to; labels, notes, outcomes and file names are "
@@ -33,7 +33,7 @@ def what_is_written(setup: Setup) -> str:
 
 
 def what_is_taken_out(setup: Setup) -> str:
-    """What the redaction takes out before anything is sent, in one sentence."""
+    """Write what the redaction removes, in one sentence."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
     if not names:
         return "Nothing is taken out of them before (--no-redact)."
@@ -41,12 +41,22 @@ def what_is_taken_out(setup: Setup) -> str:
 
 
 def is_told(workspace: Workspace, setup: Setup) -> bool:
-    """Whether nothing has to be said before the first request: no other machine, or told before."""
+    """Check whether no notice is needed: the server is on this machine, or the user has seen it.
+
+    Args:
+        workspace: The workspace with the record.
+        setup: The judge and its server.
+    """
     return setup.stays_here or workspace.get_setting(_key(setup)) is not None
 
 
 def note_told(workspace: Workspace, setup: Setup) -> None:
-    """Remember that somebody was told of this host."""
+    """Record that the user has seen the notice for this host.
+
+    Args:
+        workspace: The workspace with the record.
+        setup: The judge and its server.
+    """
     workspace.set_setting(_key(setup), "yes")
 
 

@@ -1,4 +1,4 @@
-"""What a run would ask for and cost, told before anything is sent."""
+"""The estimate of the requests and the cost of a run, before anything is sent."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from mast_tui.workspace import TraceRecord, Workspace
 
 ANSWER_TOKENS: Final = 300
 ANSWER_TOKENS_A_MODE: Final = 40
-"""A guess at what an answer takes, where this model was not asked here before."""
+"""A guess at the tokens of an answer of a model without earlier answers."""
 
 VERIFIED: Final = 3
-"""A guess at how many findings of a window are looked at once more, where that is asked for."""
+"""A guess at the number of findings of a window that are verified."""
 
 COUNTED_LESS: Final = 1.15
-"""So many times what servers count for a request is its estimate, in the median."""
+"""The median ratio of the estimated tokens of a request to the count of servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of so many ``traces`` how many are ``known``, and what judging the others takes.
+    """The estimated requests and tokens of a run over ``traces``, without the ``known`` ones.
 
-    ``unread`` could not be read. ``requests`` are windows times samples, and a guess at how many
-    findings are looked at once more; tokens are estimates from characters, and rather too many.
-    ``shortened`` counts the spans whose text does not fit whole.
+    ``unread`` counts the traces that could not be read. ``requests`` are windows × samples, with a
+    guess at the number of verifications; tokens are estimated from characters, rather too high.
+    ``shortened`` counts the spans whose text does not fit.
     """
 
     traces: int = 0
@@ -60,14 +60,14 @@ class Estimate:
 
     @property
     def to_judge(self) -> int:
-        """How many traces the model would be asked about."""
+        """The number of traces that the model would judge."""
         return self.traces - self.known - self.unread
 
     def __add__(self, other: Estimate) -> Estimate:
         return Estimate(*map(add, astuple(self), astuple(other)))
 
     def cost(self, setup: Setup) -> float | None:
-        """What that would cost, None where nobody has said the prices."""
+        """Return the cost, or None without prices."""
         return None if setup.prices is None else setup.prices.cost(self.tokens_in, self.tokens_out)
 
 
@@ -79,9 +79,14 @@ def estimate_run(
     again: bool = False,
     on_trace: Callable[[Estimate], object] = lambda _: None,
 ) -> Estimate:
-    """What judging the traces would take; each is read once and let go, and nothing is written.
+    """Estimate a run; each trace is read once, and nothing is written.
 
-    ``on_trace`` is told what was found so far after each of them.
+    Args:
+        setup: The judge and its server.
+        traces: The traces.
+        workspace: The workspace with judged traces and earlier answers, if there is one.
+        again: Whether the run judges known traces too.
+        on_trace: Called with the estimate so far after each trace.
     """
     judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
     expected = expected_answers(setup, workspace)
@@ -97,14 +102,14 @@ def estimate_run(
 
 
 def _of_trace(
-    trace: Trace, setup: Setup, before: JudgedBefore | None, expected: ExpectedAnswers
+    trace: Trace, setup: Setup, judged: JudgedBefore | None, expected: ExpectedAnswers
 ) -> Estimate:
-    """Estimate what judging one trace would take."""
+    """Estimate the judging of one trace."""
     try:
         read_fully(trace)
-        if before is not None and before.has(TraceRecord.of(trace)):
+        if judged is not None and judged.has(TraceRecord.of(trace)):
             return Estimate(traces=1, known=1)
-        # What is taken out is short: without looking for it the sums are the same, and sooner.
+        # Secrets are short: without redaction the sums are the same, and faster to compute.
         view = RedactedView(trace, Redaction.none())
         planned = plan(view, setup.prompt, setup.parameters)
         windows = tuple(_as_read(setup, view, planned, expected.longest_request))
@@ -136,19 +141,19 @@ def _as_read(
     """Yield the windows of a trace, split as they will be for a server that reads little.
 
     Args:
-        setup: What is asked.
+        setup: The judge and its server.
         view: The trace.
         planned: The windows that are tried first.
-        longest: About the longest request that the server reads, None where none was too long.
+        longest: The approximate longest request that the server accepts, None without a limit.
     """
-    left = deque(planned)
-    while left:
-        window = left.popleft()
+    pending = deque(planned)
+    while pending:
+        window = pending.popleft()
         if longest is None or _sent(setup, view, window, alone=len(planned) == 1) <= longest:
             yield window
             continue
         try:
-            left.extendleft(reversed(split(window, view, setup.prompt, setup.parameters)))
+            pending.extendleft(reversed(split(window, view, setup.prompt, setup.parameters)))
         except TraceFails:
             yield window
 
@@ -179,12 +184,12 @@ def _most_shown(view: RedactedView, budget: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswers:
-    """The tokens that answers are expected to take.
+    """The expected tokens of answers.
 
-    ``answer`` is for one that can be used, with what was cut or of no use before it; ``tries`` is
-    how often a request is sent for it. ``first_try_out`` is what a thinking model takes once in a
-    run before it gets the room that it needs, ``longest_request`` about the longest one that the
-    server reads (None: none was too long). ``measured`` says that all this is by earlier answers.
+    ``answer`` is for a usable answer, with the cut or unusable ones before it; ``tries`` is the
+    number of requests for it. ``first_try_out`` are the tokens that a thinking model uses once in a
+    run before it gets enough. ``longest_request`` is the approximate longest request that the
+    server accepts, None without a limit. ``measured`` is true if all come from earlier answers.
     """
 
     answer: int
@@ -195,11 +200,11 @@ class ExpectedAnswers:
 
 
 def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswers:
-    """Expect what this judge's answers took here, else those of its model, else a guess.
+    """Return the expected tokens from the judge's earlier answers, else its model's, else a guess.
 
     Args:
         setup: The judge.
-        workspace: Where its answers are kept.
+        workspace: The workspace with earlier answers, if there is one.
     """
     model = setup.parameters.model
     runs = [

@@ -1,4 +1,4 @@
-"""Open notes put in groups by a model: one question about all of them."""
+"""The grouping of open notes by a model, with one request for all of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.answer.json_object import Malformed, find_object
 from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.prompt.redaction import Numbers
+from mast_tui.judges.llm.prompt.redaction import SecretNumbers
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request
 from mast_tui.judges.llm.run.consent import what_is_taken_out
@@ -22,12 +23,12 @@ from mast_tui.safe_text import one_line
 from mast_tui.workspace import Usage
 
 MOST_OF_A_NOTE: Final = 400
-"""Code points of a note that are shown."""
+"""The most code points of a note that are sent."""
 
 MOST_OF_A_NAME: Final = 60
 ANSWER_TOKENS_A_NOTE: Final = 12
 SPARE: Final = 4
-"""So many times what is expected may be used: a model that thinks is given more room."""
+"""The allowance as a multiple of the expected tokens, since models may think."""
 
 SYSTEM: Final = """\
 People read records of runs of AI agents and wrote short notes on failures that no mode of their \
@@ -47,23 +48,23 @@ ASKED: Final = "Put these notes in groups."
 
 
 class Proposal(NamedTuple):
-    """The groups that a model proposes: the name of its group by note, and what it took."""
+    """The proposal of a model: the name of the group by note, and the usage."""
 
     groups: Mapping[str, str]
     usage: Usage
 
 
 def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
-    """Make the question.
+    """Make the request.
 
     Args:
-        setup: What is taken out of notes before, and how much one request may hold.
+        setup: The judge, with the redaction and the most tokens of a request.
         notes: The notes, each once.
 
     Raises:
-        MastError: They do not fit into one request.
+        MastError: The notes do not fit into one request.
     """
-    numbers = Numbers()
+    numbers = SecretNumbers()
     lines = (
         json.dumps(
             {"number": number, "note": setup.redaction.apply(note, numbers).text[:MOST_OF_A_NOTE]},
@@ -96,14 +97,15 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
 
 
 def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
-    """Read which note is in which group.
+    """Read the groups of an answer.
 
     Args:
-        text: The model's answer.
-        notes: The notes as they were numbered. One that is in several groups is in the first.
+        text: The answer of the model.
+        notes: The notes in the order of their numbers.
 
     Returns:
-        The name of its group by note; a note that the answer leaves out has none.
+        The name of the group by note, the first one of a note in several groups. Notes that the
+        answer leaves out are missing.
 
     Raises:
         Malformed: The answer puts no note in any group.
@@ -115,7 +117,7 @@ def read_groups(text: str, notes: Sequence[str]) -> Mapping[str, str]:
     groups = value.get("groups")
     for group in groups if isinstance(groups, list) else ():
         name = one_line(as_text(group.get("name")), MOST_OF_A_NAME) if _is_group(group) else ""
-        # What begins so is a group of those with that tag.
+        # A name that begins with # would be that of a tag.
         name = name.strip().lstrip("#").strip()
         for number in group["notes"] if name else ():
             note_number = as_number(number)
@@ -135,7 +137,7 @@ def _answer_tokens(setup: Setup, notes: Sequence[str]) -> int:
 
 
 def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
-    """Describe what is sent where, and what that takes, in one sentence each.
+    """Describe the request: its content, its receiver, and its cost.
 
     Args:
         setup: The model, its server and its prices.
@@ -147,7 +149,8 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
     Raises:
         MastError: The notes do not fit into one request.
     """
-    sent, out = grouping_request(setup, notes).tokens, _answer_tokens(setup, notes)
+    sent = grouping_request(setup, notes).tokens
+    out = _answer_tokens(setup, notes)
     cost = "" if setup.prices is None else f", cost at most {setup.prices.cost(sent, out):.2g}"
     where = one_line(setup.host, 80) + (", this machine" if setup.stays_here else "")
     return (
@@ -158,11 +161,9 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
 
 
 def used_words(used: Usage) -> str:
-    """Say what was used: ``1 request, 812 tokens in and 96 out``."""
-    many = "" if used.requests == 1 else "s"
-    return (
-        f"{used.requests} request{many}, {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
-    )
+    """Write a usage: ``1 request, 812 tokens in and 96 out``."""
+    requests = counted(used.requests, "request")
+    return f"{requests}, {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
 
 
 async def propose_groups(
@@ -172,28 +173,29 @@ async def propose_groups(
     connect: Connect = connect_to_server,
     on_wait: Callable[[str], None] = lambda _: None,
 ) -> Proposal:
-    """Ask the model; once more where its answer cannot be used.
+    """Request the groups, a second time if the answer is unusable.
 
     Args:
-        setup: Which model, where, and what it may take.
+        setup: The model, its server and its settings.
         notes: The notes, each once.
-        connect: Opens the way to it.
-        on_wait: Is told why the request waits.
+        connect: Opens a client of the model.
+        on_wait: Called with the reason when the request waits.
 
     Raises:
-        MastError: There is no answer, in words.
+        MastError: There is no usable answer; the message says why.
     """
-    request, room = grouping_request(setup, notes), _answer_tokens(setup, notes)
+    request = grouping_request(setup, notes)
+    room = _answer_tokens(setup, notes)
     setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + room)))
-    ledger = _Counts()
-    async with connect(setup, Usage(), on_wait, on_wait) as asks:
-        loop = RequestLoop[Mapping[str, str]](asks, ledger, AnswerRoom(room), lambda *_: "")
+    store = _UsageCounter()
+    async with connect(setup, Usage(), on_wait, on_wait) as client:
+        loop = RequestLoop[Mapping[str, str]](client, store, AnswerRoom(room), lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
-    return Proposal(groups, ledger.used)
+    return Proposal(groups, store.used)
 
 
-class _Counts:
-    """Keeps no answer, and counts what they took."""
+class _UsageCounter:
+    """A store that counts the usage and keeps no answer."""
 
     def __init__(self) -> None:
         self.used = Usage()

@@ -1,4 +1,4 @@
-"""One trace put before a model: windows in order, answers kept, every quote looked for."""
+"""The judging of one trace by a model: its windows in order, its stored answers, its quotes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
+from mast_tui.counts import counted
 from mast_tui.judges.llm.answer.merging import (
-    Part,
     Sighting,
-    decisive_of,
+    WindowAnswer,
+    decisive_sightings,
     judgement_of,
-    judgement_so_far,
-    sightings_of,
+    merge_sightings,
+    partial_judgement,
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer
@@ -56,10 +57,10 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 
 MOST_REMARKS: Final = 20
-"""Of one trace at most so many remarks are kept."""
+"""The most remarks on one trace."""
 
 SMALL: Final = 20_000
-"""Of a trace of so many tokens nothing but beginning to read it is done in a thread."""
+"""The most tokens of a trace whose work is done on the event loop's thread once it is read."""
 
 _REMARK_CHARS: Final = 200
 
@@ -69,10 +70,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """What came of one trace.
+    """The result of judging one trace.
 
-    ``quotes`` counts the quotes on which the findings rest, by how they were found in the trace.
-    ``windows`` is how many one reading of the trace took. ``remarks`` are short, for a person.
+    ``quotes`` counts the quotes of the findings by their matches. ``windows`` is the number of
+    windows of the last sample. ``remarks`` are short sentences.
     """
 
     judgement: Judgement
@@ -82,20 +83,19 @@ class TraceResult:
 
 
 class _NothingSmaller(Unanswered):
-    """The smallest window is still more than the model reads."""
+    """The smallest window is longer than the model's context."""
 
 
-class Reading:
-    """A trace, read to its end, on its way through a model.
+class TraceJudge:
+    """The judging of a trace that was read to its end.
 
-    The samples are read one after the other, and the windows of each in order: a trace that fails
-    has then cost as little as it can, and many traces at once use the pace that a server allows.
-    Answers that the ledger has are not asked for again; with all of them the result is the same,
-    without a request. Making one takes as long as reading all of the trace does, and may be done
-    in any thread: the windows are planned then, and the first question is ready to be sent.
+    Samples and their windows are judged in order, so that a trace that fails costs little; several
+    traces are judged at once. Stored answers are not requested again. The constructor plans the
+    windows and prepares the first request; it takes as long as trace_judge the whole trace, and may
+    run in any thread.
 
     Raises:
-        OSError: the trace's source could not be read.
+        OSError: The source of the trace could not be read.
     """
 
     def __init__(
@@ -104,63 +104,64 @@ class Reading:
         self._trace = trace
         self._prompt = prompt
         self._parameters = parameters
-        self._samples: list[list[Part]] = []
+        self._samples: list[list[WindowAnswer]] = []
         self._shortened: list[str] = []
-        self._odd: list[str] = []
+        self._problems: list[str] = []
         self._view = RedactedView(trace, redaction, parameters.first_number)
         self._facts = _checked_facts(trace, self._view) if parameters.hints else ()
         self._small = sum(self._view.tokens) <= SMALL
         self._windows = plan(self._view, prompt, parameters)
         self.first: Request | None = None
-        """The first question, until it is asked."""
+        """The first request, until it is sent."""
         if self._windows:
             self.first = self._new_request(0, self._windows[0], "")
-            _ = self.first.fingerprint  # so that it is at hand when the question is asked
+            _ = self.first.fingerprint  # computed here, not on the event loop
 
-    async def over(
+    async def judge(
         self,
-        asks: ModelClient,
-        ledger: AnswerStore,
+        client: ModelClient,
+        store: AnswerStore,
         room: AnswerRoom,
         on_part: Callable[[Judgement], object] | None,
     ) -> TraceResult:
-        """Ask about all samples, and say what they say together.
+        """Request the answers of all samples, and merge them.
 
         Args:
-            asks: Sends the requests.
-            ledger: Keeps the answers.
-            room: What an answer may take, as the run has learned it.
-            on_part: Told after each window what was found by then.
+            client: Sends the requests.
+            store: Stores the answers.
+            room: The tokens of an answer, shared by the run.
+            on_part: Called after each window with the findings so far.
 
         Raises:
-            TraceFails: The trace cannot be judged, in words.
-            RunStops: No trace can.
+            TraceFails: The trace cannot be judged; the message says why.
+            RunStops: No trace can be judged.
         """
         key_of = self._prompt.answer_key
-        self._requests: RequestLoop[Answer] = RequestLoop(asks, ledger, room, key_of)
+        self._requests: RequestLoop[Answer] = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
         try:
             count = await self._all_samples(windows, on_part)
         except _NothingSmaller:
-            # The notes of earlier runs led here, but the server may read more by now.
+            # Stored refusals led here, but the server may accept longer requests by now.
             if not self._requests.believed:
                 raise
             self._requests.forget_limits()
             count = await self._all_samples(windows, on_part)
-        found = await self._aside(self._found)
-        if self._parameters.verify and found:
-            found = await self._verified(found, asks, ledger, room)
-        return await self._aside(self._result, count, found)
+        sightings = await self._aside(self._sightings)
+        if self._parameters.verify and sightings:
+            sightings = await self._verified(sightings, client, store, room)
+        return await self._aside(self._result, count, sightings)
 
     async def _all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
     ) -> int:
-        """Every sample, and how many windows the last one took."""
+        """Judge all samples, and return the number of windows of the last one."""
         self._locator = Locator(self._view)
         self._samples = []
-        self._shortened, self._odd = [], []
+        self._shortened = []
+        self._problems = []
         deferred: Deferred | None = None
         for sample in range(self._parameters.samples):
             try:
@@ -172,65 +173,69 @@ class Reading:
         return len(windows)
 
     async def _verified(
-        self, found: Sequence[Sighting], asks: ModelClient, ledger: AnswerStore, room: AnswerRoom
+        self,
+        sightings: Sequence[Sighting],
+        client: ModelClient,
+        store: AnswerStore,
+        room: AnswerRoom,
     ) -> list[Sighting]:
-        """Have every finding looked at once more, those with altered quotes first; what holds."""
+        """Verify the findings, those with altered quotes first; return those that hold."""
         key_of = self._prompt.answer_key
-        requests: RequestLoop[Verification] = RequestLoop(asks, ledger, room, key_of)
-        told: dict[int, Verification | None] = {}
+        requests: RequestLoop[Verification] = RequestLoop(client, store, room, key_of)
+        verifications: dict[int, Verification | None] = {}
         deferred: Deferred | None = None
-        for place in sorted(range(len(found)), key=lambda place: by_doubt(found[place])):
+        for number, sighting in sorted(enumerate(sightings), key=lambda pair: by_doubt(pair[1])):
             try:
-                told[place] = await self._looked_at(found[place], requests)
+                verifications[number] = await self._verify(sighting, requests)
             except Deferred as error:  # the others need not wait for this one
                 deferred = error
         if deferred is not None:
             raise deferred
-        holds = []
-        for place, seen in enumerate(found):
-            again = told[place]
-            if again is None:
-                self._odd.append("a finding was not looked at again: the model reads too little")
-                holds.append(seen)
-            elif again.verdict is not VerdictValue.ABSENT:
-                finding = again.of(seen.finding)
+        confirmed = []
+        for number, sighting in enumerate(sightings):
+            verification = verifications[number]
+            if verification is None:
+                self._problems.append(
+                    "a finding was not looked at again: the model reads too little"
+                )
+                confirmed.append(sighting)
+            elif verification.verdict is not VerdictValue.ABSENT:
+                finding = verification.apply(sighting.finding)
                 if self._parameters.samples > 1:  # there it is the share of the samples
-                    finding = replace(finding, confidence=seen.finding.confidence)
-                holds.append(replace(seen, finding=finding))
-        failed = len(found) - len(holds)
+                    finding = replace(finding, confidence=sighting.finding.confidence)
+                confirmed.append(replace(sighting, finding=finding))
+        failed = len(sightings) - len(confirmed)
         if failed:
-            self._odd.append(
-                f"{_count(failed, 'finding', 'findings')} did not hold on a second look"
-            )
-        return holds
+            self._problems.append(f"{counted(failed, 'finding')} did not hold on a second look")
+        return confirmed
 
-    async def _looked_at(
-        self, seen: Sighting, requests: RequestLoop[Verification]
+    async def _verify(
+        self, sighting: Sighting, requests: RequestLoop[Verification]
     ) -> Verification | None:
-        """A second look at one finding, with as much around it as the model reads; or None."""
+        """Verify a finding with as many spans around it as fit; None if too few do."""
         shown = SHOWN_TOKENS
         while shown >= LEAST_SHOWN:
             request = await self._aside(
-                self._prompt.verification.request, self._view, seen, self._samples, shown
+                self._prompt.verification.request, self._view, sighting, self._samples, shown
             )
             try:
                 return await requests.answer(
                     request,
                     partial(parse_verification, view=self._view),
-                    f"a finding in {_at(seen)}",
+                    f"a finding in {_location(sighting)}",
                 )
             except ContextOverflow:
                 shown //= 2
         return None
 
-    async def _aside(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """The result of work on the trace, done in a thread unless it takes no time to speak of.
+    async def _aside(self, work: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
+        """Do work on the trace, in a thread unless the trace is small.
 
-        A thread that computes beside the loop's holds that up more than so little work does.
+        For a small trace the switch of threads delays the event loop more than the work.
         """
         if self._small:
-            return work(*args, **named)
-        return await asyncio.to_thread(work, *args, **named)
+            return work(*args, **keywords)
+        return await asyncio.to_thread(work, *args, **keywords)
 
     async def _sample(
         self,
@@ -238,25 +243,25 @@ class Reading:
         windows: Iterable[Window],
         on_part: Callable[[Judgement], object] | None,
     ) -> tuple[Window, ...]:
-        """Read the trace once; the windows with which that went, as some may have been too big."""
-        left = deque(windows)
-        parts: list[Part] = []
-        self._samples.append(parts)
+        """Judge one sample, and return its windows, which may be smaller than the planned ones."""
+        pending = deque(windows)
+        answers: list[WindowAnswer] = []
+        self._samples.append(answers)
         digest = ""
-        while left:
-            window = left.popleft()
+        while pending:
+            window = pending.popleft()
             try:
                 answer = await self._answer(sample, window, digest)
             except ContextOverflow as error:
-                left.extendleft(reversed(await self._aside(self._split, window, error)))
+                pending.extendleft(reversed(await self._aside(self._split, window, error)))
                 continue
-            parts.append(await self._aside(self._part, sample, window, answer))
+            answers.append(await self._aside(self._window_answer, sample, window, answer))
             digest = answer.digest or digest
             if window.step is not None and answer.findings:
-                left.clear()  # the earliest counts
+                pending.clear()  # the earliest step counts
             if on_part is not None:
-                on_part(await self._aside(self._so_far))
-        return tuple(part.window for part in parts)
+                on_part(await self._aside(self._partial_judgement))
+        return tuple(answer.window for answer in answers)
 
     async def _answer(self, sample: int, window: Window, digest: str) -> Answer:
         request = self.first
@@ -267,18 +272,18 @@ class Reading:
         read = partial(self._prompt.read, view=self._view, window=window)
         answer = await self._requests.answer(request, read, _about(window))
         self._shortened += request.remarks
-        self._odd += answer.remarks
+        self._problems += answer.remarks
         return answer
 
     def _new_request(self, sample: int, window: Window, digest: str) -> Request:
         return self._prompt.request(self._view, window, digest, sample=sample, facts=self._facts)
 
     def _split(self, window: Window, overflow: ContextOverflow) -> tuple[Window, ...]:
-        """Return smaller windows in the place of one that was too long.
+        """Split a window that was too long.
 
         Raises:
             _NothingSmaller: The window cannot become smaller.
-            RunStops: The server does not even read the instructions.
+            RunStops: The instructions alone are too long for the server.
         """
         instructions = self._prompt.system.tokens
         answer = self._parameters.answer_tokens
@@ -298,52 +303,50 @@ class Reading:
         except TraceFails as error:
             raise _NothingSmaller(f"{error}; at last: {overflow}; {sizes}") from error
 
-    def _found(self) -> list[Sighting]:
+    def _sightings(self) -> list[Sighting]:
         if self._parameters.decisive:
-            return decisive_of(self._samples)
-        return sightings_of(self._samples, self._prompt.modes)
+            return decisive_sightings(self._samples)
+        return merge_sightings(self._samples, self._prompt.modes)
 
-    def _so_far(self) -> Judgement:
-        return judgement_so_far(self._found())
+    def _partial_judgement(self) -> Judgement:
+        return partial_judgement(self._sightings())
 
-    def _part(self, sample: int, window: Window, answer: Answer) -> Part:
-        """What an answer says of its window, with a place for each quote."""
+    def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
+        """Return the answer on a window with its findings anchored."""
         shown = (window.first, window.last)
         locate = partial(self._locator.locate, around=shown)
-        found = (
+        findings = (
             anchored(finding, self._trace, self._view, locate)
             for finding in answer.findings
             if finding.mode in window.modes
         )
-        sightings = (Sighting.of(finding, self._trace, shown, sample) for finding in found)
-        return Part(window, answer.verdicts, tuple(sightings))
+        sightings = (Sighting.of(finding, self._trace, shown, sample) for finding in findings)
+        return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
-    def _result(self, windows: int, holds: Sequence[Sighting]) -> TraceResult:
+    def _result(self, windows: int, confirmed: Sequence[Sighting]) -> TraceResult:
+        remarks: list[str] = []
         if self._parameters.decisive:
-            judgement = judgement_so_far(holds)  # of other modes it says nothing
+            judgement = partial_judgement(confirmed)  # without verdicts on other modes
         else:
-            judgement = judgement_of(self._samples, self._prompt.modes, holds)
-        found, taxonomy = judgement.findings, self._prompt.taxonomy
-        remarks = (
-            *(() if self._parameters.decisive else _of_modes(self._samples, taxonomy)),
-            *_of_places(found, self._locator.limited),
-            *_of_forms(self._requests.forms),
-            *self._shortened,
-            *self._odd,
-        )
+            judgement = judgement_of(self._samples, self._prompt.modes, confirmed)
+            remarks += _missing_verdicts(self._samples, self._prompt.taxonomy)
+        remarks += _quote_remarks(judgement.findings, self._locator.limited)
+        remarks += _form_remarks(self._requests.forms)
+        remarks += self._shortened
+        remarks += self._problems
         return TraceResult(
             judgement=judgement,
-            quotes=QuoteCounts.of(finding.evidence for finding in found),
+            quotes=QuoteCounts.of(finding.evidence for finding in judgement.findings),
             windows=windows,
-            remarks=_told(remarks),
+            remarks=_first_remarks(remarks),
         )
 
 
 def _most_of_estimate(overflow: ContextOverflow) -> float:
-    """Return the largest estimate of a text that a server may read whole.
+    """Return the largest estimate of a text that fits into the context of a server.
 
-    A limit that the server names, or that contexts have, is taken as it is. Other counts of cut
-    requests may come from a server that counts little.
+    A limit that the server names, or that is a common size, is taken as it is. Other counts of
+    truncated requests may come from a server that counts fewer tokens.
     """
     limit = overflow.context_limit or 0
     if overflow.truncated_usage is None or is_context_size(limit):
@@ -352,27 +355,27 @@ def _most_of_estimate(overflow: ContextOverflow) -> float:
 
 
 def _checked_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """What the rules that run by default find in a trace, as it may be sent."""
+    """Return the findings of the default rules in a trace, redacted."""
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first, last = (trace.index_of(key) for key in (finding.first or "", finding.last or ""))
         if first is not None and last is not None:
-            words = view.redacted(view.with_numbers_sent(finding.rationale))
-            facts.append(Fact(first, last, finding.mode, words))
+            rationale = view.redacted(view.with_numbers_sent(finding.rationale))
+            facts.append(Fact(first, last, finding.mode, rationale))
     return tuple(facts)
 
 
-def _told(remarks: Iterable[str]) -> tuple[str, ...]:
-    """The first remarks, each once and on one line, and how many more there are."""
-    said = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
-    if len(said) <= MOST_REMARKS:
-        return said
-    more = len(said) - MOST_REMARKS + 1
-    return (*said[: MOST_REMARKS - 1], f"and {more} remarks more")
+def _first_remarks(remarks: Iterable[str]) -> tuple[str, ...]:
+    """Return the first remarks, each once and on one line, and the number of further ones."""
+    distinct = tuple(dict.fromkeys(one_line(remark, _REMARK_CHARS) for remark in remarks))
+    if len(distinct) <= MOST_REMARKS:
+        return distinct
+    more = len(distinct) - MOST_REMARKS + 1
+    return (*distinct[: MOST_REMARKS - 1], f"and {more} remarks more")
 
 
-def _at(seen: Sighting) -> str:
-    return "the whole run" if seen.first is None else f"#{seen.first + 1}"
+def _location(sighting: Sighting) -> str:
+    return "the whole run" if sighting.first is None else f"#{sighting.first + 1}"
 
 
 def _about(window: Window) -> str:
@@ -381,31 +384,31 @@ def _about(window: Window) -> str:
     return f"#{window.first + 1} to #{window.last + 1}"
 
 
-def _of_places(findings: Iterable[Finding], limited: int) -> Iterable[str]:
-    """How many places were mended, and how many quotes were altered or not found."""
-    mended = altered = lost = 0
+def _quote_remarks(findings: Iterable[Finding], limited: int) -> Iterable[str]:
+    """Yield remarks on quotes that were elsewhere, altered or not found."""
+    elsewhere = 0
+    altered = 0
+    missing = 0
     for finding in findings:
-        words = finding.evidence
-        if words is not None:
-            mended += words.named is not None
-            altered += words.match is Match.ALTERED
-            lost += not words.placed
-    if mended:
-        yield f"{_count(mended, 'quote stands', 'quotes stand')} elsewhere than the model named"
+        evidence = finding.evidence
+        if evidence is not None:
+            elsewhere += evidence.named is not None
+            altered += evidence.match is Match.ALTERED
+            missing += not evidence.placed
+    if elsewhere:
+        quotes = counted(elsewhere, "quote stands", "quotes stand")
+        yield f"{quotes} elsewhere than the model named"
     if altered:
-        yield f"{_count(altered, 'quote says', 'quotes say')} something else than the trace"
-    if lost:
-        yield f"{_count(lost, 'quote was', 'quotes were')} not found in the trace"
+        yield f"{counted(altered, 'quote says', 'quotes say')} something else than the trace"
+    if missing:
+        yield f"{counted(missing, 'quote was', 'quotes were')} not found in the trace"
     if limited:
-        yield (
-            f"{_count(limited, 'quote was', 'quotes were')} looked for in the {MOST_SEARCHED:,}"
-            " nearest characters only"
-        )
+        quotes = counted(limited, "quote was", "quotes were")
+        yield f"{quotes} looked for in the {MOST_SEARCHED:,} nearest characters only"
 
 
-def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str]:
-    """Which modes a window was asked about and left out, so that there is no verdict."""
-    samples = list(samples)
+def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
+    """Yield a remark on the modes without a verdict, as a window's answer leaves them out."""
     open_modes = [
         mode.code
         for mode in taxonomy.modes
@@ -415,12 +418,8 @@ def _of_modes(samples: Iterable[list[Part]], taxonomy: Taxonomy) -> Iterable[str
         yield f"not answered everywhere: {', '.join(open_modes)}"
 
 
-def _of_forms(forms: Iterable[str]) -> Iterable[str]:
-    """In which forms answers came, but for the one that is asked for first."""
+def _form_remarks(forms: Iterable[str]) -> Iterable[str]:
+    """Yield a remark for each form of answers but the first choice."""
     for form in sorted(forms):
         if form != "json_schema":
             yield f"the server was asked for answers as {form}"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -1,9 +1,9 @@
-"""Runs that can be repeated: what a model answered goes into a file, and comes from it again.
+"""Repeatable runs: the answers of a model are recorded in a file, and replayed from it.
 
-A line for each answer, as JSON: ``request``, the SHA-256 of what was asked; ``about``, the trace's
-id; ``room``, the tokens that the answer might take; and ``reply``, or why there was none in
-``unanswered`` or ``too_long``. The mark that is drawn for each run is no part of what was asked;
-keys, addresses and headers stand in no line.
+A line is a JSON object for one answer: ``request``, the SHA-256 of the request; ``about``, the id
+of the trace; ``room``, the most tokens of the answer; and ``reply``, or the reason for none in
+``unanswered`` or ``too_long``. The random mark of a run is not a part of the request. Keys,
+addresses and headers are not recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mast_tui.judges.llm.request import (
     Reply,
     Request,
 )
-from mast_tui.judges.llm.run.running import Connect, Tell, connect_to_server
+from mast_tui.judges.llm.run.running import Connect, Report, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
 from mast_tui.traces.io.private_files import open_private
@@ -37,9 +37,9 @@ from mast_tui.workspace import Usage
 
 @dataclass(frozen=True, slots=True)
 class _TooLong:
-    """The note that a request was too long, and the longest answer that there was room for."""
+    """The note that a request was too long, with the most tokens left for an answer."""
 
-    words: str
+    message: str
     longest_answer: int | None
 
 
@@ -47,7 +47,7 @@ _Outcome = Reply | _TooLong | str
 """An answer, the note of a request that was too long, or why there was no answer."""
 
 _Answers = Mapping[str, Mapping[int, _Outcome]]
-"""What a line tells, by question and by the room for its answer."""
+"""The recorded outcomes, by request and by the most tokens of the answer."""
 
 
 class RecordingError(MastError):
@@ -55,50 +55,49 @@ class RecordingError(MastError):
 
 
 def open_record(path: Path) -> IO[bytes]:
-    """Open a file to write answers behind those in it; made for its owner alone, as they quote
-    the traces.
+    """Open a file to append answers to it, readable for its owner only, as answers quote traces.
 
     Raises:
-        RecordingError: Something else stands in it.
-        OSError: From the file system.
+        RecordingError: The file has other content.
+        OSError: The file cannot be opened.
     """
     if path.exists() and path.stat().st_size:
         _read(path)
     file = os.fdopen(open_private(path), "r+b")
-    whole = file.read().rfind(b"\n") + 1  # a run that was broken off may have left half a line
-    file.truncate(whole)
-    file.seek(whole)
+    end = file.read().rfind(b"\n") + 1  # a killed run may have left half a line
+    file.truncate(end)
+    file.seek(end)
     return file
 
 
 def recording(file: IO[bytes]) -> Connect:
-    """Ask as ever, and write every answer down, behind what stands in the file.
+    """Return a connection to the server that appends every answer to a file.
 
     Args:
-        file: As ``open_record`` opens it.
+        file: The file, opened by ``open_record``.
     """
 
     @asynccontextmanager
     async def connect(
-        setup: Setup, spent: Usage, on_wait: Tell, on_remark: Tell
+        setup: Setup, spent: Usage, on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
-        async with connect_to_server(setup, spent, on_wait, on_remark) as asks:
-            yield _Recorder(asks, setup.parameters, file)
+        async with connect_to_server(setup, spent, on_wait, on_remark) as client:
+            yield _Recorder(client, setup.parameters, file)
 
     return connect
 
 
 def replaying(path: Path) -> Connect:
-    """Answer from a file of recorded answers; nothing is sent.
+    """Return a connection that answers from a file of recorded answers and sends nothing.
 
     Raises:
-        RecordingError: The file cannot be read, or is none of recorded answers.
+        RecordingError: The file cannot be read, or has other content.
     """
     answers = _read(path)
 
     @asynccontextmanager
     async def connect(
-        setup: Setup, _spent: Usage, _on_wait: Tell, _on_remark: Tell
+        setup: Setup, _spent: Usage, _on_wait: Report, _on_remark: Report
     ) -> AsyncIterator[ModelClient]:
         yield _Player(answers, setup.parameters, path)
 
@@ -106,7 +105,7 @@ def replaying(path: Path) -> Connect:
 
 
 class _SentRoom:
-    """The room for an answer that was read last, which is that of the request that was sent."""
+    """The most tokens of an answer, with the value that was last read for a request."""
 
     def __init__(self, answer_tokens: SupportsInt) -> None:
         self._answer_tokens = answer_tokens
@@ -118,15 +117,17 @@ class _SentRoom:
 
 
 class _Recorder(ModelClient):
-    """Asks somebody else, and keeps what was answered."""
+    """A client that records the answers of another client."""
 
-    def __init__(self, asks: ModelClient, parameters: Parameters, file: IO[bytes]) -> None:
-        self._asks, self._parameters, self._file = asks, parameters, file
+    def __init__(self, client: ModelClient, parameters: Parameters, file: IO[bytes]) -> None:
+        self._client = client
+        self._parameters = parameters
+        self._file = file
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Ask, and write down what came of it."""
+        """Send a request, and record its outcome."""
         key = _key(request, self._parameters, correction)
         room = _SentRoom(answer_tokens)
 
@@ -136,7 +137,7 @@ class _Recorder(ModelClient):
             self._file.flush()
 
         try:
-            reply = await self._asks.ask(request, room, correction)
+            reply = await self._client.ask(request, room, correction)
         except ContextOverflow as error:
             write(too_long=str(error), longest_answer=error.answer_room)
             raise
@@ -147,12 +148,12 @@ class _Recorder(ModelClient):
         return reply
 
     def note(self, problem: str | None) -> None:
-        """Pass on whether the last answer could be used."""
-        self._asks.note(problem)
+        """Pass on the problem of the last answer, if it had one."""
+        self._client.note(problem)
 
 
 class _Player(ModelClient):
-    """Answers as somebody did before."""
+    """A client that replays recorded answers."""
 
     def __init__(
         self,
@@ -160,15 +161,17 @@ class _Player(ModelClient):
         parameters: Parameters,
         path: Path,
     ) -> None:
-        self._answers, self._parameters, self._path = answers, parameters, path
+        self._answers = answers
+        self._parameters = parameters
+        self._path = path
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Give what was answered to this question.
+        """Return the recorded outcome of a request.
 
-        How much room an answer gets depends on what others took before; one that was given in
-        more room, or else in less, answers the question too.
+        The most tokens of an answer depend on earlier answers of the run. If there is no outcome
+        for this number, the next higher one counts, or else the highest.
         """
         answers_by_room = self._answers.get(_key(request, self._parameters, correction))
         if answers_by_room is None:
@@ -187,12 +190,12 @@ class _Player(ModelClient):
         if isinstance(line, Reply):
             return line
         if isinstance(line, _TooLong):
-            raise ContextOverflow(line.words, answer_room=line.longest_answer)
+            raise ContextOverflow(line.message, answer_room=line.longest_answer)
         raise Unanswered(line)
 
 
 def _key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
-    """What is asked of which model, and how; not the mark, and not the room for the answer."""
+    """Return the hash of request and model, without the mark and the most tokens of the answer."""
     digest = hashlib.sha256(request.fingerprint.encode())
     corrected = None if correction is None else [correction.answer, correction.problem]
     digest.update(
@@ -210,7 +213,7 @@ def _key(request: Request, parameters: Parameters, correction: Correction | None
 
 
 def _recorded(line: Mapping[str, object]) -> _Outcome:
-    """Read what came of a question; raises ``ValueError`` where a line does not tell."""
+    """Read the outcome of a request; ``ValueError`` for an invalid line."""
     if "reply" in line:
         return Reply.read(line["reply"])
     message = line["too_long"] if "too_long" in line else line["unanswered"]
@@ -225,7 +228,7 @@ def _recorded(line: Mapping[str, object]) -> _Outcome:
 
 
 def _read(path: Path) -> _Answers:
-    """Read what was answered last to each question."""
+    """Read the last outcome of each request."""
     answers: dict[str, dict[int, _Outcome]] = {}
     try:
         lines = path.read_bytes().splitlines()
@@ -237,7 +240,7 @@ def _read(path: Path) -> _Answers:
             answers.setdefault(str(fields["request"]), {})[int(fields["room"])] = _recorded(fields)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and number > 1:
-                break  # a run was broken off while it was written
+                break  # the last line of a killed run
             raise RecordingError(
                 f"{path}, line {number}: no recorded answer; name a file that --record has written"
             ) from error

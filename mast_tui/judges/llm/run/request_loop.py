@@ -1,4 +1,4 @@
-"""One question until its answer can be used: kept answers first, once more where it was no good."""
+"""The loop for one request: a stored answer, or a new one, with a second try if it is unusable."""
 
 from __future__ import annotations
 
@@ -16,74 +16,73 @@ from mast_tui.safe_text import one_line
 A = TypeVar("A")
 
 MOST_WORDS: Final = 200
-"""A refusal is told in at most so many characters."""
+"""The most characters of a refusal in a message."""
 
 MOST_SAID: Final = 80
-"""Of an answer that cannot be used so many characters are told."""
+"""The most characters of an unusable answer in a message."""
 
 MOST_ROOM: Final = 32_000
-"""Tokens; so much room a model gets by itself that thinks for long before it answers."""
+"""The most tokens of an answer that a model gets by itself if it thinks for long."""
 
 HARDLY_BEGUN: Final = 0.25
-"""The share of the tokens of a cut answer under which its text had hardly begun."""
-
+"""The share of text in a cut answer below which the tokens went into thinking."""
 
 _CUT_SHORT: Final = 0.9
-"""The share of its limit under which an answer was not cut by that limit."""
+"""The share of its limit below which an answer was not cut by that limit."""
 
 _CONTEXT_UNIT: Final = 256
 _SLACK: Final = 2
-"""Tokens by which the sum of a request and a cut answer may differ from the size of a context."""
+"""The tokens by which request and cut answer together may differ from the size of a context."""
 
 _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refused"}
 
 
 class AnswerStore(Protocol):
-    """Where answers are kept, so that none is paid for twice.
+    """A store of answers, so that none is paid for twice.
 
-    ``keep`` returns when the answer is kept, and keeps it also where the waiting task is cancelled.
-    Only a ``usable`` answer is ``known`` afterwards, unless it is rejected; a later one under the
-    same key counts. ``sent`` is an estimate of the request's tokens.
+    ``keep`` returns when the answer is stored; it is stored also if the waiting task is cancelled.
+    ``known`` returns the last ``usable`` answer of a key, unless it was rejected. ``sent`` is an
+    estimate of the tokens of the request.
     """
 
     async def known(self, key: str) -> Reply | None: ...
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None: ...
 
     async def reject(self, key: str) -> None:
-        """Note that the answer that was kept last under a key turned out to be of no use."""
+        """Mark the last answer of a key as unusable."""
         ...
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Take back the answers to requests that the server cut.
+        """Withdraw the answers to requests that the server truncated.
 
         Args:
-            limit: The number of tokens to which it cut them.
-            sent: An estimate of the tokens of the request by which that was noticed.
+            limit: The number of tokens to which it truncated them.
+            sent: An estimate of the tokens of the request that showed it.
         """
         ...
 
 
 class AnswerRoom:
-    """How many tokens an answer may take: what was asked for, and more where that is too little.
+    """The most tokens of an answer: the setting, and more for models that need it.
 
-    One for a run: what one trace has taught holds for the others, where it ``learns``.
+    A run has one. If it ``learns``, the need of one trace raises the tokens for all.
     """
 
     def __init__(self, asked_for: int, *, learns: bool = True) -> None:
         self._learns = learns
-        self.now = asked_for
-        """For the next question."""
+        self.current = asked_for
+        """The tokens for the next request."""
         most = max(MOST_ROOM, 2 * asked_for)
         self.all: tuple[int, ...] = tuple(
             sorted({min(asked_for * 2**step, most) for step in range(8)})
         )
-        """Every room that may be given, from the least."""
+        """All numbers of tokens that may be used, in ascending order."""
         self._proving = asyncio.Lock()
         self._proven = False
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn to ask: one task at a time until an answer could be used."""
+        """Hold the turn to send: one task at a time until the first usable answer."""
         if not self._proven:
             async with self._proving:
                 if not self._proven:
@@ -92,43 +91,40 @@ class AnswerRoom:
         yield
 
     def prove(self) -> None:
-        """Note that an answer could be used."""
+        """Record that there was a usable answer."""
         self._proven = True
 
     def wider(self, room: int, *, thought: bool) -> int | None:
-        """Give more room than was too little; None where there is no more.
+        """Return more tokens than were too few, or None if there are no more.
 
         Args:
-            room: What was too little, in tokens.
-            thought: Whether it was used up before the answer began. Then there is four times as
-                much, from now on for all questions, else twice as much for this one.
-
-        Returns:
-            The tokens that the answer may take now.
+            room: The tokens that were too few.
+            thought: Whether thinking used them up. Then the result is four times as many, from now
+                on for all requests, else twice as many for this one.
         """
         if room == self.all[-1]:
             return None
         wider = min(room * (4 if thought else 2), self.all[-1])
         if thought and self._learns:
-            self.now = max(self.now, wider)
+            self.current = max(self.current, wider)
         return wider
 
 
 class _RoomToAsk:
-    """The room for the answer to one request: that of the run when the request is sent, or more."""
+    """The most tokens of the answer to one request: those of the run at the time, or more."""
 
     def __init__(self, room: AnswerRoom) -> None:
         self._room = room
         self._least = 0
-        self.tokens = room.now
-        """The room with which the request was sent last."""
+        self.tokens = room.current
+        """The tokens with which the request was sent last."""
 
     def __int__(self) -> int:
-        self.tokens = max(self._room.now, self._least)
+        self.tokens = max(self._room.current, self._least)
         return self.tokens
 
     def widen(self, *, thought: bool) -> bool:
-        """Give the next try more room than the last one had; return whether there is more."""
+        """Allow more tokens for the next try; return False if there are no more."""
         wider = self._room.wider(self.tokens, thought=thought)
         if wider is not None:
             self._least = wider
@@ -136,22 +132,21 @@ class _RoomToAsk:
 
 
 class RequestLoop(Generic[A]):
-    """Gets usable answers, with as much room as they turn out to take.
+    """A source of usable answers, with as many tokens as they need.
 
-    ``key_of`` gives the key for a request and a number of tokens. ``forms`` are those of
-    the answers that were taken. ``believed`` says whether a kept note that a request was too long
-    was taken for an answer.
+    ``key_of`` returns the key of a request with a number of tokens. ``forms`` are those of the
+    answers. ``believed`` tells whether a stored note that a request was too long was used.
     """
 
     def __init__(
         self,
-        asks: ModelClient,
-        ledger: AnswerStore,
+        client: ModelClient,
+        store: AnswerStore,
         room: AnswerRoom,
         key_of: Callable[[Request, int], str],
     ) -> None:
-        self._asks = asks
-        self._ledger = ledger
+        self._client = client
+        self._store = store
         self._room = room
         self._key_of = key_of
         self.forms: set[Form] = set()
@@ -161,34 +156,39 @@ class RequestLoop(Generic[A]):
         self._too_long: int | None = None
 
     async def answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
-        """The answer as ``read`` takes it from its text; ``about`` names the spans, for people.
+        """Get a usable answer.
 
-        ``read`` raises ``Malformed`` where a text is no answer. Every answer is kept before it is
-        read. That a request was too long is kept as well.
+        Every answer is stored before it is read, and so is a refusal for the length of the request.
+
+        Args:
+            request: The request.
+            read: Reads the answer from its text; raises ``Malformed`` for a text that is none.
+            about: The spans of the request, for messages.
 
         Raises:
-            ContextOverflow: the request is longer than the model reads.
-            TraceFails: no usable answer, in words.
-            RunStops: no request will get an answer.
+            ContextOverflow: The request is too long for the model.
+            TraceFails: There is no usable answer; the message says why.
+            RunStops: No request will get an answer.
         """
         if self._too_long is not None and request.tokens >= self._too_long:
             raise ContextOverflow("a shorter request was longer than the model reads")
-        known = await self._known(request, read)
-        return known[0] if known else await self._asked(request, read, about)
+        stored = await self._stored_answer(request, read)
+        return stored[0] if stored else await self._new_answer(request, read, about)
 
     def forget_limits(self) -> None:
-        """From now on believe no note, and ask also what is as long as what was too long."""
-        self._believes = self.believed = False
+        """Ignore the stored notes from now on, and send requests that were too long again."""
+        self._believes = False
+        self.believed = False
         self._too_long = None
 
-    async def _known(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
+    async def _stored_answer(self, request: Request, read: Callable[[str], A]) -> tuple[A] | None:
         doubted: set[str] = set()
         for room in self._room.all:
             key = self._key_of(request, room)
-            reply = await self._ledger.known(key)
+            reply = await self._store.known(key)
             if reply is None:
                 continue
-            if _tells_overflow(reply):
+            if _is_overflow_note(reply):
                 if not self._believes:
                     doubted.add(key)
                     continue
@@ -197,14 +197,14 @@ class RequestLoop(Generic[A]):
                 raise ContextOverflow("the request is longer than the model reads")
             answer, _ = _read(reply, read)
             if answer is not None:
-                for note in doubted:  # or the next reading would believe it, and go another way
-                    await self._ledger.keep(note, reply, True)
+                for note in doubted:  # replace the note, which the next run would use
+                    await self._store.keep(note, reply, True)
                 self.forms.add(reply.form)
                 return answer
         self._doubted = doubted
         return None
 
-    async def _asked(self, request: Request, read: Callable[[str], A], about: str) -> A:
+    async def _new_answer(self, request: Request, read: Callable[[str], A], about: str) -> A:
         room = _RoomToAsk(self._room)
         cut = False
         correction: Correction | None = None
@@ -212,24 +212,24 @@ class RequestLoop(Generic[A]):
             async with self._room.turn():
                 reply = await self._reply(request, room, correction)
                 key = self._key_of(request, room.tokens)
-                # Any answer to what had been too long takes the place of the note of that.
-                stays = key in self._doubted
+                # Any answer replaces a note that its request was too long.
+                replaces_note = key in self._doubted
                 if not reply.kept:
-                    await self._ledger.keep(
-                        key, reply, stays or reply.finish == "stop", request.tokens
-                    )
+                    usable = replaces_note or reply.finish == "stop"
+                    await self._store.keep(key, reply, usable, request.tokens)
                 answer, problem = _read(reply, read)
-                if answer is None and reply.finish == "stop" and not (stays or reply.kept):
-                    await self._ledger.reject(key)
+                is_new = not (replaces_note or reply.kept)
+                if answer is None and reply.finish == "stop" and is_new:
+                    await self._store.reject(key)
                 if answer is not None:
                     self.forms.add(reply.form)
                     self._room.prove()
-                    self._asks.note(None)
+                    self._client.note(None)
                     return answer[0]
-                self._asks.note(_PROBLEMS.get(reply.finish, problem))
+                self._client.note(_PROBLEMS.get(reply.finish, problem))
                 if reply.finish == "refusal":
-                    words = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
-                    raise TraceFails(f"the model refused to judge {about}: {words}")
+                    reason = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
+                    raise TraceFails(f"the model refused to judge {about}: {reason}")
                 if reply.finish == "length":
                     thought = _only_thought(reply)
                     if not room.widen(thought=thought) or (cut and not thought):
@@ -238,7 +238,7 @@ class RequestLoop(Generic[A]):
                 elif correction is not None:
                     raise Unanswered(
                         f"the answer about {about} could not be used, twice: {problem}"
-                        f"{_as_said(reply.text)}"
+                        f"{_beginning(reply.text)}"
                     )
                 else:
                     correction = Correction(reply.text, problem)
@@ -248,13 +248,13 @@ class RequestLoop(Generic[A]):
     ) -> Reply:
         try:
             try:
-                reply = await self._asks.ask(request, room, correction)
+                reply = await self._client.ask(request, room, correction)
                 allowed = room.tokens
             except ContextOverflow as error:
                 if error.answer_room is None or error.answer_room >= room.tokens:
                     raise
                 allowed = error.answer_room
-                reply = await self._asks.ask(request, allowed, correction)
+                reply = await self._client.ask(request, allowed, correction)
             if allowed < room.tokens or _filled_context(reply, allowed):
                 await self._check_whole(reply, self._key_of(request, room.tokens))
             return reply
@@ -271,21 +271,21 @@ class RequestLoop(Generic[A]):
                     usage.tokens_out,
                     tokens_cached=usage.tokens_cached,
                 )
-                await self._ledger.take_back(usage.tokens_in, request.tokens)
-            await self._ledger.keep(self._key_of(request, room.tokens), note, True)
+                await self._store.take_back(usage.tokens_in, request.tokens)
+            await self._store.keep(self._key_of(request, room.tokens), note, True)
             self._note_too_long(request, room.tokens)
             raise
 
     async def _check_whole(self, reply: Reply, key: str) -> None:
-        """See that an answer came to its end in what the request left of the server's context.
+        """Check that the server's context was not full before the answer ended.
 
         Raises:
-            ContextOverflow: It did not: a shorter request leaves more.
+            ContextOverflow: It was; a shorter request leaves more room.
         """
         if reply.finish != "length" or not reply.counted:
             return
         if not reply.kept:
-            await self._ledger.keep(key, reply, False)
+            await self._store.keep(key, reply, False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(
             f"the answer had only {reply.tokens_out:,} tokens of the {limit:,} that request and"
@@ -294,7 +294,7 @@ class RequestLoop(Generic[A]):
         )
 
     def _note_too_long(self, request: Request, room: int) -> None:
-        """What is as long need not be tried; nothing follows where only more room was too much."""
+        """Skip longer requests from now on, unless only the room for the answer was too much."""
         if room == self._room.all[0]:
             self._too_long = min(request.tokens, self._too_long or request.tokens)
 
@@ -311,7 +311,7 @@ def _filled_context(reply: Reply, allowed: int) -> bool:
 
 
 def _only_thought(reply: Reply) -> bool:
-    """Whether an answer that was cut had hardly begun: the room went into what was thought."""
+    """Check whether thinking used up the tokens of a cut answer."""
     return estimate(reply.text) < HARDLY_BEGUN * reply.tokens_out
 
 
@@ -332,21 +332,20 @@ def _too_little_room(about: str, reply: Reply, room: int, thought: bool) -> str:
     )
 
 
-def _as_said(text: str) -> str:
-    """The beginning of what was said, for people."""
-    said = one_line(text.strip(), MOST_SAID)
-    return f"; it began “{said}”" if said else ""
+def _beginning(text: str) -> str:
+    beginning = one_line(text.strip(), MOST_SAID)
+    return f"; it began “{beginning}”" if beginning else ""
 
 
-def _tells_overflow(reply: Reply) -> bool:
-    """Whether a kept answer is the note that its request was too long."""
+def _is_overflow_note(reply: Reply) -> bool:
+    """Check whether a stored answer is the note that its request was too long."""
     return reply.finish == "length" and not reply.text
 
 
 def _read(reply: Reply, read: Callable[[str], A]) -> tuple[tuple[A] | None, str]:
-    """The answer, in a tuple as it may be falsy, or why there is none.
+    """Return the answer in a tuple, or None and the problem.
 
-    What was cut is not guessed at, even where it can be read.
+    A cut answer is not read, even if that is possible.
     """
     if reply.finish != "stop":
         return None, reply.finish

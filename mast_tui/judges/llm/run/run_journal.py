@@ -1,6 +1,6 @@
-"""What a run keeps of each trace: whether it is known, its answers, what was found in it.
+"""The record of a run in the workspace: judged traces, stored answers, suggestions.
 
-Everything here that uses the workspace belongs into a thread beside the loop's.
+All methods that use the workspace are called in the thread of the writer.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from mast_tui.workspace import (
 from mast_tui.workspace.records import SpanIndex
 
 AGAIN: Final = "again"
-"""The note of a run that asks anew, whatever was answered before."""
+"""The note of a run that ignores stored answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A trace at hand: its id in the workspace, and whether this judge has judged it already.
+    """A trace with its id in the workspace, and its state for this judge.
 
-    ``trace_id`` is the record's own until a ``new`` trace is registered. ``grown`` says that it
-    was judged when it was shorter, ``stale`` that its quotes were checked by other rules than
-    today's, and that the answers are here.
+    ``trace_id`` is the record's own until a ``new`` trace is registered. A ``known`` trace is
+    judged; a ``grown`` one was judged when it was shorter. The quotes of a ``stale`` one were
+    checked by an earlier version of the search, and its answers are stored.
     """
 
     record: TraceRecord
@@ -54,7 +54,7 @@ class Begun:
 
 
 class JudgedBefore:
-    """The traces that this judge had judged when somebody asked, and those of this run since."""
+    """The traces that this judge has judged, before this run and in it."""
 
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -85,26 +85,26 @@ class JudgedBefore:
         }
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
-        """A trace as the workspace knows it, where it was judged."""
+        """Return the record of a judged trace in the workspace, or None."""
         earlier = self._workspace.find_trace(record) if self._ids else None
         return earlier if earlier is not None and earlier.trace_id in self._ids else None
 
     def has(self, record: TraceRecord) -> bool:
-        """Whether a trace was judged, and had as many spans then."""
+        """Check whether a trace was judged with the same number of spans."""
         earlier = self.find(record)
         return earlier is not None and not has_grown(earlier, record)
 
     def is_stale(self, trace_id: str) -> bool:
-        """Whether a trace was checked by other rules than today's, and its answers are here."""
+        """Check whether quotes were checked by an earlier version and the answers are stored."""
         run = self._stale.get(trace_id)
         return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
-        """Note that one more trace is judged."""
+        """Record that a trace is judged."""
         self._ids.add(trace_id)
 
     def remove(self, trace_id: str) -> bool:
-        """Note that a trace is to be judged anew, and return whether it was judged."""
+        """Record that a trace has to be judged again; return whether it was judged."""
         judged = trace_id in self._ids
         self._ids.discard(trace_id)
         return judged
@@ -112,7 +112,7 @@ class JudgedBefore:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """A trace that no longer counts as judged: where it is, why, and what had been suggested."""
+    """A trace whose judgement was withdrawn: its path, the reason, and the suggestions."""
 
     trace_id: str
     path: Path
@@ -121,9 +121,9 @@ class TakenBack:
 
 
 class RunRecord:
-    """One run as the workspace keeps it; it is noted there with the first trace that needs it.
+    """The record of a run, written with its first trace.
 
-    The latest run of the same judge with the same settings that was broken off goes on.
+    The latest unfinished run of the same judge with the same settings is continued.
     """
 
     def __init__(self, setup: Setup, workspace: Workspace, *, again: bool) -> None:
@@ -142,32 +142,32 @@ class RunRecord:
         self._done = frozenset(trace.trace_id for trace in traces if trace.problem is None)
         self._failed = frozenset(trace.trace_id for trace in traces if trace.problem is not None)
         self._cut: set[str] = set()
-        """Traces of which answers were taken back."""
+        """Traces with withdrawn answers."""
         self._suspect: set[str] = set()
         self._may_be_cut: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
-        """By the tokens that the server counted, answers to requests that may be longer, and the
-        estimates of these."""
+        """By the tokens that the server counted, answers to requests that may be longer, with the
+        estimates of their tokens."""
 
     @property
     def spent(self) -> Usage:
-        """What the run had used before it was broken off."""
+        """The usage of the run before it was continued."""
         return Usage() if self.before is None else self.before.usage
 
     def failed_before(self, trace_id: str) -> bool:
-        """Whether a trace failed already before the run was broken off."""
+        """Check whether a trace failed before the run was continued."""
         return trace_id in self._failed
 
     def _broken_off(self) -> Run | None:
         run = self._workspace.unfinished_run(self.judge, self._ref)
         if run is None or run.settings is None or run.note != self._note:
             return None
-        return run if _same(self._setup, run) else None
+        return run if _has_settings(run, self._setup) else None
 
     def begin(self, trace: Trace) -> Begun:
-        """Look whether a trace that was read to its end was judged; one that was not is ``new``.
+        """Look up a trace that was read to its end.
 
-        A grown trace that was judged before keeps its old length in the workspace until the new
-        judgement is there: a run that ends meanwhile must not take the old one for it.
+        A grown trace keeps its old length in the workspace until its new judgement is stored, so
+        that a run that ends before does not count the old judgement as the new one.
         """
         record = TraceRecord.of(trace)
         earlier = self._judged.find(record)
@@ -179,16 +179,16 @@ class RunRecord:
         return Begun(record, earlier.trace_id, is_judged, grown=grown, stale=stale)
 
     def register(self, begun: Begun) -> Begun:
-        """The same, with a new trace made known to the workspace."""
+        """Register a new trace in the workspace, and return it with its id."""
         if not begun.new:
             return begun
-        with self._workspace.transaction():  # as most are new, they are looked for once only
+        with self._workspace.transaction():  # most are new, so each is looked up once only
             trace_id = self._workspace.register_trace(begun.record)
         return replace(begun, trace_id=trace_id, new=False)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """One transaction for all that is kept within; where it fails nothing was done."""
+        """Return a context in which all writes are one transaction."""
         saved_state = self.id, self._form
         try:
             with self._workspace.transaction():
@@ -198,7 +198,7 @@ class RunRecord:
             raise
 
     def run_id(self) -> str:
-        """The run's id in the workspace, where it is begun now unless it was."""
+        """Return the id of the run, which begins with the first call."""
         if self.id is None:
             self.id = self._workspace.start_run(
                 self.judge, self._ref, note=self._note, settings=self._setup.settings()
@@ -206,25 +206,25 @@ class RunRecord:
         return self.id
 
     def may_know(self, key: str) -> bool:
-        """Whether there can be an answer under this key, told without looking; from any thread."""
+        """Check without a query whether there may be an answer for a key; for any thread."""
         return key in self._answered
 
     def find(self, key: str) -> Reply | None:
-        """An answer that was kept; when everything is asked again, only one of this run."""
+        """Return a stored answer; if stored answers are ignored, only one of this run."""
         asked = self._workspace.find_answer(key)
         if asked is None or (self._again and asked.run_id != self.id):
             return None
         return kept_reply(asked)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Args:
-            trace_id: The trace that it is about.
-            key: The hash of all that it depends on.
+            trace_id: The id of the trace.
+            key: The hash of all that the answer depends on.
             reply: The answer.
-            usable: Whether it need not be asked for again.
-            sent: An estimate of the request's tokens.
+            usable: Whether it need not be requested again.
+            sent: An estimate of the tokens of the request.
         """
         asked = Asked(
             run_id=self.run_id(),
@@ -251,18 +251,18 @@ class RunRecord:
             self._form = reply.form
 
     def reject(self, key: str) -> None:
-        """Note that the answer that was kept last under a key cannot be used."""
+        """Mark the last answer of a key as unusable."""
         self._workspace.reject_answer(self.run_id(), key)
 
     def take_back(self, limit: int, sent: int) -> list[TakenBack]:
-        """Take back all that rests on requests of which the server read only so many tokens.
+        """Withdraw the answers to truncated requests, and the judgements that use them.
 
         Args:
             limit: The tokens that the server counted.
-            sent: An estimate of the request by which that was noticed.
+            sent: An estimate of the tokens of the request that showed it.
 
         Returns:
-            The traces that had been judged, with their suggestions.
+            The traces whose judgements were withdrawn, with their suggestions.
         """
         answers = [
             asked
@@ -293,29 +293,29 @@ class RunRecord:
         return TakenBack(trace_id, path, problem, labels)
 
     def is_suspect(self, trace_id: str) -> bool:
-        """Return whether a request about a trace was counted with just what a context holds."""
+        """Check whether the count of a request on a trace was the size of a context."""
         return trace_id in self._suspect
 
     def is_to_be_asked_anew(self, trace_id: str) -> bool:
-        """Return whether answers about a trace were taken back since the last call."""
+        """Check whether answers on a trace were withdrawn since the last call."""
         has_withdrawn = trace_id in self._cut
         self._cut.discard(trace_id)
         return has_withdrawn
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
-        """Keep what was found so far."""
+        """Store the findings so far."""
         self._store(trace_id, judgement, partial=True)
 
     def store(self, begun: Begun, result: TraceResult, indices: Mapping[str, SpanIndex]) -> int:
-        """Keep a judgement with what the run did there, all of it or nothing.
+        """Store a judgement and the record of its trace in one transaction.
 
         Args:
             begun: The trace.
-            result: What the model said of it.
-            indices: Where the spans of the findings stand in the trace, by key.
+            result: The result of judging it.
+            indices: The indices of the spans of the findings, by key.
 
         Returns:
-            How many suggestions are kept.
+            The number of suggestions.
         """
         judgement = result.judgement
         done = RunTrace(
@@ -359,21 +359,21 @@ class RunRecord:
         )
 
     def note_failed(self, trace_id: str, problem: str) -> None:
-        """Note why a trace was not judged."""
+        """Record the reason why a trace was not judged."""
         self._workspace.note_run_trace(self.run_id(), RunTrace(trace_id, 0, problem))
 
     def end(self, ending: str | None = None) -> None:
-        """Note that the run is over, and why it did not come to the end of its traces."""
+        """Record the end of the run, with the reason if there are traces left."""
         if self.id is not None:
             self._workspace.finish_run(self.id, ending=ending)
 
     def usage(self) -> Usage:
-        """What the run has used in all."""
+        """Return the total usage of the run."""
         return Usage() if self.id is None else self._workspace.usage(self.id)
 
 
 class KeptAnswers:
-    """The ledger of one trace's answers, in the workspace."""
+    """The store of the answers on one trace, in the workspace."""
 
     def __init__(
         self,
@@ -390,29 +390,29 @@ class KeptAnswers:
         self._on_reply = on_reply
 
     async def known(self, key: str) -> Reply | None:
-        """The answer that was kept under this key."""
+        """Return the stored answer of a key, or None."""
         if not self._record.may_know(key):
             return None
         return await self._writer.do(partial(self._record.find, key))
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Keep an answer; it is on disk when this returns."""
+        """Store an answer; it is on disk when this returns."""
         keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
         await self._writer.do(keep)
         self._on_reply(reply)
 
     async def reject(self, key: str) -> None:
-        """Note that the answer that was kept last under a key cannot be used."""
+        """Mark the last answer of a key as unusable."""
         await self._writer.do(partial(self._record.reject, key))
 
     async def take_back(self, limit: int, sent: int) -> None:
-        """Take back what rests on requests that the server cut to so many tokens."""
+        """Withdraw what depends on requests that the server truncated to so many tokens."""
         for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
             self._on_taken_back(withdrawn)
 
 
 def kept_reply(asked: Asked) -> Reply:
-    """An answer as it came, from what was kept of it."""
+    """Convert a stored answer to a reply."""
     return Reply(
         asked.answer,
         cast("Finish", asked.finish),
@@ -425,16 +425,21 @@ def kept_reply(asked: Asked) -> Reply:
     )
 
 
-def has_grown(earlier: TraceRecord, now: TraceRecord) -> bool:
-    """Whether a trace has another number of spans than before."""
-    return earlier.spans is not None and earlier.spans != now.spans
+def has_grown(earlier: TraceRecord, current: TraceRecord) -> bool:
+    """Check whether a trace has another number of spans than before.
+
+    Args:
+        earlier: The record in the workspace.
+        current: The record of the trace as it is now.
+    """
+    return earlier.spans is not None and earlier.spans != current.spans
 
 
-def _same(setup: Setup, run: Run) -> bool:
-    """Whether a run was begun with these settings, whatever form its answers had."""
-    ours, theirs = setup.settings(), run.settings
-    return theirs is not None and (
-        replace(ours, parameters=(), examples=(), form=None)
-        == replace(theirs, parameters=(), examples=(), form=None)
-        and sorted(ours.parameters) == sorted(theirs.parameters)
-    )
+def _has_settings(run: Run, setup: Setup) -> bool:
+    """Check whether a run has these settings, with any form of answers."""
+    if run.settings is None:
+        return False
+    settings = setup.settings()
+    return replace(settings, parameters=(), examples=(), form=None) == replace(
+        run.settings, parameters=(), examples=(), form=None
+    ) and sorted(settings.parameters) == sorted(run.settings.parameters)

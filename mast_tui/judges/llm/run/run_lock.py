@@ -1,4 +1,4 @@
-"""One run of a judge at a time over a workspace, so that no two ask the same questions."""
+"""A lock so that only one run of a judge at a time uses a workspace."""
 
 from __future__ import annotations
 
@@ -17,39 +17,43 @@ if sys.platform != "win32":
 
 @contextmanager
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
-    """Within, no other process has this judge asked for the same workspace.
+    """Hold the lock of a judge on a workspace.
 
-    A lock on a small file beside the workspace's says so; it goes with the process, however that
-    ends. Where the file system or the operating system has no such locks nobody is kept out.
+    The lock is on a small file beside the workspace, and ends with the process. Without such locks
+    in the file system or the operating system, runs are not kept apart.
+
+    Args:
+        workspace: The file of the workspace; None for one on a server.
+        judge: The name of the judge.
 
     Raises:
-        RunStops: another process is at it.
+        RunStops: Another process holds the lock.
     """
-    held = None if workspace is None else _locked(workspace, judge)
+    lock = None if workspace is None else _locked(workspace, judge)
     try:
         yield
     finally:
-        if held is not None:
-            place, file = held
-            place.unlink(missing_ok=True)  # while it is held, so that nobody loses a lock by it
+        if lock is not None:
+            path, file = lock
+            path.unlink(missing_ok=True)  # before the release, so that no other lock is removed
             os.close(file)
 
 
 def _locked(workspace: Path, judge: str) -> tuple[Path, int] | None:
-    """The lock's file and its descriptor, None where there can be none."""
+    """Return the path and the descriptor of the locked file, or None without locks."""
     if sys.platform == "win32":
         return None
     short = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    place = workspace.with_name(f"{workspace.name}-judge-{short}")
+    path = workspace.with_name(f"{workspace.name}-judge-{short}")
     while True:
         try:
-            file = os.open(place, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_there(place, file):
-                return place, file
+            if _is_same_file(path, file):
+                return path, file
         except BlockingIOError as error:
             os.close(file)
             raise RunStops(
@@ -62,10 +66,9 @@ def _locked(workspace: Path, judge: str) -> tuple[Path, int] | None:
         os.close(file)
 
 
-def _is_there(place: Path, file: int) -> bool:
-    """Whether the file that was locked still stands at its place: who held it may have removed
-    it in between."""
+def _is_same_file(path: Path, file: int) -> bool:
+    """Check whether the locked file is still at its path; another holder may have removed it."""
     try:
-        return os.path.samestat(place.stat(), os.fstat(file))
+        return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:
         return False

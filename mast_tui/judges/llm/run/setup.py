@@ -31,17 +31,16 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
 
 CHECKED_BY: Final = "checking"
-"""The parameter of a run that names the rules by which its quotes were checked."""
+"""The parameter of a run with the version of the search for its quotes."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Which model judges by which taxonomy, where it is asked, with what, and for how much.
+    """The settings of a model judge: taxonomy, model, server, redaction and allowance.
 
     ``key_variable`` names the environment variable with the key. ``timeout`` is in seconds;
-    ``allow_http`` says that another machine may be asked in the clear.
-    ``noted`` is what the record of the run says beside the parameters, by name. ``headers`` go
-    with each request.
+    ``allow_http`` permits requests to another machine without encryption. ``noted`` holds further
+    settings for the record of the run, by name. ``headers`` are sent with each request.
     """
 
     taxonomy: Taxonomy
@@ -60,19 +59,19 @@ class Setup:
 
     @cached_property
     def prompt(self) -> Prompt:
-        """The words that the model is asked with; its hash is a part of the judge's name."""
+        """The prompt, whose hash is a part of the judge's name."""
         redaction = self.redaction.identity
         extra = "" if redaction == "default" else f"redaction {redaction}"
         return Prompt(self.taxonomy, self.parameters, self.examples, extra=extra)
 
     @property
     def judge(self) -> str:
-        """The annotator under which suggestions are kept."""
+        """The annotator of the suggestions."""
         return f"{JUDGE_PREFIX}{self.parameters.model}@{self.prompt.hash}"
 
     @property
     def host(self) -> str:
-        """Where requests go, by name."""
+        """The name of the host that receives the requests."""
         return host_of(self.base_url)
 
     @property
@@ -127,20 +126,20 @@ def configured_setup(
     allowance: Allowance = UNBOUNDED,
     no_redact: bool = False,
 ) -> Setup:
-    """Make the setup that a configuration describes.
+    """Make the setup of a configuration.
 
-    The key in the environment is taken out of everything that is sent.
+    The key in the environment is redacted from all texts.
 
     Args:
-        taxonomy: The modes that are judged.
-        configuration: The ``[judge]`` table, with whatever was said in the place of its values.
-        base_url: Where the model is asked, whatever the environment says.
-        allowance: What the run may spend.
-        no_redact: Whether texts are sent as they are, the key in them too.
+        taxonomy: The taxonomy of the modes.
+        configuration: The ``[judge]`` table, with the options of the command applied.
+        base_url: The address of the server, if it is not that of the environment.
+        allowance: The most tokens and money of the run.
+        no_redact: Whether texts are sent without redaction, also of the key.
 
     Raises:
-        ConfigurationError: No model is named, its name cannot be a judge's, or money is limited
-            and nobody has said what the model costs.
+        ConfigurationError: There is no model, its name cannot be a part of a judge's name, or the
+            money is limited and there are no prices.
         RedactionError: The file of patterns cannot be used.
     """
     model = (configuration.model or "").strip()

@@ -1,7 +1,7 @@
-"""A run by a vendor's Batch API: sent, waited for and collected, by one command or by several.
+"""A run by a vendor's Batch API: batches are sent and collected by one command or by several.
 
-What is under way stands in the workspace from before a batch is made until its answers are kept,
-so that a command that ends at any moment is taken up by the next.
+The workspace records a batch from before it is made until its answers are stored, so that the next
+command continues one that ended at any moment.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from mast_tui.workspace import Workspace
 
 FIRST_WAIT: Final = 2.0
 MOST_WAIT: Final = 120.0
-"""Seconds until a batch is looked at for the first time, and at most between two looks."""
+"""The seconds until the first request for the state of a batch, and at most between two."""
 
 _SLOWER: Final = 1.5
 
 MOST_UNREACHED: Final = 10
-"""So many looks in a row may fail."""
+"""The number of requests for the state of a batch in a row that may fail."""
 
-Judge = Callable[[Batch], Awaitable[ModelRunSummary]]
-"""Goes over all traces, with the answers that a batch has."""
+BatchJudge = Callable[[Batch], Awaitable[ModelRunSummary]]
+"""Judges all traces, with the answers of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class _UnderWay:
-    """A file that was sent, its batch once that is known, and how many requests it holds."""
+class _PendingBatch:
+    """A file that was sent, the id of its batch if it is known, and its number of requests."""
 
     file: str
     batch: str | None
@@ -50,11 +50,11 @@ class VendorBatches:
     """The batches of one judge at one server.
 
     Args:
-        setup: Who is asked what, and where.
-        workspace: Where what is under way is remembered.
-        again: Whether everything is asked anew.
-        say: Told how far it is.
-        timing: How to wait.
+        setup: The judge and its server.
+        workspace: The workspace that records pending batches.
+        again: Whether to ignore stored answers.
+        say: Called with messages on the progress.
+        timing: The way to wait.
     """
 
     def __init__(
@@ -66,37 +66,40 @@ class VendorBatches:
         say: Callable[[str], None],
         timing: Timing | None = None,
     ) -> None:
-        self._setup, self._workspace, self._again, self._say = setup, workspace, again, say
+        self._setup = setup
+        self._workspace = workspace
+        self._again = again
+        self._say = say
         self._timing = timing or Timing()
         self._setting = f"judge.batches:{setup.judge}:{setup.host}{':again' if again else ''}"
         self.batch: Batch | None = None
-        """What the last going over the traces had."""
+        """The batch of the last pass over the traces."""
         self.submitted = 0
-        """How many requests this command has sent."""
+        """The number of requests that this command has sent."""
         self.ids: list[str] = []
-        """The batches that this command has waited for."""
+        """The ids of the batches that this command has waited for."""
 
     @property
-    def under_way(self) -> bool:
-        """Whether the server is, or may be, at work."""
+    def is_pending(self) -> bool:
+        """True if there may be a batch on the server."""
         return bool(self._load())
 
-    async def run(self, judge: Judge) -> ModelRunSummary:
-        """Send what is to be asked, unless something is under way; wait, and collect.
+    async def run(self, judge: BatchJudge) -> ModelRunSummary:
+        """Send the requests, unless a batch is pending; wait for it, and collect the answers.
 
         Args:
-            judge: Goes over the traces.
+            judge: Judges the traces with the answers of a batch.
 
         Raises:
-            RunStops: The server does not do it, or another process is at it.
+            RunStops: The server has no batches, or another process uses them.
         """
         client = BatchClient(self._setup.endpoint())
         lock = run_lock(self._workspace.path, f"{self._setup.judge} batches")
         with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
             async with client:
-                if not self.under_way:
+                if not self.is_pending:
                     summary = await self._send(client, judge, Path(folder))
-                    if not self.under_way:
+                    if not self.is_pending:
                         return summary
                 paths = await self._collected(client, Path(folder))
             answers = AnswerFiles(paths, files)
@@ -111,7 +114,7 @@ class VendorBatches:
             self._setup, self._workspace, again=self._again, answers=answers, requests=requests
         )
 
-    async def _send(self, client: BatchClient, judge: Judge, folder: Path) -> ModelRunSummary:
+    async def _send(self, client: BatchClient, judge: BatchJudge, folder: Path) -> ModelRunSummary:
         requests = RequestFiles(folder / "requests.jsonl", most_requests=MOST_REQUESTS)
         self.batch = self._batch(None, requests)
         summary = await judge(self.batch)
@@ -120,36 +123,40 @@ class VendorBatches:
             return summary
         for path, count in zip(requests.paths, requests.counts, strict=True):
             file = await client.upload(path)
-            self._save([*self._load(), _UnderWay(file, None, count)])
-            await self._make(client, file)
+            self._save([*self._load(), _PendingBatch(file, None, count)])
+            await self._create(client, file)
             self.submitted += count
         return summary
 
-    async def _make(self, client: BatchClient, file: str) -> str:
-        """Make the batch of a file, and remember it; a file that cannot become one is let go."""
+    async def _create(self, client: BatchClient, file: str) -> str:
+        """Create the batch of a file, and record it; forget a file that the server refuses."""
         try:
-            made = await client.create(file)
+            state = await client.create(file)
         except ServerUnreachable:
-            raise  # it may have been made all the same
+            raise  # the server may have created it
         except RunStops:
-            self._save([one for one in self._load() if one.file != file])
+            self._save([pending for pending in self._load() if pending.file != file])
             raise
-        self._found(file, made)
-        self._say(f"{made.id} is under way at {self._setup.host}")
-        return made.id
+        self._record(file, state)
+        self._say(f"{state.id} is under way at {self._setup.host}")
+        return state.id
 
-    def _found(self, file: str, state: BatchState) -> None:
-        left = self._load()
-        self._save([replace(one, batch=state.id) if one.file == file else one for one in left])
+    def _record(self, file: str, state: BatchState) -> None:
+        self._save(
+            [
+                replace(pending, batch=state.id) if pending.file == file else pending
+                for pending in self._load()
+            ]
+        )
 
     async def _collected(self, client: BatchClient, folder: Path) -> list[Path]:
-        """The files of answers of all that is under way, once it has ended."""
+        """Wait for all pending batches, and return the files of their answers."""
         paths: list[Path] = []
-        for one in self._load():
-            batch = one.batch or await self._made_before(client, one.file)
+        for pending in self._load():
+            batch = pending.batch or await self._find_or_create(client, pending.file)
             self.ids.append(batch)
             try:
-                state = await self._ended(client, batch, one.requests)
+                state = await self._ended(client, batch, pending.requests)
                 for file in state.files:
                     paths.append(folder / f"answers-{len(paths)}.jsonl")
                     await client.download(file, paths[-1])
@@ -157,16 +164,18 @@ class VendorBatches:
                 self._say(f"{error}; what it held is asked again")
         return paths
 
-    async def _made_before(self, client: BatchClient, file: str) -> str:
-        """The batch of a file that was sent by a command that ended before it knew of it."""
-        found = await client.find(file)
-        if found is None:
-            return await self._make(client, file)
-        self._found(file, found)
-        return found.id
+    async def _find_or_create(self, client: BatchClient, file: str) -> str:
+        """Return the batch of a file whose command ended before it recorded the id."""
+        state = await client.find(file)
+        if state is None:
+            return await self._create(client, file)
+        self._record(file, state)
+        return state.id
 
     async def _ended(self, client: BatchClient, batch: str, requests: int) -> BatchState:
-        wait, told, unreached = FIRST_WAIT, "", 0
+        wait = FIRST_WAIT
+        last_message = ""
+        unreached = 0
         while True:
             try:
                 state = await client.state(batch)
@@ -175,30 +184,30 @@ class VendorBatches:
                 unreached += 1
                 if unreached >= MOST_UNREACHED:
                     raise
-                words = str(error)
+                message = str(error)
             else:
-                words = f"{state.done + state.failed:,} of {state.total or requests:,} done"
+                message = f"{state.done + state.failed:,} of {state.total or requests:,} done"
                 if state.ended:
-                    self._tell_end(state, words)
+                    self._say_end(state, message)
                     return state
-                words += f" ({state.status.replace('_', ' ')})"
-            if words != told:
-                self._say(f"{batch}: {words}")
-                told = words
+                message += f" ({state.status.replace('_', ' ')})"
+            if message != last_message:
+                self._say(f"{batch}: {message}")
+                last_message = message
             await self._timing.sleep(wait)
             wait = min(wait * _SLOWER, MOST_WAIT)
 
-    def _tell_end(self, state: BatchState, words: str) -> None:
+    def _say_end(self, state: BatchState, progress: str) -> None:
         if state.status == "completed":
-            self._say(f"{state.id}: {words}")
+            self._say(f"{state.id}: {progress}")
         else:
-            why = f": {state.problem}" if state.problem else ""
-            self._say(f"{state.id} {state.status}, {words}{why}")
+            reason = f": {state.problem}" if state.problem else ""
+            self._say(f"{state.id} {state.status}, {progress}{reason}")
 
-    def _load(self) -> list[_UnderWay]:
-        kept = orjson.loads(self._workspace.get_setting(self._setting) or "[]")
-        return [_UnderWay(**one) for one in kept]
+    def _load(self) -> list[_PendingBatch]:
+        stored = orjson.loads(self._workspace.get_setting(self._setting) or "[]")
+        return [_PendingBatch(**fields) for fields in stored]
 
-    def _save(self, under_way: list[_UnderWay]) -> None:
-        kept = [asdict(one) for one in under_way]
-        self._workspace.set_setting(self._setting, orjson.dumps(kept).decode())
+    def _save(self, pending: list[_PendingBatch]) -> None:
+        fields = [asdict(batch) for batch in pending]
+        self._workspace.set_setting(self._setting, orjson.dumps(fields).decode())

@@ -1,4 +1,4 @@
-"""A thread of its own for the workspace, so that no commit holds up the requests."""
+"""A thread that writes to the workspace, so that commits do not delay requests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 Together = Callable[[], AbstractContextManager[object]]
-"""All that is done within is kept at the end, or nothing of it."""
+"""A context in which all writes are one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Work, who hears what came of it, and whether nothing else may be done with it."""
+    """A piece of work with the future for its result; ``alone`` if it needs its own transaction."""
 
     work: Callable[[], Any]
     done: asyncio.Future[Any]
@@ -26,16 +26,16 @@ class _Task:
 
 
 _Outcome = tuple[Any, BaseException | None]
-"""What work gave, and what it raised."""
+"""The result of work, and the exception that it raised."""
 
 
 class WriterThread:
-    """Does work in one thread, in the order in which it came; for the tasks of one event loop.
+    """A thread that does work in the order of its arrival, for the tasks of one event loop.
 
-    What was handed over is done, whatever becomes of who waits for it: an answer that was paid is
-    kept also where the run is broken off meanwhile. With ``together``, what has come while the
-    thread was busy is done within one such block. Where that fails each is done once more by
-    itself, so that what is wrong with one harms no other.
+    All work is done, also if the waiting task is cancelled, so that an answer that was paid is
+    stored. With ``together``, the work that has arrived while the thread was busy is done in one
+    transaction. If that fails, each piece is done again by itself, so that one failure does not
+    affect the others.
     """
 
     def __init__(self) -> None:
@@ -44,17 +44,16 @@ class WriterThread:
         self._waiting: deque[_Task] = deque()
 
     async def do(self, work: Callable[[], T]) -> T:
-        """The result of ``work``, once it is kept; what it raises is raised."""
+        """Do work, and return its result once it is stored; its exceptions are raised."""
         result: T = await self._put(work, alone=self.together is None)
         return result
 
     def hand_over(self, work: Callable[[], object]) -> None:
-        """Have work done, by itself, before all that comes later; for what it raises nobody
-        waits."""
+        """Queue work with its own transaction; its exceptions are ignored."""
         self._put(work, alone=True)
 
     async def close(self) -> None:
-        """Wait until everything that was handed over is done."""
+        """Wait until all work is done."""
         await asyncio.to_thread(self._thread.shutdown)
 
     def _put(self, work: Callable[[], object], *, alone: bool) -> asyncio.Future[Any]:
@@ -65,14 +64,14 @@ class WriterThread:
         return task.done
 
     def _do_some(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Do what waits, as far as it may be done together."""
+        """Do the waiting work up to a piece that needs its own transaction."""
         tasks = self._take()
         if not tasks:
-            return  # it was done with what came before it
+            return  # an earlier call has done it
         outcomes = self._at_once(tasks) if len(tasks) > 1 else None
         if outcomes is None:
             outcomes = [_by_itself(task) for task in tasks]
-        loop.call_soon_threadsafe(_tell, tasks, outcomes)
+        loop.call_soon_threadsafe(_set_results, tasks, outcomes)
 
     def _take(self) -> list[_Task]:
         tasks: list[_Task] = []
@@ -81,7 +80,7 @@ class WriterThread:
         return tasks
 
     def _at_once(self, tasks: Sequence[_Task]) -> list[_Outcome] | None:
-        """What came of tasks that were done together; None where nothing did."""
+        """Do tasks in one transaction; None if that fails."""
         assert self.together is not None
         with suppress(BaseException), self.together():
             return [(task.work(), None) for task in tasks]
@@ -91,11 +90,11 @@ class WriterThread:
 def _by_itself(task: _Task) -> _Outcome:
     try:
         return task.work(), None
-    except BaseException as error:  # noqa: BLE001 - it is raised where the work is waited for
+    except BaseException as error:  # noqa: BLE001 - raised again in the waiting task
         return None, error
 
 
-def _tell(tasks: Sequence[_Task], outcomes: Sequence[_Outcome]) -> None:
+def _set_results(tasks: Sequence[_Task], outcomes: Sequence[_Outcome]) -> None:
     for task, (result, error) in zip(tasks, outcomes, strict=True):
         if task.done.cancelled():
             continue
@@ -103,5 +102,5 @@ def _tell(tasks: Sequence[_Task], outcomes: Sequence[_Outcome]) -> None:
             task.done.set_result(result)
         else:
             task.done.set_exception(error)
-            # Whoever waited may be cancelled before it looks; then the loop would print it all.
+            # A waiting task that is cancelled would leave the exception unread, which is logged.
             task.done.exception()

@@ -93,15 +93,15 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
         records: The records of a stream under their places.
     """
     tasks: dict[str | None, StreamedTask] = {}
-    for place, value in records:
+    for location, value in records:
         kind, event, pointer = _event(value)
         task_id = text_in(event, "id" if kind == "task" else "taskId")
         task_id = task_id or next(reversed(tasks), None)
         task = tasks.setdefault(task_id, StreamedTask())
         if event:
-            task.add(kind, event, place + pointer)
+            task.add(kind, event, location + pointer)
         else:
-            task.messages.append((place, value))
+            task.messages.append((location, value))
     return [task for task in tasks.values() if task.messages]
 
 
@@ -114,38 +114,38 @@ class StreamedTask:
     _seen: set[str] = field(default_factory=set)
     _artifact: str | None = None
 
-    def add(self, kind: str, event: Fields, place: str) -> None:
+    def add(self, kind: str, event: Fields, location: str) -> None:
         """Add the messages of an event.
 
         Args:
             kind: The kind of the event; one of an unknown kind is a log.
             event: The task, message or update.
-            place: Where it is.
+            location: Where it is.
         """
         if kind == "task":
-            self._add_new(task_messages(event, place))
+            self._add_new(task_messages(event, location))
         elif kind == "message":
-            self._add_new([(place, _with_plain_role(event))])
+            self._add_new([(location, _with_plain_role(event))])
         elif kind == "status-update":
             message = fields_of(event.get("status")).get("message")
             if isinstance(message, Mapping):
-                self._add_new([(f"{place}/status/message", _with_plain_role(message))])
+                self._add_new([(f"{location}/status/message", _with_plain_role(message))])
         elif kind == "artifact-update":
-            self._add_artifact(event, place)
+            self._add_artifact(event, location)
         else:
-            self.messages.append((place, event))
+            self.messages.append((location, event))
         if kind in ("task", "status-update"):
             self.outcome = task_outcome(event) or self.outcome
 
     def _add_new(self, messages: Iterable[tuple[str, object]]) -> None:
-        for place, message in messages:
+        for location, message in messages:
             message_id = text_in(fields_of(message), "messageId")
             if message_id is None or message_id not in self._seen:
-                self.messages.append((place, message))
+                self.messages.append((location, message))
             if message_id is not None:
                 self._seen.add(message_id)
 
-    def _add_artifact(self, event: Fields, place: str) -> None:
+    def _add_artifact(self, event: Fields, location: str) -> None:
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")
@@ -154,7 +154,7 @@ class StreamedTask:
             joined = _joined_parts([*items_of(fields_of(last).get("parts")), *parts])
             self.messages[-1] = (last_place, {"role": "agent", "parts": joined})
         elif parts:
-            self.messages.append((f"{place}/artifact", {"role": "agent", "parts": parts}))
+            self.messages.append((f"{location}/artifact", {"role": "agent", "parts": parts}))
         self._artifact = artifact_id
 
 
@@ -163,9 +163,9 @@ def _joined_parts(parts: Iterable[object]) -> list[object]:
     joined: list[object] = []
     for part in parts:
         text = fields_of(part).get("text")
-        before = fields_of(joined[-1]).get("text") if joined else None
-        if isinstance(text, str) and isinstance(before, str):
-            joined[-1] = {"text": before + text}
+        last_text = fields_of(joined[-1]).get("text") if joined else None
+        if isinstance(text, str) and isinstance(last_text, str):
+            joined[-1] = {"text": last_text + text}
         else:
             joined.append(part)
     return joined

@@ -1,4 +1,4 @@
-"""Where in a JSON value the messages of a run stand: the lists, records and logs that hold them."""
+"""The lists, records and logs in a JSON value that hold the messages of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mast_tui.traces.io.json_values import as_text, canonical_bytes
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.turns import is_message
-from mast_tui.traces.readers.chat.values import model_of, said_text, usage_of
+from mast_tui.traces.readers.chat.values import message_text, model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -96,7 +96,7 @@ class Conversation:
 
 
 def mostly_messages(values: Iterable[object]) -> bool:
-    """Whether at least half of the first values are chat messages."""
+    """Return whether at least half of the first values are chat messages."""
     return mostly(is_message, values)
 
 
@@ -128,7 +128,7 @@ def conversation_in(value: object) -> Conversation | None:
 
 
 def is_set(document: object) -> bool:
-    """Whether a JSON document is a list of conversations."""
+    """Return whether a JSON document is a list of conversations."""
     return isinstance(document, list) and any(map(conversation_in, document[:_LOOKED_AT]))
 
 
@@ -208,12 +208,12 @@ def _say_the_same(left: object, right: object) -> bool:
     return (
         first.get("role") == second.get("role")
         and "content" in first
-        and said_text(first["content"]) == said_text(second.get("content"))
+        and message_text(first["content"]) == message_text(second.get("content"))
     )
 
 
 def _are_equal(left: object, right: object) -> bool:
-    """Whether two JSON values are equal, however deeply they are nested."""
+    """Return whether two JSON values are equal, however deeply they are nested."""
     return canonical_bytes(left) == canonical_bytes(right)
 
 
@@ -270,21 +270,23 @@ def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Mess
         config = fields_at(request, "model_request", "config")
         prompt = config.get("system_instruction")
         parts = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-        text = as_text(said_text(parts))
+        text = as_text(message_text(parts))
         if text is not None and text not in seen:
             seen.add(text)
-            at = f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
-            event_id = as_text(fields_of(request).get("event_id")) or at
-            prompts[event_id] = (at, {"role": "system", "content": text})
+            prompt_pointer = (
+                f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
+            )
+            event_id = as_text(fields_of(request).get("event_id")) or prompt_pointer
+            prompts[event_id] = (prompt_pointer, {"role": "system", "content": text})
     if not prompts:
         return events
     first = prompts.pop(next(iter(prompts)))
     messages = [first]
-    for place, event in events:
-        own = prompts.pop(as_text(fields_of(event).get("id")) or "", None)
-        if own is not None:
-            messages.append(own)
-        messages.append((place, event))
+    for location, event in events:
+        event_prompt = prompts.pop(as_text(fields_of(event).get("id")) or "", None)
+        if event_prompt is not None:
+            messages.append(event_prompt)
+        messages.append((location, event))
     return (*messages, *prompts.values())
 
 
@@ -315,7 +317,7 @@ def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation 
     for field in _RESPONSES:
         text = as_text(record.get(field))
         if text is not None and _object(text) is None:
-            if said_text(fields_of(asked[-1][1]).get("content")) == text:
+            if message_text(fields_of(asked[-1][1]).get("content")) == text:
                 return None
             message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
             return Conversation((message,), record)

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, tokens_of
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.containers import Conversation
-from mast_tui.traces.readers.chat.values import said_text, start_of, usage_of
+from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import Record
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, short_name
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
@@ -92,7 +92,7 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
     hashes: list[bytes] = []
     for _key, message in conversation.messages:
         fields = fields_of(message)
-        running.update(canonical_bytes([fields.get("role"), said_text(fields.get("content"))]))
+        running.update(canonical_bytes([fields.get("role"), message_text(fields.get("content"))]))
         for call in items_of(fields.get("tool_calls")):
             running.update(canonical_bytes(fields_of(call).get("function")))
         hashes.append(running.digest())
@@ -108,11 +108,11 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
         answers = 1
     asked_count = len(messages) - answers
     return SpanRow(
-        id=record.place,
+        id=record.location,
         parent=None,
         kind=RowKind.MODEL,
         name="model",
-        place=record.place,
+        location=record.location,
         start=start_of(fields),
         agent=_agent_name(fields),
         model=conversation.model,
@@ -127,11 +127,11 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
 def _tool_row(record: Record) -> SpanRow:
     fields = fields_of(record.value)
     return SpanRow(
-        id=record.place,
+        id=record.location,
         parent=None,
         kind=RowKind.TOOL,
         name=short_name(fields.get("tool_name")) or "tool",
-        place=record.place,
+        location=record.location,
         start=start_of(fields),
         agent=_agent_name(fields),
         input=fields.get("arguments"),

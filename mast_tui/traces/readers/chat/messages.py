@@ -18,7 +18,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Piece,
     Speaker,
     Turn,
-    noted,
+    json_log_piece,
     result_piece,
     speaker_of,
 )
@@ -67,7 +67,9 @@ class StreamUpdates:
             return None
         pieces, tokens, model = self._pieces(update, name)
         if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
-            pieces[0] = replace(pieces[0], at="")  # labels may point to the message as a whole
+            pieces[0] = replace(
+                pieces[0], key_suffix=""
+            )  # labels may point to the message as a whole
         return Turn(tuple(pieces), start_of(message), tokens, model)
 
     def _pieces(self, update: Fields, outer: str) -> tuple[list[Piece], Tokens | None, str | None]:
@@ -78,20 +80,21 @@ class StreamUpdates:
             messages = fields_of(added).get("messages")
             pointer = f"/content/{node}"
             if not isinstance(messages, list):
-                pieces.append(noted(added, pointer, name=node))
+                pieces.append(json_log_piece(added, pointer, name=node))
                 continue
             agent = outer if node in _NODES else node
             for number, message in enumerate(messages):
-                place = f"{pointer}/messages/{number}"
+                location = f"{pointer}/messages/{number}"
                 if not isinstance(message, Mapping) or not is_message(message):
-                    pieces.append(noted(message, place))
+                    pieces.append(json_log_piece(message, location))
                     continue
                 turn = turn_of(message)
-                tokens, model = turn.tokens or tokens, turn.model or model
-                pieces += self._new(message, turn, agent, place)
+                tokens = turn.tokens or tokens
+                model = turn.model or model
+                pieces += self._new(message, turn, agent, location)
         return pieces, tokens, model
 
-    def _new(self, message: Fields, turn: Turn, agent: str, place: str) -> Iterator[Piece]:
+    def _new(self, message: Fields, turn: Turn, agent: str, location: str) -> Iterator[Piece]:
         """The pieces of a message that was not passed on before, by whoever wrote it."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
@@ -102,12 +105,12 @@ class StreamUpdates:
                 continue
             if piece.role is Role.AGENT and piece.agent == ASSISTANT:
                 piece = replace(piece, agent=agent)
-            yield replace(piece, at=place + piece.at)
+            yield replace(piece, key_suffix=location + piece.key_suffix)
 
     def _is_known(self, name: str) -> bool:
-        known = name in self._seen
+        is_known = name in self._seen
         self._seen.add(name)
-        return known
+        return is_known
 
 
 def is_update(text: str) -> bool:
@@ -198,9 +201,14 @@ class MessageMapper:
         self._updates = StreamUpdates()
 
     def add(self, message: object, key: str) -> None:
-        """Add the spans of ``message``; ``key`` is its JSON pointer or line in the source."""
+        """Add the spans of a message.
+
+        Args:
+            message: The message.
+            key: Its JSON pointer or line in the source.
+        """
         if not isinstance(message, Mapping):
-            self._add(noted(message), key, None)
+            self._add(json_log_piece(message), key, None)
             self.problems.append(Problem(self._prefix + key, "not a message but a bare value"))
             return
         if message.keys() <= BARE and self._add_plain(message, key):
@@ -209,19 +217,19 @@ class MessageMapper:
         self._last = None
         self.add_turn(turn, key)
 
-    def add_turn(self, turn: Turn, key: str, place: str | None = None) -> None:
+    def add_turn(self, turn: Turn, key: str, location: str | None = None) -> None:
         """Add the spans of a message that was taken apart.
 
         Args:
             turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
                 the message before.
             key: The key of the message.
-            place: Where the message is in its source; None where the key says so.
+            location: Where the message is in its source; None where the key says so.
         """
         if turn.pieces:
             self._last = None
         for piece in turn.pieces:
-            self._add(piece, key, turn.start, place)
+            self._add(piece, key, turn.start, location)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
@@ -235,7 +243,8 @@ class MessageMapper:
 
         It has one piece and nothing around it, which need not be looked for.
         """
-        role, text = message.get("role"), message.get("content")
+        role = message.get("role")
+        text = message.get("content")
         if not isinstance(role, str) or not isinstance(text, str) or is_update(text):
             return False
         speaker = self._speakers.get(role) or speaker_of(message)
@@ -253,7 +262,9 @@ class MessageMapper:
         )
         return True
 
-    def _add(self, piece: Piece, key: str, start: float | None, place: str | None = None) -> None:
+    def _add(
+        self, piece: Piece, key: str, start: float | None, location: str | None = None
+    ) -> None:
         if piece.standing:
             if piece.text == self._standing:
                 return
@@ -263,36 +274,41 @@ class MessageMapper:
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
-        self.put(piece, key, place=place, start=start, call=call)
+        self.put(piece, key, location=location, start=start, call=call)
 
     def put(
         self,
         piece: Piece,
         key: str,
         *,
-        place: str | None = None,
+        location: str | None = None,
         start: float | None = None,
         call: Call | None = None,
     ) -> str:
         """Add the span of a piece.
 
         Args:
-            piece: what becomes a span; a call or a result that has an id goes by that.
-            key: of the message that the piece is part of; ``piece.at`` follows on it.
-            place: where the piece stands in its source, where the key does not tell.
-            start: in Unix seconds.
-            call: what a result answers; the result belongs to it.
+            piece: The piece; a call or a result that has an id goes by that.
+            key: The key of the message that the piece is part of; ``piece.key_suffix`` follows on
+                it.
+            location: The location of the piece in its source, where it is not the key.
+            start: The time in Unix seconds.
+            call: The call that a result answers; the result belongs to it.
 
         Returns:
             The key of the span.
         """
-        pointer = key + piece.at or "/"
-        place = self._prefix + (pointer if place is None else place)
+        pointer = key + piece.key_suffix or "/"
+        location = self._prefix + (pointer if location is None else location)
         if piece.problem:
-            self.problems.append(Problem(place, piece.problem))
-        agent, name, parent = piece.agent, piece.name, None
+            self.problems.append(Problem(location, piece.problem))
+        agent = piece.agent
+        name = piece.name
+        parent = None
         if call is not None:
-            agent, name, parent = call.agent, call.name or name, call.key
+            agent = call.agent
+            name = call.name or name
+            parent = call.key
         if piece.call_id is not None:
             pointer = f"{piece.call_id}:{'call' if piece.kind is SpanKind.TOOL_CALL else 'result'}"
         self._last = self._steps.add(
@@ -301,21 +317,21 @@ class MessageMapper:
             piece.role,
             agent,
             piece.text,
-            place=place,
+            place=location,
             name=name,
             parent=parent,
             start=start,
             status=piece.status,
         )
         if piece.kind is SpanKind.TOOL_CALL:
-            made = Call(self._last, agent, name, start, piece.call_id is not None)
+            new_call = Call(self._last, agent, name, start, piece.call_id is not None)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is None:
-                self._open.add(made)
+                self._open.add(new_call)
             else:
-                self._steps.put_behind_call(early, made.key)
+                self._steps.move_after_call(early, new_call.key)
             if piece.call_id is not None:
-                self.calls[piece.call_id] = made
+                self.calls[piece.call_id] = new_call
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
             self._early_results[piece.call_id] = self._last
         return self._last
@@ -326,7 +342,7 @@ class MessageMapper:
 
     @property
     def waits(self) -> bool:
-        """Whether a call has no result yet."""
+        """True if a call has no result yet."""
         return self._open.oldest(None) is not None
 
     def forget_open_calls(self) -> None:

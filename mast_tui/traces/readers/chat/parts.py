@@ -17,10 +17,10 @@ from mast_tui.traces.readers.chat.pieces import (
     Piece,
     Speaker,
     call_piece,
-    noted,
+    json_log_piece,
     result_piece,
 )
-from mast_tui.traces.readers.chat.values import known_part_text, said_text, thought_text
+from mast_tui.traces.readers.chat.values import known_part_text, message_text, thought_text
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -57,8 +57,8 @@ def content_pieces(
     if not isinstance(content, list):
         content = [content] if isinstance(content, Mapping) else content
     if not isinstance(content, list):
-        if text := said_text(content):
-            yield speaker.says(text, kind=speaker.kind)
+        if text := message_text(content):
+            yield speaker.piece(text, kind=speaker.kind)
         return
     texts: list[object] = []
     text_at = ""
@@ -69,13 +69,13 @@ def content_pieces(
                 text_at = f"{pointer}/{number}" if number else ""
             texts.append(part)
             continue
-        if text := said_text(texts):
-            yield speaker.says(text, text_at, kind=speaker.kind)
+        if text := message_text(texts):
+            yield speaker.piece(text, text_at, kind=speaker.kind)
         texts = []
         if not (without_thoughts and kind_of(part) in _THOUGHTS):
             yield from pieces
-    if text := said_text(texts):
-        yield speaker.says(text, text_at, kind=speaker.kind)
+    if text := message_text(texts):
+        yield speaker.piece(text, text_at, kind=speaker.kind)
 
 
 def holds_results(content: object) -> bool:
@@ -107,7 +107,7 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
         return None
     name = kind or next(iter(part), "")
     problem = f"unknown part type `{name}`" if name else "a part without content"
-    return [replace(noted(part, pointer, name=name or None), problem=problem)]
+    return [replace(json_log_piece(part, pointer, name=name or None), problem=problem)]
 
 
 def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
@@ -139,11 +139,11 @@ def _nothing(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]
 
 
 def _note(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    return [noted(part, pointer, name=kind_of(part))]
+    return [json_log_piece(part, pointer, name=kind_of(part))]
 
 
 def _thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    return [speaker.says(thought_text(part), pointer, kind=SpanKind.REASONING)]
+    return [speaker.piece(thought_text(part), pointer, kind=SpanKind.REASONING)]
 
 
 def _call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
@@ -236,8 +236,8 @@ def _bedrock_result(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[P
 def _bedrock_thought(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
-    shown = "[redacted thinking]" if text is None else thought_text(text)
-    return [speaker.says(shown, pointer, kind=SpanKind.REASONING)]
+    thought = "[redacted thinking]" if text is None else thought_text(text)
+    return [speaker.piece(thought, pointer, kind=SpanKind.REASONING)]
 
 
 def _gemini_call(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:

@@ -1,4 +1,4 @@
-"""The pieces that a message is taken apart into, and who says them. Each piece becomes a span."""
+"""The pieces that a message is taken apart into, and their speakers. Each piece becomes a span."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.values import (
-    output_text,
-)
+from mast_tui.traces.readers.chat.values import output_text
 from mast_tui.traces.readers.json_fields import (
     Fields,
     first_in,
@@ -22,7 +20,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.result_status import status_of_code, status_of_message
 
 ASSISTANT: Final = "assistant"
-"""Who speaks for the model where a message does not name an agent."""
+"""The agent of a model's message that does not name one."""
 
 _ARGUMENTS: Final = ("arguments", "args", "input", "action", "parameters")
 _CALL_IDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
@@ -32,19 +30,19 @@ _TOOL_NAMES: Final = ("name", "toolName", "tool_name")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One span to be, before its key is known.
+    """A part of a message that becomes one span, before its key is known.
 
-    ``at`` goes behind the message's own key to make the piece's. ``call_id`` ties a result to its
+    ``key_suffix`` follows on the message's own key. ``call_id`` ties a result to its
     call. ``start`` is the piece's own time where it differs from the message's. ``standing`` marks
-    instructions that are sent with every request: they are shown when they change. ``problem``
-    says what is wrong with it.
+    instructions that are sent with every request: they are shown when they change. ``problem`` is
+    a defect of the piece, in words.
     """
 
     kind: SpanKind
     role: Role
     agent: str
     text: str
-    at: str = ""
+    key_suffix: str = ""
     name: str | None = None
     call_id: str | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
@@ -55,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message taken apart, with the time, the tokens and the model of the call behind it."""
+    """The pieces of a message, with the time, the tokens and the model of the call that made it."""
 
     pieces: tuple[Piece, ...]
     start: float | None = None
@@ -63,24 +61,49 @@ class Turn:
     model: str | None = None
 
 
-def noted(value: object, at: str = "", *, name: str | None = None) -> Piece:
-    """A value that is kept as it is, because no shape fits it."""
-    return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), at, name=name)
+def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = None) -> Piece:
+    """Return a log piece with a value as JSON, for a value of no known shape.
+
+    Args:
+        value: The value.
+        key_suffix: The suffix of its key.
+        name: The name of the log.
+    """
+    return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), key_suffix, name=name)
 
 
-def call_piece(call: object, at: str, agent: str, *, name: str | None = None) -> Piece:
-    """A tool call in any vendor's spelling; ``name`` goes for a call that has none itself."""
+def log_piece(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
+    """Return the piece of an event that no one said.
+
+    Args:
+        text: The text of the event.
+        name: The name of its kind.
+        failed: Whether the event is an error.
+    """
+    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
+    return Piece(SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+
+
+def call_piece(call: object, key_suffix: str, agent: str, *, name: str | None = None) -> Piece:
+    """Return the piece of a tool call in any vendor's spelling.
+
+    Args:
+        call: The call.
+        key_suffix: The suffix of its key.
+        agent: The agent that calls.
+        name: The name of the tool, for a call that has none itself.
+    """
     if not isinstance(call, Mapping):
-        return replace(noted(call, at), problem="not a tool call but a bare value")
-    spelt = (call.get("function"), call.get("custom"))
-    asked: Fields = next((inner for inner in spelt if isinstance(inner, Mapping)), call)
+        return replace(json_log_piece(call, key_suffix), problem="not a tool call but a bare value")
+    wrapped = (call.get("function"), call.get("custom"))
+    function: Fields = next((inner for inner in wrapped if isinstance(inner, Mapping)), call)
     return Piece(
         SpanKind.TOOL_CALL,
         Role.AGENT,
         agent,
-        dump_text(first_in(asked, *_ARGUMENTS)),
-        at,
-        name=name_in(asked, *_TOOL_NAMES) or name or name_in(call, "type"),
+        dump_text(first_in(function, *_ARGUMENTS)),
+        key_suffix,
+        name=name_in(function, *_TOOL_NAMES) or name or name_in(call, "type"),
         call_id=identifier_in(call, *_CALL_IDS),
     )
 
@@ -88,13 +111,22 @@ def call_piece(call: object, at: str, agent: str, *, name: str | None = None) ->
 def result_piece(
     result: Fields,
     content: object,
-    at: str,
+    key_suffix: str,
     *,
     name: str | None = None,
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
-    """What a tool gave back: ``content``, in a message or block that names the call."""
+    """Return the piece of a tool's result.
+
+    Args:
+        result: The message or block of the result, which may name the call.
+        content: The output of the tool.
+        key_suffix: The suffix of its key.
+        name: The name of the tool; by default the one in ``result``.
+        call_id: The id of the call; by default the one in ``result``.
+        status: The result where it is known; by default the one in ``result``.
+    """
     text = output_text(content)
     call_id = call_id or identifier_in(result, *_RESULT_IDS)
     if call_id is None and result.get("type") in ("tool_call_response", "local_shell_call_output"):
@@ -105,7 +137,7 @@ def result_piece(
         Role.TOOL,
         tool or "tool",
         text,
-        at,
+        key_suffix,
         name=tool,
         call_id=call_id,
         status=_result_status(result, content) if status is SpanStatus.UNKNOWN else status,
@@ -113,7 +145,7 @@ def result_piece(
 
 
 def _result_status(result: Fields, content: object) -> SpanStatus:
-    """Whether a tool result went well: only what its source says outright."""
+    """Return the status that the source of a tool result states explicitly."""
     if (flag := flag_in(result, "is_error", "isError", "error")) is not None:
         return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
@@ -122,9 +154,11 @@ def _result_status(result: Fields, content: object) -> SpanStatus:
     holders = (result, result.get("metadata"), result.get("extra"), content)
     for holder in holders:
         if isinstance(holder, Mapping):
-            code = status_of_code(first_in(holder, "exit_code", "returncode", "return_code"))
-            if code is not SpanStatus.UNKNOWN:
-                return code
+            status_of_exit = status_of_code(
+                first_in(holder, "exit_code", "returncode", "return_code")
+            )
+            if status_of_exit is not SpanStatus.UNKNOWN:
+                return status_of_exit
             kind = holder.get("type")
             if isinstance(kind, str) and kind.endswith(("_error", "error-text", "error-json")):
                 return SpanStatus.ERROR
@@ -148,14 +182,14 @@ _ROLES: Final[Mapping[str, Role]] = {
     "ipython": Role.TOOL,
 }
 _MODEL_NAMES: Final = frozenset({"gpt", "ai", "model", "chatgpt", "bard", "bing", "bot"})
-"""What vendors call the model itself where they mean the assistant."""
+"""The names of vendors for the model as a role, which is the assistant's."""
 _USER_NAMES: Final = frozenset({"user", "human", "user_proxy", "userproxy", "customer"})
 _ACTOR: Final = re.compile(r"(?P<actor>.*\S)\s*\((?P<aside>[^()]*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who says something; ``thinks`` when it is said to oneself."""
+    """The agent and role of a message; ``thinks`` marks one that it does not send to others."""
 
     agent: str
     role: Role
@@ -163,20 +197,26 @@ class Speaker:
 
     @property
     def kind(self) -> SpanKind:
-        """What it is when this speaker says something."""
+        """The kind of span that the speaker's words make."""
         return SpanKind.REASONING if self.thinks else SpanKind.MESSAGE
 
-    def says(self, text: str, at: str = "", *, kind: SpanKind = SpanKind.MESSAGE) -> Piece:
-        """Make the piece that this speaker says or thinks."""
+    def piece(self, text: str, key_suffix: str = "", *, kind: SpanKind = SpanKind.MESSAGE) -> Piece:
+        """Return the piece of a text of this speaker.
+
+        Args:
+            text: The text.
+            key_suffix: The suffix of its key.
+            kind: The kind of span that it becomes.
+        """
         status = status_of_message(self.agent, text)
-        return Piece(kind, self.role, self.agent, text, at, status=status)
+        return Piece(kind, self.role, self.agent, text, key_suffix, status=status)
 
 
 THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
 
 
 def speaks_by_name(messages: Sequence[object]) -> bool:
-    """Whether ``name`` says who speaks, and ``role`` only how one agent sees the other.
+    """Return whether ``name`` is the speaker, and ``role`` only one agent's view of the other.
 
     So it is in AG2's transcripts: every message has a name, and there are at least two.
     """
@@ -192,40 +232,45 @@ def speaks_by_name(messages: Sequence[object]) -> bool:
 
 
 def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
-    """Who speaks in a chat message; None where neither a role nor a name tells."""
+    """Return the speaker of a chat message; None where it has neither role nor name.
+
+    Args:
+        message: The message.
+        by_name: Whether the name of a message is its speaker rather than its role.
+    """
     name = name_in(message, "name", "source")
-    said = name_in(message, "role", "from")
-    if said is None:
+    role_name = name_in(message, "role", "from")
+    if role_name is None:
         if name is None or "content" not in message:
             return None
         return Speaker(name, role_of_name(name))
-    role = role_of(said)
+    role = role_of(role_name)
     if role is Role.TOOL:
-        return Speaker(name or said, role)
+        return Speaker(name or role_name, role)
     if role is None and name is None:
-        return _actor(said)
+        return _actor(role_name)
     if name is not None and by_name and role is not Role.SYSTEM:
         return Speaker(name, role_of_name(name))
-    return Speaker(name or said, role or Role.AGENT)
+    return Speaker(name or role_name, role or Role.AGENT)
 
 
-def role_of(said: str) -> Role | None:
-    """The side that a role's name stands for; None where it is the name of an agent."""
-    return _ROLES.get(said.lower())
+def role_of(role_name: str) -> Role | None:
+    """Return the role of a role name; None where it is the name of an agent."""
+    return _ROLES.get(role_name.lower())
 
 
 def role_of_name(name: str) -> Role:
-    """The side of a speaker who is known by name only."""
+    """Return the role of a speaker who is known by name only."""
     return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
 
 
-def _actor(said: str) -> Speaker:
-    """The speaker of a role such as ``Orchestrator (-> WebSurfer)`` or ``Orchestrator (thought)``.
+def _actor(role_name: str) -> Speaker:
+    """Return the speaker of a role such as ``Orchestrator (-> WebSurfer)``.
 
-    Magentic-One writes who acts, and what for, into ``role``.
+    Magentic-One writes the acting agent, and the purpose in parentheses, into ``role``.
     """
-    if said.lower() in _MODEL_NAMES:
+    if role_name.lower() in _MODEL_NAMES:
         return THE_MODEL
-    if match := _ACTOR.fullmatch(said):
+    if match := _ACTOR.fullmatch(role_name):
         return Speaker(match["actor"], Role.AGENT, thinks=match["aside"].strip() == "thought")
-    return Speaker(said, Role.AGENT)
+    return Speaker(role_name, Role.AGENT)

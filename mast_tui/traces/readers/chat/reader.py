@@ -58,7 +58,7 @@ class MessageListReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Whether the file, or the first records of a JSONL file, hold chat messages."""
+        """Return whether the file, or the first records of a JSONL file, hold chat messages."""
         if head := source.json_lines:
             return (
                 mostly_messages(head)
@@ -76,7 +76,7 @@ class MessageListReader:
         if source.json_lines:
             records = list(records_by_line(source, problems))
             if mostly_messages(record.value for record in records):
-                messages = tuple((record.place, record.value) for record in records)
+                messages = tuple((record.location, record.value) for record in records)
                 whole = Conversation(messages, {})
         else:
             whole = conversation_in(source.json)
@@ -106,7 +106,7 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
     for record in records:
         conversation = conversation_in(record.value)
         if conversation is None and not is_tool_call(record.value):
-            problems.append(Problem(record.place, "no list of messages, left out"))
+            problems.append(Problem(record.location, "no list of messages, left out"))
         else:
             lines.append((record, conversation))
     traces: list[Trace] = []
@@ -122,13 +122,13 @@ def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) ->
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
-    tasks = a2a.streamed_tasks((record.place, record.value) for record in records)
+    tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
             path,
             Conversation(tuple(task.messages), {"outcome": task.outcome}),
             number if len(tasks) > 1 else None,
-            canonical_bytes([message for _place, message in task.messages]),
+            canonical_bytes([message for _location, message in task.messages]),
             "",
         )
         for number, task in enumerate(tasks)
@@ -155,7 +155,15 @@ def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
 def trace_of(
     path: Path, conversation: Conversation, record: int | None, content: bytes, prefix: str
 ) -> Trace:
-    """The trace of a conversation with this content; ``prefix`` is the record's place."""
+    """Return the trace of a conversation.
+
+    Args:
+        path: The file.
+        conversation: The conversation.
+        record: Its number in the file; None for the only one.
+        content: The bytes by which it is known again.
+        prefix: The location of the record.
+    """
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
@@ -197,7 +205,8 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
 
 def _tau_bench_key(info: Fields) -> AnswerKey:
     """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
-    task, reward = fields_of(info.get("task")), fields_of(info.get("reward_info"))
+    task = fields_of(info.get("task"))
+    reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
     draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     for output in items_of(task.get("outputs")):

@@ -23,16 +23,16 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
-    noted,
+    json_log_piece,
     result_piece,
     role_of,
     role_of_name,
     speaker_of,
 )
 from mast_tui.traces.readers.chat.values import (
+    message_text,
     model_of,
     output_text,
-    said_text,
     start_of,
     thought_text,
     usage_of,
@@ -115,7 +115,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
     speaker = speaker_of(message, by_name)
-    return [noted(message)] if speaker is None else chat_pieces(message, speaker)
+    return [json_log_piece(message)] if speaker is None else chat_pieces(message, speaker)
 
 
 def _is_session_line(value: Fields) -> bool:
@@ -155,13 +155,13 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
     for field, text in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken := as_text(text):
             pointer = f"{inner}/{field}" if pieces else ""
-            pieces.append(speaker.says(spoken, pointer))
+            pieces.append(speaker.piece(spoken, pointer))
     for piece in _chat_calls(message, speaker, inner):
         if piece.call_id is None or piece.call_id not in called:
             by_user = speaker.role is Role.USER  # as in simulations where users have tools
             pieces.append(replace(piece, role=Role.USER) if by_user else piece)
     nothing = "[audio]" if audio else ""
-    return pieces or [speaker.says(nothing, kind=speaker.kind)]
+    return pieces or [speaker.piece(nothing, kind=speaker.kind)]
 
 
 def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) -> Iterator[Piece]:
@@ -177,7 +177,7 @@ def _chat_parts(message: Fields, content: object, speaker: Speaker, inner: str) 
                 text = thought_text(value)
                 if thought := bool(text):
                     at_field = f"{pointer}/{field}"
-                    yield speaker.says(text, at_field, kind=SpanKind.REASONING)
+                    yield speaker.piece(text, at_field, kind=SpanKind.REASONING)
     yield from content_pieces(content, speaker, f"{inner}/content", without_thoughts=thought)
 
 
@@ -200,8 +200,8 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
             yield call_piece(legacy, f"{pointer}/function_call", speaker.agent)
     if not has_calls:
         for number, invocation in enumerate(items_of(message.get("toolInvocations"))):
-            at = f"{inner}/toolInvocations/{number}"
-            yield from ui_tool_pieces(fields_of(invocation), at, speaker)
+            invocation_pointer = f"{inner}/toolInvocations/{number}"
+            yield from ui_tool_pieces(fields_of(invocation), invocation_pointer, speaker)
         for number, call in enumerate(items_of(message.get("invalid_tool_calls"))):
             piece = call_piece(call, f"{inner}/invalid_tool_calls/{number}", speaker.agent)
             yield replace(piece, status=SpanStatus.ERROR)
@@ -255,9 +255,9 @@ def _item_pieces(item: Fields) -> Iterator[Piece]:
     """Yield the piece of a response item, or two where it holds a call with its result."""
     kind = kind_of(item)
     if kind == "reasoning":
-        yield THE_MODEL.says(_item_thought(item), kind=SpanKind.REASONING)
+        yield THE_MODEL.piece(_item_thought(item), kind=SpanKind.REASONING)
     elif kind in _ITEM_NOTES:
-        yield noted(item, name=kind)
+        yield json_log_piece(item, name=kind)
     elif kind in _ITEM_CALLS:
         yield from _item_call(item, kind)
     else:
@@ -376,8 +376,8 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
         remaining_fields = {
             name: value for name, value in event.items() if value not in (None, {}, [])
         }
-        return [noted(remaining_fields)]
-    return pieces or [speaker.says("")]
+        return [json_log_piece(remaining_fields)]
+    return pieces or [speaker.piece("")]
 
 
 def _parts_pieces(message: Fields) -> Sequence[Piece]:
@@ -392,7 +392,7 @@ def _parts_pieces(message: Fields) -> Sequence[Piece]:
     if isinstance(parts, str):
         parts = value_in(parts)  # databases keep the list as a JSON text
     pieces = list(content_pieces(parts, speaker, "/parts"))
-    return pieces or [speaker.says("")]
+    return pieces or [speaker.piece("")]
 
 
 def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
@@ -409,15 +409,15 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
-            piece = Speaker("system", Role.SYSTEM).says(said_text(content), pointer)
+            piece = Speaker("system", Role.SYSTEM).piece(message_text(content), pointer)
         case "user-prompt":
-            piece = Speaker("user", Role.USER).says(said_text(content), pointer)
+            piece = Speaker("user", Role.USER).piece(message_text(content), pointer)
         case "text" | "file":
-            piece = THE_MODEL.says(said_text(content), pointer)
+            piece = THE_MODEL.piece(message_text(content), pointer)
         case "thinking":
             hidden = "[encrypted reasoning]" if as_text(part.get("signature")) else ""
             text = content_text(content) or hidden
-            piece = THE_MODEL.says(text, pointer, kind=SpanKind.REASONING)
+            piece = THE_MODEL.piece(text, pointer, kind=SpanKind.REASONING)
         case "tool-call" | "builtin-tool-call":
             piece = call_piece(part, pointer, ASSISTANT)
         case "tool-return" | "builtin-tool-return":
@@ -433,7 +433,7 @@ def _pydantic_part(part: Fields, pointer: str) -> Piece:
                 SpanKind.MESSAGE, Role.USER, "user", text, pointer, status=SpanStatus.ERROR
             )
         case _:
-            piece = noted(part, pointer)
+            piece = json_log_piece(part, pointer)
     start = unix_seconds(part.get("timestamp"))
     return piece if start is None else replace(piece, start=start)
 
@@ -530,9 +530,9 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     role = _MODEL_MESSAGES.get(kind) or role_of_name(agent)
     speaker = Speaker(agent, role, thinks=kind == "ThoughtEvent")
     if thought := as_text(message.get("thought")):
-        yield speaker.says(thought, "/thought", kind=SpanKind.REASONING)
+        yield speaker.piece(thought, "/thought", kind=SpanKind.REASONING)
     if kind in _AUTOGEN_NOTES:
-        yield noted(content if content is not None else message, name=kind)
+        yield json_log_piece(content if content is not None else message, name=kind)
     elif kind == "CodeExecutionEvent":
         result = fields_of(message.get("result"))
         yield result_piece(
@@ -549,8 +549,8 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         for number, result in enumerate(content):
             yield result_piece(result, result.get("content"), f"/content/{number}")
     else:
-        text = said_text(content) if isinstance(content, str | list) else dump_text(content)
-        yield speaker.says(text, kind=speaker.kind)
+        text = message_text(content) if isinstance(content, str | list) else dump_text(content)
+        yield speaker.piece(text, kind=speaker.kind)
 
 
 def _is_autogen_call(value: object) -> bool:

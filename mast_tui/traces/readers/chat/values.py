@@ -1,4 +1,4 @@
-"""What stands in foreign messages: fields under the names that vendors give them, and texts."""
+"""Values in foreign messages: fields under the names that vendors give them, and texts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created"
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
 _METADATA_FIELDS: Final = ("response_metadata", "metadata")
-_TAKEN_IN: Final = names(
+_INPUT_TOKENS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
     " inputTokens promptTokens"
 )
-_GIVEN_OUT: Final = names(
+_OUTPUT_TOKENS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
     " outputTokens completionTokens"
 )
@@ -36,7 +36,7 @@ _THOUGHTS_APART: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 
 def start_of(message: Fields) -> float | None:
-    """When a message was written, in Unix seconds."""
+    """Return the time at which a message was written, in Unix seconds."""
     return next(
         (time for field in _TIME_FIELDS if (time := unix_seconds(message.get(field))) is not None),
         None,
@@ -65,8 +65,8 @@ def usage_of(message: Fields) -> Tokens | None:
 
 def _tokens(usage: Fields) -> Tokens | None:
     return tokens_of(
-        _sum(usage, first_in(usage, *_TAKEN_IN), _CACHED_APART),
-        _sum(usage, first_in(usage, *_GIVEN_OUT), _THOUGHTS_APART),
+        _sum(usage, first_in(usage, *_INPUT_TOKENS), _CACHED_APART),
+        _sum(usage, first_in(usage, *_OUTPUT_TOKENS), _THOUGHTS_APART),
     )
 
 
@@ -103,8 +103,8 @@ _TEXTS_IN_BEDROCK: Final = names("guardContent guard_content citationsContent ci
 _SOURCES: Final = ("file", "source", "inline_data", "inlineData", "file_data", "fileData")
 
 
-def said_text(content: object) -> str:
-    """The text of a message's content: a string, a part, a list of parts, or None.
+def message_text(content: object) -> str:
+    """Return the text of a message's content: a string, a part, a list of parts, or None.
 
     Parts are joined by newlines. A picture, sound or file becomes a note in brackets.
     """
@@ -123,12 +123,12 @@ def output_text(output: object) -> str:
         if kind_of(output) in ("json", "error-json") and "value" in output:
             return dump_text(output["value"])
         if kind_of(output) == "content" and isinstance(output.get("value"), list):
-            return said_text(output["value"])
+            return message_text(output["value"])
         if kind_of(output) == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
         if not kind_of(output) and "text" not in output:
             return _only_value(output)
-    return said_text(output)
+    return message_text(output)
 
 
 def thought_text(thought: object) -> str:
@@ -206,7 +206,7 @@ def known_part_text(part: Fields) -> str | None:
         return note
     for field in _TEXTS_IN_BEDROCK:
         if isinstance(inner := part.get(field), Mapping):
-            return said_text(first_in(inner, "content", "text"))
+            return message_text(first_in(inner, "content", "text"))
     kind = kind_of(part) or part.get("kind")
     if (of_kind := _text_of_kind(part, kind)) is not None:
         return of_kind

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from mast_tui.traces.readers.claude_code.records import Entry, RecordKind, Spawn
+from mast_tui.traces.readers.claude_code.records import RecordEntry, RecordKind, Spawn
 from mast_tui.traces.readers.claude_code.spans import AgentThread
 
 _ROOT: Final = -1
@@ -33,7 +33,7 @@ class SubAgent:
     """A sub-agent with its records, and the call that started it where that is known."""
 
     id: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[RecordEntry] = field(default_factory=list)
     spawn: Spawn | None = None
 
     @property
@@ -48,7 +48,7 @@ class SubAgent:
         return AgentThread.of_sub_agent(self.id, self.spawn.agent_type, self.spawn.call_id)
 
 
-def sub_agents_among(entries: Iterable[Entry]) -> dict[str, SubAgent]:
+def sub_agents_among(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
     """Return the sub-agents of these records: by their own id, else by their first record's."""
     agents: dict[str, SubAgent] = {}
     agent_of: dict[str, str] = {}
@@ -63,7 +63,7 @@ def sub_agents_among(entries: Iterable[Entry]) -> dict[str, SubAgent]:
     return agents
 
 
-def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[Entry]) -> None:
+def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]) -> None:
     """Give each sub-agent the call that started it.
 
     That is the one whose result names the sub-agent, else the first one with its very prompt.
@@ -90,8 +90,8 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[Entry]) -> N
 
 
 def in_reading_order(
-    entries: Sequence[Entry], thread: AgentThread, agents: Mapping[str, SubAgent]
-) -> Iterator[tuple[Entry, AgentThread]]:
+    entries: Sequence[RecordEntry], thread: AgentThread, agents: Mapping[str, SubAgent]
+) -> Iterator[tuple[RecordEntry, AgentThread]]:
     """Yield the records of a file's thread and of its sub-agents, each with its thread.
 
     Args:
@@ -102,7 +102,7 @@ def in_reading_order(
     of_agents = (agent.entries for agent in agents.values())
     results = {call_id for entry in chain(entries, *of_agents) for call_id in entry.results}
     waiting: defaultdict[str, list[SubAgent]] = defaultdict(list)
-    items: list[Entry | SubAgent] = [*entries]
+    items: list[RecordEntry | SubAgent] = [*entries]
     for agent in agents.values():
         if agent.spawn is not None and agent.spawn.call_id in results:
             waiting[agent.spawn.call_id].append(agent)
@@ -134,7 +134,7 @@ def in_reading_order(
             yield item, item_thread
 
 
-def abandoned_branches(entries: Sequence[Entry], tip: str | None) -> list[list[Entry]]:
+def abandoned_branches(entries: Sequence[RecordEntry], tip: str | None) -> list[list[RecordEntry]]:
     """Return the records of each branch that the user took back, its prompt first.
 
     Args:
@@ -170,7 +170,7 @@ def abandoned_branches(entries: Sequence[Entry], tip: str | None) -> list[list[E
     ]
 
 
-def _parents(entries: Sequence[Entry], tip: str | None) -> list[int]:
+def _parents(entries: Sequence[RecordEntry], tip: str | None) -> list[int]:
     """Return the index of the record that each one follows."""
     indices: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
@@ -187,7 +187,7 @@ def _parents(entries: Sequence[Entry], tip: str | None) -> list[int]:
 
 
 def _has_restarted(
-    entries: Sequence[Entry], indices: Mapping[str | None, int], tip: str | None
+    entries: Sequence[RecordEntry], indices: Mapping[str | None, int], tip: str | None
 ) -> bool:
     """Tell whether the conversation that leads to the tip began with a prompt after others."""
     index = indices.get(tip)
@@ -211,7 +211,7 @@ def _descendants(children: Sequence[Sequence[int]], start: int) -> Iterator[int]
 
 
 def _first_prompts(
-    entries: Sequence[Entry], children: Sequence[Sequence[int]], start: int
+    entries: Sequence[RecordEntry], children: Sequence[Sequence[int]], start: int
 ) -> Iterator[int]:
     """Yield the prompts that follow a record with nothing but notes between."""
     stack = [start]

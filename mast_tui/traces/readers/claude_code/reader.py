@@ -26,7 +26,7 @@ from mast_tui.traces.readers.claude_code.order import (
     sub_agents_among,
 )
 from mast_tui.traces.readers.claude_code.records import (
-    Entry,
+    RecordEntry,
     RecordKind,
     entry_of,
     is_gemini_shaped,
@@ -82,7 +82,7 @@ class _Session(TraceBuilder):
         super().__init__(source)
         self.thread: Thread | None = None
         self._path = source.path
-        self._entries: list[Entry] = []
+        self._entries: list[RecordEntry] = []
         self._session_id: str | None = None
         self._hashes: set[int] = set()
         self._tip: str | None = None
@@ -94,7 +94,13 @@ class _Session(TraceBuilder):
         return [piece.text for record in records for piece in pieces_of(record)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
         offset = 0
         for record in records_on(line, number, ends_open, self.table.problems):
             pieces = pieces_of(record)
@@ -106,7 +112,7 @@ class _Session(TraceBuilder):
                 self._hashes.add(line_hash)
             offset += len(pieces)
 
-    def _add_record(self, record: Fields, entry: Entry) -> None:
+    def _add_record(self, record: Fields, entry: RecordEntry) -> None:
         if type_of(record) == "last-prompt":
             self._tip = as_text(record.get("leafUuid")) or self._tip
         if entry.uuid is not None:
@@ -150,21 +156,21 @@ class _Session(TraceBuilder):
 
     def _agent_type(self) -> str | None:
         """Return a sub-agent's type from the small file beside its own."""
-        beside = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
+        meta_path = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
         try:
-            data = read_beside(beside, _META_BYTES)
+            data = read_beside(meta_path, _META_BYTES)
         except UnreadableFile as error:
-            self.table.problems.append(Problem(beside.name, f"not read: {error.strerror}"))
+            self.table.problems.append(Problem(meta_path.name, f"not read: {error.strerror}"))
             return None
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
 
-    def _is_own(self, entry: Entry) -> bool:
+    def _is_own(self, entry: RecordEntry) -> bool:
         """Tell whether a record is of the file's own thread."""
         if self.thread is None or self.thread.parent is None:
             return not entry.is_sidechain
         return entry.agent_id in (None, self.thread.id)
 
-    def _abandoned(self, entries: list[Entry]) -> set[Entry]:
+    def _abandoned(self, entries: list[RecordEntry]) -> set[RecordEntry]:
         """Return the records on abandoned branches, without results of calls that are shown."""
         linked = [entry for entry in entries if entry.uuid is not None]
         branches = abandoned_branches(linked, self._tip)
@@ -187,6 +193,6 @@ class _Session(TraceBuilder):
         return abandoned
 
 
-def _answers_any(entry: Entry, calls: Container[str | None]) -> bool:
+def _answers_any(entry: RecordEntry, calls: Container[str | None]) -> bool:
     """Tell whether a record brings the result of one of the calls."""
     return entry.kind is RecordKind.REPLY and any(call_id in calls for call_id in entry.results)

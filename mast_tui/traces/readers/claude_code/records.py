@@ -136,9 +136,9 @@ def _piece(
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
-    at = f"/{number}" if number > 1 else ""
+    key_suffix = f"/{number}" if number > 1 else ""
     agent = AGENT if role is Role.AGENT else role.value
-    return Piece(kind, role, agent, text, at, name=name, call_id=call_id, status=status)
+    return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)
 
 
 def note_pieces(record: Fields) -> list[Piece]:
@@ -301,7 +301,7 @@ class Spawn(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class RecordEntry:
     """One record without its texts.
 
     ``offset`` is the number of pieces before its own on its line. ``parent`` is the id of the
@@ -336,7 +336,7 @@ class Entry:
         return self.uuid or f"line {self.line}"
 
 
-def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> Entry:
+def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> RecordEntry:
     """Return the entry of a record.
 
     Args:
@@ -347,7 +347,7 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
     """
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
-    entry = Entry(
+    entry = RecordEntry(
         line,
         tuple(replace(piece, text="") for piece in pieces),
         offset,
@@ -375,7 +375,7 @@ def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0
     return entry
 
 
-def _add_user_facts(entry: Entry, record: Fields, pieces: Sequence[Piece]) -> None:
+def _add_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece]) -> None:
     results = [piece for piece in pieces if piece.kind is SpanKind.TOOL_RESULT]
     if not _is_by_program(record):
         entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)

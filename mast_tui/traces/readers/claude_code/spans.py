@@ -16,7 +16,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Loaded, Role, SpanKind, Tokens, Trace, TraceMeta
 from mast_tui.traces.readers.base import Reader, identity_of
 from mast_tui.traces.readers.chat.pieces import Piece
-from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, Entry
+from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, RecordEntry
 
 _READ_AT_ONCE: Final = 4 << 20
 """The bytes of a file that are read at a time."""
@@ -75,7 +75,13 @@ class TraceBuilder(ABC):
 
     @abstractmethod
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
 
     @abstractmethod
     def finish(self) -> None:
@@ -88,7 +94,7 @@ class TraceBuilder(ABC):
 
     def trace(self, reader: Reader) -> Trace:
         """Read the file and return its trace."""
-        index = LineIndex.of(self._source)
+        index = LineIndex.of_source(self._source)
         while not index.complete:
             number = len(index)
             lines = index.advance(_READ_AT_ONCE)
@@ -104,7 +110,7 @@ class TraceBuilder(ABC):
         spans = RecordSpans(index, self.table, self._positions, self.texts_on)
         return Trace(identity, path, spans, meta=meta)
 
-    def add(self, entry: Entry, thread: AgentThread, last_line: int | None = None) -> None:
+    def add(self, entry: RecordEntry, thread: AgentThread, last_line: int | None = None) -> None:
         """Append the spans of an entry.
 
         Args:
@@ -122,10 +128,12 @@ class TraceBuilder(ABC):
             if entry.pieces:
                 self._last_spans[response] = len(self.table) - 1
 
-    def _add_piece(self, entry: Entry, piece: Piece, thread: AgentThread, last_line: int) -> None:
+    def _add_piece(
+        self, entry: RecordEntry, piece: Piece, thread: AgentThread, last_line: int
+    ) -> None:
         table = self.table
         name = piece.name
-        key = entry.key + piece.at
+        key = entry.key + piece.key_suffix
         parent = self._calls.get(thread.call_id or "")
         if piece.kind is SpanKind.TOOL_RESULT:
             parent = self._calls.get(piece.call_id or "")

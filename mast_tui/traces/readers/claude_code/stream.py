@@ -21,7 +21,7 @@ from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
     AGENT,
-    Entry,
+    RecordEntry,
     entry_of,
     hash_of,
     note_pieces,
@@ -157,7 +157,13 @@ class _Stream(TraceBuilder):
         return ["".join(_text_of_event(event) for event in events if _caller(event) == caller)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
-        """Read line ``number``; ``ends_open`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            ends_open: Whether it is a last line without a line feed.
+        """
         problems = self.table.problems
         if b"\0" in line:
             list_problem(problems, number, NUL_BYTES)
@@ -265,4 +271,4 @@ class _Stream(TraceBuilder):
 
     def _add_lines(self, lines: tuple[int, int], piece: Piece, caller: str | None) -> None:
         first, last = lines
-        self.add(Entry(first, (piece,)), self._thread(caller), last)
+        self.add(RecordEntry(first, (piece,)), self._thread(caller), last)

@@ -54,7 +54,7 @@ class CodexExecReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = CodexExecParser()
         feed_lines(index, parser, FIRST_SLICE)
         thread = next(filter(None, map(_thread_of, _events_in(source.head_lines))), None)
@@ -198,7 +198,13 @@ class CodexExecParser(CodexLines):
         self._spent = Tokens()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            cut_off: Whether it is a last line without a line feed.
+        """
         if not line.strip():
             return
         event = None if b"\0" in line else _event_on(line)
@@ -219,7 +225,13 @@ class CodexExecParser(CodexLines):
         self._show_held()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """Return the text of the span at ``index``; of two the call's or the result's."""
+        """Return the text of a span; of a call or of its result where an event has both.
+
+        Args:
+            data: The content of its lines.
+            kind: The kind of the span.
+            index: The index of the span.
+        """
         event = None if b"\n" in data else _event_on(data)
         if event is None and _EVENT_BEGINNING.match(data):
             event = self._record_of(index, data)

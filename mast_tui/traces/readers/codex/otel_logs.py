@@ -62,9 +62,9 @@ class CodexOtelLogsReader:
         events: list[LogEvent] = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
-                events += _events_of(record.value, record.place, problems)
+                events += _events_of(record.value, record.location, problems)
             else:
-                problems.append(Problem(record.place, "not a JSON object, left out"))
+                problems.append(Problem(record.location, "not a JSON object, left out"))
         if not events:
             reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
             return FileReport(source.path, failed=reason, problems=tuple(problems))
@@ -102,7 +102,7 @@ def _steps_of(events: Sequence[LogEvent]) -> StepList:
         is_answer = event.name == "codex.agent_response"
         key = event.text("item.id") if is_answer else None
         turn = Turn(tuple(_pieces(event, shown_calls)), event.time, _tokens(event))
-        mapper.add_turn(turn, key or event.place, event.place)
+        mapper.add_turn(turn, key or event.location, event.location)
     return steps
 
 
@@ -126,31 +126,31 @@ class LogEvent(NamedTuple):
     values: Fields
     body: object
     time: float | None
-    place: str
+    location: str
 
     def text(self, name: str) -> str | None:
         """Return the text of an attribute."""
         return as_text(self.values.get(name))
 
 
-def _events_of(request: Fields, place: str, problems: list[Problem]) -> list[LogEvent]:
+def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[LogEvent]:
     """Return the log records in a request; why there are none is a problem."""
     field = "data" if "data" in request else "body"
     data = fields_of(request.get(field))
     for lists in _LISTS:
         if isinstance(data.get(lists[0]), list):
-            members = [(data, f"{place} /{field}")]
+            members = [(data, f"{location} /{field}")]
             for name in lists:
                 members = [inner for outer in members for inner in _members(*outer, name)]
             return [_event(record, record_place) for record, record_place in members]
-    problems.append(Problem(place, _why_empty(request, data)))
+    problems.append(Problem(location, _why_empty(request, data)))
     return []
 
 
-def _members(outer: Fields, place: str, name: str) -> Iterator[tuple[Fields, str]]:
+def _members(outer: Fields, location: str, name: str) -> Iterator[tuple[Fields, str]]:
     for number, member in enumerate(items_of(outer.get(name))):
         if isinstance(member, dict):
-            yield member, f"{place}/{name}/{number}"
+            yield member, f"{location}/{name}/{number}"
 
 
 def _why_empty(request: Fields, data: Fields) -> str:
@@ -167,7 +167,7 @@ def _why_empty(request: Fields, data: Fields) -> str:
 _TIMES: Final = names("time_unix_nano timeUnixNano observed_time_unix_nano observedTimeUnixNano")
 
 
-def _event(record: Fields, place: str) -> LogEvent:
+def _event(record: Fields, location: str) -> LogEvent:
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIMES:
@@ -177,7 +177,7 @@ def _event(record: Fields, place: str) -> LogEvent:
         if time is None and (count := as_count(nanoseconds)):
             time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
-    return LogEvent(name, attributes, record.get("body"), time, place)
+    return LogEvent(name, attributes, record.get("body"), time, location)
 
 
 def _conversations(events: list[LogEvent]) -> dict[str | None, list[LogEvent]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from errno import ESTALE
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -87,7 +87,7 @@ class CodexReader:
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, of which the first slice has been read."""
-        index = LineIndex.of(source)
+        index = LineIndex.of_source(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
         thread = None if parser.thread is None else parser.thread.id
@@ -201,6 +201,16 @@ _BY_AGENT: Final = Role.AGENT
 _BY_TOOL: Final = Role.TOOL
 
 
+class WaitingEvent(NamedTuple):
+    """An event that is shown unless an item with the same text follows."""
+
+    stamp: object
+    kind: SpanKind
+    role: Role
+    text: str
+    marks: Marks
+
+
 class CodexParser(CodexLines):
     """Makes the spans of one rollout."""
 
@@ -216,14 +226,20 @@ class CodexParser(CodexLines):
         self._early_statuses: dict[str, SpanStatus] = {}  # reported before the result
         self._early_threads: dict[str, list[str]] = {}  # begun before the result
         self._has_items = False
-        self._waiting: dict[Position, Digest] = {}
+        self._waiting: dict[Position, WaitingEvent] = {}
         self._awaited: dict[bytes, list[Position]] = {}
         self._items = MarkCounts()
         self._events = MarkCounts()
         self._messages = MarkCounts()
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
-        """Take line ``number``; ``cut_off`` marks a last line without its line feed."""
+        """Read a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            line: The line without its line feed.
+            cut_off: Whether it is a last line without a line feed.
+        """
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -235,7 +251,15 @@ class CodexParser(CodexLines):
                 self._take_record(number, damaged_record)
 
     def take(self, number: int, digest: Digest, /) -> bool:
-        """Take the digest of line ``number``; return False where the line itself is needed."""
+        """Read the digest of a line.
+
+        Args:
+            number: The number of the line, from 1 on.
+            digest: The digest of the record on the line.
+
+        Returns:
+            False where the line itself is needed.
+        """
         if self._history.active:
             return False
         if digest:
@@ -243,22 +267,27 @@ class CodexParser(CodexLines):
         return True
 
     def finish(self) -> None:
-        """Name the events of which it is open whether an item will say the same.
+        """Add a problem for each event that still waits for an item with the same text.
 
-        They are no spans: their keys would change once the file has grown by those items. A file
-        without any items has said everything by events alone.
+        Such events are no spans: their keys would change once the file has grown by those items. In
+        a file without any items the events are shown.
         """
         if not self._has_items:
             self._show_waiting()
-        for (number, _part), (_stamp, _kind, _role, text, _marks) in self._waiting.items():
-            message = (
-                f"the file ends before the turn does, so this is not shown: {preview(text)[0]}"
-            )
+        for (number, _part), event in self._waiting.items():
+            text = preview(event.text)[0]
+            message = f"the file ends before the turn does, so this is not shown: {text}"
             self.table.add_problem(number, message)
         self._tokens.finish()
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        """Return the text of the span at ``index``; of two on a record the call's or the result's.
+        """Return the text of a span.
+
+        Args:
+            data: The content of its line.
+            kind: The kind of the span; it decides between the call and the result of a record with
+                both.
+            index: The index of the span.
 
         Raises:
             OSError: The line no longer holds the span.
@@ -324,10 +353,10 @@ class CodexParser(CodexLines):
     def _take_event(
         self, number: int, stamp: object, kind: SpanKind, role: Role, text: str, marks: Marks
     ) -> None:
-        """Let an event wait for the item that says the same, where none has come yet."""
+        """Show an event later, unless an item has shown the same text."""
         if not self._items.remove(marks):
             position = (number, self._part)
-            self._waiting[position] = (stamp, kind, role, text, marks)
+            self._waiting[position] = WaitingEvent(stamp, kind, role, text, marks)
             for mark in marks:
                 self._awaited.setdefault(mark, []).append(position)
 
@@ -339,13 +368,14 @@ class CodexParser(CodexLines):
         part = self._part
         self._waiting = {}
         self._awaited.clear()
-        for (number, self._part), (stamp, kind, role, text, marks) in waiting.items():
-            self._show(number, unix_seconds(stamp), RolloutStep(kind, role, text), marks)
-            self._events.add(marks)
+        for (number, self._part), event in waiting.items():
+            step = RolloutStep(event.kind, event.role, event.text)
+            self._show(number, unix_seconds(event.stamp), step, event.marks)
+            self._events.add(event.marks)
         self._part = part
 
-    def _was_announced(self, marks: Marks) -> bool:
-        """Tell whether waiting events say what an item says; they wait no longer."""
+    def _drop_waiting_events(self, marks: Marks) -> bool:
+        """Remove the waiting events that an item repeats; return whether there were any."""
         count = len(self._waiting)
         if count:
             for mark in marks:
@@ -353,7 +383,8 @@ class CodexParser(CodexLines):
                     self._waiting.pop(position, None)
         return len(self._waiting) < count
 
-    def _is_new_item(self, marks: Marks) -> bool:
+    def _record_item(self, marks: Marks) -> bool:
+        """Record an item for later events; return False where an event has shown it already."""
         if self._events.remove(marks):
             return False
         self._items.add(marks)
@@ -368,16 +399,16 @@ class CodexParser(CodexLines):
         marks: Marks,
         task: str | None,
     ) -> None:
-        """Show a text once: drop the events that announced it, remember it for later ones."""
+        """Show an item unless an event has shown its text; drop waiting events with the text."""
         self._has_items = True
         kind, role, agent = speaker
         by_agent = role is _BY_AGENT
-        announced = self._was_announced(marks)
-        if not by_agent and role is Role.USER and not announced:
+        was_waiting = self._drop_waiting_events(marks)
+        if not by_agent and role is Role.USER and not was_waiting:
             self._show_waiting()
             for counts in (self._items, self._events, self._messages):
                 counts.clear()
-        if announced or self._is_new_item(marks):
+        if was_waiting or self._record_item(marks):
             own_agent = self._agent if by_agent else _SPEAKERS[role]
             shape = (kind, role, agent or own_agent, None)
             index = self._add(number, shape, key, time)
@@ -471,7 +502,7 @@ class CodexParser(CodexLines):
             self._show(number, time, step, marks)
 
     def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Note a report on a call; show it where no other record shows the call."""
+        """Record the status and sub-agents of a call; show a report whose call no record has."""
         call_id = step.call_id
         has_call = self._call_of(call_id) is not None
         result = None if call_id is None else self.table.find_own(f"{call_id}:result")
@@ -577,7 +608,12 @@ class _TokenCounts:
         self._early_span: int | None = None
 
     def add_span(self, index: int, time: float | None) -> None:
-        """Note that the model has made the span at ``index``."""
+        """Record that the model has made a span.
+
+        Args:
+            index: The index of the span.
+            time: The time of its record in Unix seconds.
+        """
         if self._early is None:
             self._open = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:

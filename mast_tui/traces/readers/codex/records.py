@@ -49,15 +49,21 @@ class RewordedLines(SpanTable):
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return also the spans whose texts are not in their lines."""
+        """Return also the spans whose texts are not in their lines.
+
+        Args:
+            prefilter: The filter for the needle.
+            first: The first span.
+            end: The span after the last.
+        """
         begin = max(first - 1, 0)
         lines = self.lines[0][begin : end + 1]
         pairs = compress(range(begin, end), map(eq, lines, lines[1:]))
         shared = {index for pair in pairs for index in (pair, pair + 1) if first <= index < end}
         return sorted({*super().rows_to_check(prefilter, first, end), *shared})
 
-    def _tells(self, shape: Shape, prefilter: Prefilter) -> bool:
-        return shape[0] in self.reworded or super()._tells(shape, prefilter)
+    def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
+        return shape[0] in self.reworded or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -597,7 +603,12 @@ def _letter(payload: Fields, *, key: str | None = None, is_event: bool = False) 
 
 
 def thought_of(summary: object, content: object) -> tuple[str, tuple[str, ...]]:
-    """Return the readable text of a thought, and its parts; encrypted ones have none."""
+    """Return the readable text of a thought, and its parts; encrypted ones have none.
+
+    Args:
+        summary: The summary of the thought.
+        content: The content of the thought.
+    """
     parts = _texts(summary) + _texts(content)
     return "\n\n".join(parts), parts
 

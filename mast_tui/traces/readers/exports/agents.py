@@ -11,7 +11,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
-    joined_once,
+    join_distinct_texts,
     objects_in,
     step_lists,
 )
@@ -38,14 +38,12 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs of memory steps: bare lists, saved memories and results of runs."""
     return (
         ExportedRun(
-            value,
-            list(_smolagents_run(value, steps, steps_pointer)),
-            pointer=pointer,
+            run_steps.run,
+            list(_smolagents_run(run_steps.run, run_steps.steps, run_steps.steps_pointer)),
+            pointer=run_steps.run_pointer,
             meta=TraceMeta(system="smolagents"),
         )
-        for pointer, value, steps_pointer, steps in step_lists(
-            document, _SMOLAGENTS_LISTS, _is_smolagents_step
-        )
+        for run_steps in step_lists(document, _SMOLAGENTS_LISTS, _is_smolagents_step)
     )
 
 
@@ -110,7 +108,7 @@ def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> M
     output = as_text(step.get("action_output"))
     observed = as_text(step.get("observations"))
     texts = (observed, output, message, *_image_notes(step.get("observations_images")))
-    content = joined_once(texts) or dump_text(step.get("action_output"))
+    content = join_distinct_texts(texts) or dump_text(step.get("action_output"))
     if not content and not calls:
         return
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
@@ -142,18 +140,16 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in histories of browser-use; success is what the agent itself says."""
     return (
         ExportedRun(
-            value,
+            run_steps.run,
             [
                 message
-                for number, step in enumerate(steps)
-                for message in _browser_use_messages(step, f"{steps_pointer}/{number}")
+                for number, step in enumerate(run_steps.steps)
+                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{number}")
             ],
-            pointer=pointer,
-            meta=TraceMeta(system="browser-use", answer_key=_judgements(steps)),
+            pointer=run_steps.run_pointer,
+            meta=TraceMeta(system="browser-use", answer_key=_judgements(run_steps.steps)),
         )
-        for pointer, value, steps_pointer, steps in step_lists(
-            document, _BROWSER_USE_LISTS, _is_browser_use_step
-        )
+        for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
     )
 
 
@@ -217,7 +213,7 @@ def _browser_use_result(result: object) -> str:
         return dump_text(result)
     fields = ("extracted_content", "long_term_memory", "error")
     files = [f"[file {name}]" for name in items_of(result.get("attachments")) if as_text(name)]
-    return joined_once((*map(result.get, fields), *files))
+    return join_distinct_texts((*map(result.get, fields), *files))
 
 
 def _browser_action(action: object) -> Fields:

@@ -11,7 +11,7 @@ from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
-    joined_once,
+    join_distinct_texts,
     objects_in,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -70,9 +70,9 @@ def _messages_of_simulation(simulation: Fields) -> Iterator[tuple[str, object]]:
         if not isinstance(message, Mapping):
             yield pointer, message
         elif results := items_of(message.get("tool_messages")):
-            for place, result in enumerate(map(fields_of, results)):
+            for index, result in enumerate(map(fields_of, results)):
                 tied = {**result, "role": "tool", "tool_call_id": result.get("id")}
-                yield f"{pointer}/tool_messages/{place}", tied
+                yield f"{pointer}/tool_messages/{index}", tied
         elif message.get("role") == "tool":
             yield pointer, {**message, "tool_call_id": message.get("id")}
         elif message.get("role") == "user":
@@ -221,9 +221,9 @@ def _bfcl_answer(entry: Fields, decoded: Sequence[object]) -> Fields:
 
 
 def _spells_calls(text: str) -> bool:
-    words = text.strip()
+    stripped = text.strip()
     return any(
-        words.startswith(first) and words.endswith(last)
+        stripped.startswith(first) and stripped.endswith(last)
         for first, last in (("[", "]"), ("<tool_call>", "</tool_call>"))
     )
 
@@ -242,7 +242,7 @@ def _harness_entry(entry: Fields) -> Fields:
     """Return an entry of the harness, such as the state of a file system, as a system message."""
     name = text_in(entry, "class_name", "role") or "harness"
     texts = (dump_text(entry.get("content")), dump_text(entry.get("error")))
-    return {"role": "system", "name": name, "content": joined_once(texts)}
+    return {"role": "system", "name": name, "content": join_distinct_texts(texts)}
 
 
 BFCL: Final = ExportFormat(name="bfcl", marks=(b'"result"', b'"id"'), runs=_bfcl_runs)

@@ -6,7 +6,7 @@ The products are ChatGPT, claude.ai and LibreChat, the kits Semantic Kernel and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -61,13 +61,13 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
     return list(reversed(branch))
 
 
-def _left_out(count: int) -> list[str]:
-    """Return the problem that names how many messages belong to other branches."""
+def _branch_problems(count: int) -> list[str]:
+    """Return the problem that counts the messages of other branches; no problem for none."""
     if not count:
         return []
-    one = "message of another branch left out"
-    many = "messages of other branches left out"
-    return [f"{counted(count, one, many)} (answers made anew, questions edited)"]
+    singular = "message of another branch left out"
+    plural = "messages of other branches left out"
+    return [f"{counted(count, singular, plural)} (answers made anew, questions edited)"]
 
 
 def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
@@ -105,7 +105,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "id"),
         meta=TraceMeta(system="ChatGPT", model=text_in(conversation, "default_model_slug")),
-        problems=_left_out(len(spoken.keys() - set(branch))),
+        problems=_branch_problems(len(spoken.keys() - set(branch))),
     )
 
 
@@ -185,8 +185,8 @@ def _chatgpt_text(content: object) -> str:
     ]
     parts.append(text_in(content, "text", "result", "content", "parts") or "")
     text = "\n".join(part for part in parts if part.strip())
-    others = (field for field in content if field not in ("content_type", "language"))
-    return text or texts_in(content, *others)
+    other_fields = (field for field in content if field not in ("content_type", "language"))
+    return text or texts_in(content, *other_fields)
 
 
 def _chatgpt_part(part: object) -> str:
@@ -219,7 +219,10 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
     for number, (name, message) in enumerate(zip(ids, listed, strict=True)):
         named = text_in(message, "parent_message_uuid")
         previous = ids[number - 1] if number else None
-        parents[name] = previous if named is None else (named if named in known_ids else None)
+        if named is None:
+            parents[name] = previous
+        else:
+            parents[name] = named if named in known_ids else None
     leaf = text_in(conversation, "current_leaf_message_uuid")
     if leaf not in known_ids:
         leaf = ids[-1] if ids else ""
@@ -235,7 +238,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         pointer=pointer,
         native_id=text_in(conversation, "uuid"),
         meta=TraceMeta(system="claude.ai", model=text_in(conversation, "model")),
-        problems=_left_out(len(listed) - len(messages)),
+        problems=_branch_problems(len(listed) - len(messages)),
     )
 
 
@@ -293,18 +296,18 @@ def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
-    levels = [_numbered(f"/{field}", items_of(conversation.get(field)))]
+    levels = [_messages_at(f"/{field}", items_of(conversation.get(field)))]
     while levels:
         pointer, message = next(levels[-1], ("", {}))
         if not pointer:
             levels.pop()
             continue
         nodes[pointer] = message
-        levels.append(_numbered(f"{pointer}/children", items_of(message.get("children"))))
+        levels.append(_messages_at(f"{pointer}/children", items_of(message.get("children"))))
     return nodes
 
 
-def _numbered(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
+def _messages_at(pointer: str, values: Sequence[object]) -> Iterator[tuple[str, Fields]]:
     for number, value in enumerate(values):
         yield f"{pointer}/{number}", fields_of(value)
 
@@ -323,7 +326,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
     identified = [name for location, name in names.items() if name != location]
     branch = branch_to((identified or list(pointers))[-1], parents)
     broken = sum(location == name for location, name in names.items() if name not in branch)
-    problems = _left_out(len(names) - len(branch) - broken)
+    problems = _branch_problems(len(names) - len(branch) - broken)
     if broken:
         problems.append(f"{counted(broken, 'message')} without `messageId` left out")
     options = fields_of(conversation.get("options"))
@@ -399,25 +402,23 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in chat histories of Semantic Kernel, in .NET's or Python's spelling."""
     return (
         ExportedRun(
-            value=value,
+            value=history.run,
             messages=[
-                (f"{messages_pointer}/{number}", _semantic_kernel_message(message))
-                for number, message in enumerate(messages)
+                (f"{history.steps_pointer}/{number}", _semantic_kernel_message(message))
+                for number, message in enumerate(history.steps)
             ],
-            pointer=pointer,
+            pointer=history.run_pointer,
             meta=TraceMeta(system="Semantic Kernel"),
         )
-        for pointer, value, messages_pointer, messages in step_lists(
-            document, _KERNEL_LISTS, _is_semantic_kernel_message
-        )
+        for history in step_lists(document, _KERNEL_LISTS, _is_semantic_kernel_message)
     )
 
 
 def _is_semantic_kernel_message(message: object) -> bool:
-    """Tell a message by its typed items, or by a role that is an object with a label."""
+    """Return whether a value is a message: it has typed items, or a role with a label."""
     fields = fields_of(message)
     role = first_in(fields, "Role", "role")
-    if "label" in _spelt_alike(role) and ("Content" in fields or "content" in fields):
+    if "label" in _normalized_fields(role) and ("Content" in fields or "content" in fields):
         return True
     items = items_of(first_in(fields, "Items", "items"))
     return (
@@ -427,7 +428,7 @@ def _is_semantic_kernel_message(message: object) -> bool:
     )
 
 
-def _spelt_alike(value: object) -> Fields:
+def _normalized_fields(value: object) -> Fields:
     """Return an object with its fields in small letters: ``PluginName`` as ``pluginname``."""
     return {
         name.lower().replace("_", "").removeprefix("$"): field
@@ -439,12 +440,12 @@ def _semantic_kernel_message(message: object) -> object:
     """Return a message in chat form; a value that is no object as it is."""
     if not isinstance(message, Mapping):
         return message
-    fields = _spelt_alike(message)
+    fields = _normalized_fields(message)
     role = fields.get("role")
-    label = text_in(_spelt_alike(role), "label") or as_text(role) or "assistant"
-    blocks = list(_blocks(items_of(fields.get("items"))))
-    metadata = _spelt_alike(fields.get("metadata"))
-    usage = _spelt_alike(metadata.get("usage"))
+    label = text_in(_normalized_fields(role), "label") or as_text(role) or "assistant"
+    blocks = list(_content_blocks(items_of(fields.get("items"))))
+    metadata = _normalized_fields(fields.get("metadata"))
+    usage = _normalized_fields(metadata.get("usage"))
     return {
         "role": label.lower(),
         "name": first_in(fields, "authorname", "name"),
@@ -460,10 +461,10 @@ def _semantic_kernel_message(message: object) -> object:
     }
 
 
-def _blocks(items: Sequence[object]) -> Iterator[object]:
+def _content_blocks(items: Sequence[object]) -> Iterator[object]:
     """Yield the items of a message as content blocks."""
     for item in items:
-        fields = _spelt_alike(item)
+        fields = _normalized_fields(item)
         kind = text_in(fields, "type", "contenttype") or ""
         names = (text_in(fields, "pluginname"), text_in(fields, "functionname"))
         name = ".".join(text for text in names if text) or text_in(fields, "name")
@@ -502,7 +503,7 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
     """Return the threads in lists of messages, runs and steps, as OpenAI's Assistants API has them.
 
-    The API lists the newest first, so that all are put in the order of their times.
+    The API lists the newest first, so all are sorted by time.
     """
     threads: dict[str | None, list[tuple[str, Fields]]] = {}
     for pointer, item in _assistants_objects(document, "", 0):
@@ -516,8 +517,8 @@ def _assistants_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _assistants_run(thread: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
-    timed = [entry for pointer, item in items for entry in _assistants(pointer, item)]
-    timed.sort(key=lambda entry: entry[:2])
+    timed = [entry for pointer, item in items for entry in _timed_messages(pointer, item)]
+    timed.sort(key=lambda entry: (entry.time, entry.rank))
     messages: list[tuple[str, Fields]] = []
     instructions: object = None
     for _time, _rank, pointer, message in timed:
@@ -555,24 +556,34 @@ def _created(item: object) -> float:
     return unix_seconds(fields_of(item).get("created_at")) or 0.0
 
 
-def _assistants(pointer: str, item: Fields) -> Iterator[tuple[float, int, str, dict[str, object]]]:
-    """Yield the messages of an object with their times; those of one second have ranks."""
+class _TimedMessage(NamedTuple):
+    """A message with its time; those of one second are ordered by ``rank``."""
+
+    time: float
+    rank: int
+    pointer: str
+    message: dict[str, object]
+
+
+def _timed_messages(pointer: str, item: Fields) -> Iterator[_TimedMessage]:
+    """Yield the messages of an object with their times."""
     created = item.get("created_at")
     time = _created(item)
     if item.get("object") == _THREAD_MESSAGE:
         role = text_in(item, "role") or "assistant"
-        yield time, 0 if role == "user" else 3, pointer, {**item, "role": role}
+        rank = 0 if role == "user" else 3
+        yield _TimedMessage(time, rank, pointer, {**item, "role": role})
         return
     if text := text_in(item, "instructions"):
         prompt = {"role": "system", "content": text, "timestamp": created}
-        yield time, 1, f"{pointer}/instructions", prompt
+        yield _TimedMessage(time, 1, f"{pointer}/instructions", prompt)
     for call_pointer, message in _assistants_calls(pointer, item):
-        yield time, 2, call_pointer, message
+        yield _TimedMessage(time, 2, call_pointer, message)
     if error := fields_of(item.get("last_error")):
         failed = unix_seconds(item.get("failed_at")) or time
         text = text_in(error, "message", "code")
         message = {"role": "system", "name": "error", "content": text, "timestamp": failed or None}
-        yield failed, 4, f"{pointer}/last_error", message
+        yield _TimedMessage(failed, 4, f"{pointer}/last_error", message)
 
 
 def _assistants_calls(pointer: str, item: Fields) -> Iterator[tuple[str, dict[str, object]]]:

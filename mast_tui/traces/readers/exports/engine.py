@@ -1,10 +1,10 @@
-"""The reader of exported documents: a format's function makes runs, this makes traces of them."""
+"""The reader of exported documents: a format makes runs of a document, the reader makes traces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.traces.index.document import StepList
 from mast_tui.traces.io.json_values import as_text, canonical_bytes
@@ -94,7 +94,7 @@ class ExportReader:
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:
             mapper.add(message, pointer)
-        left_out = [Problem(run.pointer or "/", message) for message in run.problems]
+        run_problems = [Problem(run.pointer or "/", message) for message in run.problems]
         meta = run.meta._replace(
             task=run.meta.task or task_of(steps=steps.steps),
             model=run.meta.model or mapper.model,
@@ -107,7 +107,7 @@ class ExportReader:
             meta=meta,
             record=record,
             native=run.native_id,
-            problems=[*mapper.problems, *left_out],
+            problems=[*mapper.problems, *run_problems],
         )
 
 
@@ -126,18 +126,31 @@ def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
         yield "", fields_of(document)
 
 
+class StepsOfRun(NamedTuple):
+    """The list of steps in a run.
+
+    Attributes:
+        run_pointer: The JSON pointer to the run.
+        run: The run.
+        steps_pointer: The JSON pointer from the run to the list.
+        steps: The list.
+    """
+
+    run_pointer: str
+    run: object
+    steps_pointer: str
+    steps: Sequence[object]
+
+
 def step_lists(
     document: object, lists: Sequence[str], is_step: Callable[[object], bool]
-) -> Iterator[tuple[str, object, str, Sequence[object]]]:
+) -> Iterator[StepsOfRun]:
     """Yield the lists of steps in a document: its own, or one for each run that it lists.
 
     Args:
         document: A list of steps, an object that holds one, or a list of such values.
         lists: The dotted paths in an object to the list.
         is_step: Tells whether a value is a step; a list counts if one of its first values is.
-
-    Yields:
-        The pointer of a run, the run, the pointer in it to the list, and the list.
     """
     runs = [("", document)]
     if isinstance(document, list) and not any(map(is_step, document[:_LOOKED_AT])):
@@ -151,12 +164,12 @@ def step_lists(
                 holders.append((f"/{path.replace('.', '/')}", listed))
         for list_pointer, value in holders:
             if isinstance(value, list) and any(map(is_step, value[:_LOOKED_AT])):
-                yield pointer, run, list_pointer, value
+                yield StepsOfRun(pointer, run, list_pointer, value)
                 break
 
 
-def joined_once(texts: Iterable[object]) -> str:
-    """Return the texts among some values on lines of their own, without what another one holds."""
+def join_distinct_texts(texts: Iterable[object]) -> str:
+    """Join the texts among some values by line breaks, without texts that another one contains."""
     lines: list[str] = []
     for value in texts:
         text = as_text(value)

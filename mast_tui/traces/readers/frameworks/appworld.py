@@ -12,8 +12,8 @@ from typing import Final
 from mast_tui.traces.model import AnswerKey, Outcome, Role
 from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.frameworks.base import (
-    Block,
     Framework,
+    LogBlock,
     Reading,
     Transcript,
     recognised_by_line,
@@ -47,7 +47,7 @@ class _Run:
         self._asked: set[str] = set()
         self.evaluations: list[str] = []
 
-    def add(self, block: Block) -> None:
+    def add(self, block: LogBlock) -> None:
         match = block.match
         if match["task"] is not None:
             self._last_code.clear()
@@ -76,7 +76,7 @@ class _Run:
             self._asked = {_SUPERVISOR.lower()}
             self._reading.log(block, match[0].strip())
 
-    def _output(self, block: Block, agent: str, name: str) -> None:
+    def _output(self, block: LogBlock, agent: str, name: str) -> None:
         parent = self._last_code.get(agent.lower())
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
@@ -103,8 +103,8 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
         for name in ("passes", "failures"):
             for check in items_of(report.get(name)):
                 draft.add("tests", f"{task}{_CHECKED[name]}", _requirement(check))
-        rest = {name: value for name, value in report.items() if name not in _REPORTED}
-        draft.add("other", f"{task}evaluation", rest if report else evaluation)
+        other_fields = {name: value for name, value in report.items() if name not in _REPORTED}
+        draft.add("other", f"{task}evaluation", other_fields if report else evaluation)
     return draft.key()
 
 

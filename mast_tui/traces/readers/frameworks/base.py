@@ -70,10 +70,12 @@ class Reading:
             answer_key=self.answer_key,
         )
 
-    def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[Block]:
-        """Yield the blocks of a log, split where ``boundary`` matches at the start of a line.
+    def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[LogBlock]:
+        """Yield the blocks of a log; text before the first one becomes a log span, unless blank.
 
-        Text before the first boundary becomes a log span, unless it is blank.
+        Args:
+            text: The log.
+            boundary: Matches at the start of the first line of each block.
         """
         matches = list(boundary.finditer(text))
         first = matches[0].start() if matches else len(text)
@@ -86,23 +88,38 @@ class Reading:
         for match, end in zip(matches, ends, strict=False):
             line += text.count("\n", counted, match.start())
             counted = match.start()
-            yield Block(f"line {line}", match, text[match.end() : end].strip("\r\n").rstrip())
+            yield LogBlock(f"line {line}", match, text[match.end() : end].strip("\r\n").rstrip())
 
-    def log(self, block: Block, text: str, level: str = "", **more: Unpack[More]) -> None:
-        """Add a record that is no step of an agent; a log level of error makes it an error."""
+    def log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
+        """Add a record that is no step of an agent.
+
+        Args:
+            block: The block of the record.
+            text: The text.
+            level: The log level; one of error makes the span an error.
+            more: Further fields of the step.
+        """
         if level.upper() in _LEVELS_OF_ERROR:
             more["status"] = SpanStatus.ERROR
         self.steps.log(block.key, text, **more)
 
     def say(
-        self, block: Block, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
+        self, block: LogBlock, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
     ) -> None:
-        """Add a message of an agent, of the user or of the framework on its behalf."""
+        """Add a message of an agent, of the user or of the framework on its behalf.
+
+        Args:
+            block: The block of the message.
+            agent: The agent.
+            text: The text.
+            role: The side of the agent.
+            more: Further fields of the step.
+        """
         self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LogBlock:
     """A stretch of a log that begins at a boundary line.
 
     ``key`` is that of a span which begins there, ``match`` is the boundary's, ``body`` what follows

@@ -14,7 +14,13 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import content_text
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.frameworks.base import Block, Framework, Reading, Transcript, study_key
+from mast_tui.traces.readers.frameworks.base import (
+    Framework,
+    LogBlock,
+    Reading,
+    Transcript,
+    study_key,
+)
 
 _RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
 _RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
@@ -40,16 +46,16 @@ def _split(transcript: Transcript, reading: Reading) -> None:
     for block, printed in _once(reading.blocks(text, _RECORD)):
         if response := _RESPONSE.match(block.body):
             answer = block.body[response.end() :]
-            reading.say(block, response["actor"], answer, shown=_shown(answer, printed))
+            reading.say(block, response["actor"], answer, shown=_repeated_preview(answer, printed))
             continue
-        shown = _shown(block.body, printed)
+        block_preview = _repeated_preview(block.body, printed)
         if handover := _HANDOVER.match(block.body):
-            reading.say(block, handover["actor"], block.body, shown=shown)
+            reading.say(block, handover["actor"], block.body, shown=block_preview)
         else:
-            reading.log(block, block.body, block.match["level"], shown=shown)
+            reading.log(block, block.body, block.match["level"], shown=block_preview)
 
 
-def _once(blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+def _once(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
     """Yield each record once, with the number of times it was printed.
 
     Each handler that printed the start of the program also prints every record after it. A record
@@ -64,7 +70,7 @@ def _once(blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
             yield records[first], len(records[first : first + handlers])
 
 
-def _shown(text: str, printed: int) -> str | None:
+def _repeated_preview(text: str, printed: int) -> str | None:
     """Return the preview of a text that was printed several times; None for any other."""
     return f"printed {printed}× · {preview(text)[0]}" if printed > 1 else None
 

@@ -10,8 +10,8 @@ from mast_tui.traces.io.python_literals import literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     LOGURU_LINE,
-    Block,
     Framework,
+    LogBlock,
     Reading,
     Transcript,
     recognised_by_line,
@@ -42,7 +42,7 @@ class _Run:
         self._announced: str | None = None
         self._open: dict[str, list[str]] = {}
 
-    def add(self, block: Block) -> None:
+    def add(self, block: LogBlock) -> None:
         match = block.match
         body = block.body
         start = unix_seconds(match["time"])
@@ -75,11 +75,11 @@ class _Run:
                 self._prepared = [name for name in names if isinstance(name, str)]
             self._reading.log(block, body, start=start, level=match["level"])
 
-    def _call(self, block: Block, name: str | None, text: str, start: float | None) -> None:
+    def _call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:
         key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
         self._open.setdefault(name or "", []).append(key)
 
-    def _result(self, block: Block, name: str, text: str, start: float | None) -> None:
+    def _result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
         calls = self._open.get(name) or self._open.get("") or []
         parent = calls.pop(0) if calls else None
         status = status_of_result(_RESULT_HEADING.sub("", text, count=1))

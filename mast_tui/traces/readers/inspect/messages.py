@@ -70,7 +70,12 @@ class MessageSpans:
         self._added: Counter[Hashable] = Counter()
 
     def add_problem(self, pointer: str, message: str) -> None:
-        """Record a problem; only the first of a sample are listed."""
+        """Record a problem; only the first of a sample are listed.
+
+        Args:
+            pointer: The JSON pointer in the sample.
+            message: The problem in words.
+        """
         if len(self.problems) < _LISTED_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
 
@@ -174,13 +179,29 @@ class MessageSpans:
         name: str = "log",
         status: SpanStatus = SpanStatus.UNKNOWN,
     ) -> str:
-        """Add a log span of the author ``name`` and return its key."""
+        """Add a log span and return its key.
+
+        Args:
+            text: The text.
+            pointer: The JSON pointer in the sample.
+            acting: The agent and the times.
+            key: The key; None for the pointer.
+            name: The name of the author.
+            status: The result of the step.
+        """
         author = replace(acting, agent=short_name(name) or "log")
         own_key = key or pointer
         return self._put(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
 
     def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
-        """Add the span of a tool call and return its key."""
+        """Add the span of a tool call and return its key.
+
+        Args:
+            call: The call.
+            pointer: The JSON pointer in the sample.
+            acting: The agent and the times.
+            start: The time of the call where it is not that of ``acting``.
+        """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
             return self.log(json_text(call), pointer, acting)
@@ -380,9 +401,11 @@ class MessagePool:
         self._reported: set[str] = set()
         data = sample.get("events_data")
         if isinstance(data, Mapping) and isinstance(messages := data.get("messages"), list):
-            self._pool, self._pointer = messages, "/events_data/messages"
+            self._pool = messages
+            self._pointer = "/events_data/messages"
         elif isinstance(messages := sample.get("message_pool"), list):
-            self._pool, self._pointer = messages, "/message_pool"
+            self._pool = messages
+            self._pointer = "/message_pool"
         self._left = _MOST_LOOKUPS + len(self._pool)
 
     def new_in(
@@ -463,10 +486,10 @@ def _continuation(previous: Ranges, ranges: Ranges) -> Ranges | None:
 
 
 def _last_of(ranges: Ranges, number: int) -> Ranges:
-    kept: Ranges = []
+    selected: Ranges = []
     for first, last in reversed(ranges):
         if number <= 0:
             break
-        kept.append((max(first, last - number), last))
-        number -= last - kept[-1][0]
-    return kept[::-1]
+        selected.append((max(first, last - number), last))
+        number -= last - selected[-1][0]
+    return selected[::-1]

@@ -14,7 +14,7 @@ from typing import Final
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.pieces import Piece, noted
+from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece, log_piece
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -62,7 +62,7 @@ class Event:
     """A JSON value in a list of events; ``key`` names its spans where it has no id."""
 
     key: str
-    place: str
+    location: str
     value: object
 
     @cached_property
@@ -167,9 +167,9 @@ class EventMapper:
 
     def _put(self, event: Event, piece: Piece) -> None:
         if piece.problem is not None:
-            self.problems.append(Problem(event.place, piece.problem))
+            self.problems.append(Problem(event.location, piece.problem))
         time = unix_seconds(event.fields.get("timestamp"))
-        key = event.id + piece.at
+        key = event.id + piece.key_suffix
         call: Step | None = None
         if piece.kind is SpanKind.TOOL_CALL:
             key = f"{piece.call_id or event.id}:call"
@@ -184,7 +184,7 @@ class EventMapper:
             piece.role,
             call.agent if call else piece.agent,
             piece.text,
-            place=event.place,
+            place=event.location,
             name=(call.name if call else None) or piece.name or None,
             parent=call.key if call else None,
             start=time,
@@ -220,7 +220,7 @@ class EventMapper:
         elif isinstance(observation, str):
             return self._old_observation(event, one_line(observation) or "")
         problem = None if fields else "not an event but a bare value"
-        return iter((replace(noted(event.value), problem=problem),))
+        return iter((replace(json_log_piece(event.value), problem=problem),))
 
     def _old_action(self, event: Event, action: str) -> Iterator[Piece]:
         fields = event.fields
@@ -235,7 +235,7 @@ class EventMapper:
             if action == "recall" and query.strip() == self._prompt:
                 return  # the framework looks up the user's message, which was just shown
             text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
-            yield _log(text, action)
+            yield log_piece(text, action)
         elif action == "message":
             text = _first_text(
                 arguments.get("content"), fields.get("content"), fields.get("message")
@@ -286,11 +286,11 @@ class EventMapper:
         text = content_text(fields.get("content"))
         if kind == "agent_state_changed" and extras.get("agent_state") == "error":
             if reason := as_text(extras.get("reason")):
-                yield _log(reason, kind, SpanStatus.ERROR)
+                yield log_piece(reason, kind, failed=True)
         elif kind in _LOGGED:
-            yield _log("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
+            yield log_piece("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
         elif kind in ("error", "user_rejected") and self._answered_call(event) is None:
-            yield _log(text, kind, SpanStatus.ERROR)
+            yield log_piece(text, kind, failed=True)
         elif kind not in _NOISE and kind != "think":
             if kind == "delegate" and len(self._agents) > 1:
                 self._agents.pop()
@@ -320,12 +320,12 @@ class EventMapper:
             texts = (content_text(fields.get(name)) for name in _LOG_FIELDS[kind])
             text = ": ".join(filter(None, texts))
             if kind == "ConversationErrorEvent":
-                yield _log(text, "error", SpanStatus.ERROR)
+                yield log_piece(text, "error", failed=True)
             else:
                 is_pause = kind in ("PauseEvent", "InterruptEvent")
-                yield _log(text or (kind if is_pause else dump_text(event.value)), kind)
+                yield log_piece(text or (kind if is_pause else dump_text(event.value)), kind)
         elif kind not in _NOISE:
-            yield _log(dump_text(event.value), one_line(kind))
+            yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message(self, event: Event) -> Iterator[Piece]:
         fields = event.fields
@@ -402,10 +402,6 @@ class EventMapper:
             yield replace(piece, call_id=call_id)
 
 
-def _log(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> Piece:
-    return Piece(SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
-
-
 def _result(event: Event, text: str, status: SpanStatus, name: str | None) -> Piece:
     kind = SpanKind.TOOL_RESULT
     return Piece(
@@ -417,10 +413,10 @@ def _first_text(*contents: object) -> str:
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
-def _text_without(fields: Fields, left_out: Iterable[str]) -> str:
+def _text_without(fields: Fields, excluded: Iterable[str]) -> str:
     """Return fields as JSON, without some; empty where none remain."""
-    rest = {name: value for name, value in fields.items() if name not in left_out}
-    return dump_text(rest) if rest else ""
+    other_fields = {name: value for name, value in fields.items() if name not in excluded}
+    return dump_text(other_fields) if other_fields else ""
 
 
 def _arguments_text(fields: Fields) -> str:

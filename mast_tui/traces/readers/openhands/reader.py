@@ -87,7 +87,7 @@ class OpenHandsReader:
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             records = list(records_by_line(source, problems))
-            events = [Event(record.place, record.place, record.value) for record in records]
+            events = [Event(record.location, record.location, record.value) for record in records]
             are_events = mostly(_is_listed_event, (record.value for record in records))
             run = OpenHandsRun(events, {}) if are_events else None
         else:
@@ -100,7 +100,7 @@ class OpenHandsReader:
         for record in records:
             run = _run_in(record.value, record.prefix)
             if run is None:
-                problems.append(Problem(record.place, "no run of OpenHands, left out"))
+                problems.append(Problem(record.location, "no run of OpenHands, left out"))
                 continue
             content = canonical_bytes(run.record)
             identity = identity_of(self, source.path, content, record=record.number)
@@ -245,8 +245,8 @@ def _meta(record: Fields, mapper: EventMapper) -> TraceMeta:
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
     answers.take("git_patch", result.get("git_patch"), "patch")
-    rest = {name: value for name, value in result.items() if name != "git_patch"}
-    answers.fields({**record, "test_result": rest}, {"report": "tests"})
+    other_results = {name: value for name, value in result.items() if name != "git_patch"}
+    answers.fields({**record, "test_result": other_results}, {"report": "tests"})
     answers.fields(
         instance,
         {

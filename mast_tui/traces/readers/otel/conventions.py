@@ -85,7 +85,7 @@ def _kinds(
 ) -> dict[str, RowKind]:
     rows = (RowKind.MODEL, RowKind.TOOL, RowKind.AGENT, RowKind.OTHER)
     listed = zip(rows, (model, tool, agent, other), strict=True)
-    return {name: kind for kind, words in listed for name in names(words)}
+    return {name: kind for kind, spaced_names in listed for name in names(spaced_names)}
 
 
 OPENINFERENCE: Final = Convention(

@@ -53,7 +53,7 @@ class Raw:
     """A span or a log record of the file, with the attributes of its resource and its scope."""
 
     value: object
-    place: str
+    location: str
     resource: Attributes = field(default_factory=dict)
     scope: str | None = None
     is_log: bool = False
@@ -87,7 +87,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
     lines = source.json_lines
     if lines and not _has_big_ids(source):
         for record in records_by_line(source, problems):
-            yield record.place, record.value
+            yield record.location, record.value
     elif lines or _is_concatenated(source):
         source.damage = ()  # what lies behind the first object is no damage here
         for number, value in _concatenated(source, problems):
@@ -220,11 +220,11 @@ def _in_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[R
     for pointer, spans in _span_lists(value).items():
         alone = len(spans) == 1 and spans[0] is value
         for number, item in enumerate(spans):
-            place = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
+            location = (prefix or "/") if alone else f"{prefix}{separator}{pointer}/{number}"
             if looks_like_span(item) or (isinstance(item, Mapping) and len(spans) > 1):
-                yield Raw(item, place)
+                yield Raw(item, location)
             elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
-                problems.append(Problem(place, "no span, left out"))
+                problems.append(Problem(location, "no span, left out"))
 
 
 def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
@@ -239,8 +239,8 @@ def _otlp(value: Fields, prefix: str) -> Iterator[Raw]:
                 scope = next(filter(None, (fields_of(scoped.get(name)) for name in _SCOPES)), {})
                 name = next((name for name in items if isinstance(scoped.get(name), list)), "")
                 for number, item in enumerate(items_of(scoped.get(name))):
-                    place = f"{at_scope}/{name}/{number}"
-                    yield Raw(item, place, attributes, as_text(scope.get("name")), is_log)
+                    location = f"{at_scope}/{name}/{number}"
+                    yield Raw(item, location, attributes, as_text(scope.get("name")), is_log)
 
 
 def _each(value: Fields, names: tuple[str, ...], prefix: str) -> Iterator[tuple[str, Fields]]:

@@ -132,14 +132,14 @@ def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
 
     Where none of them is of a known convention, each says what its attributes say.
     """
-    read = [row_of(span, span.id or span.place) for span in spans]
+    read = [row_of(span, span.id or span.location) for span in spans]
     if any(row is not None for row in read):
         return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
     return [replace(_unknown(span), output=_described(span)) for span in spans]
 
 
 def _unknown(span: OtelSpan) -> SpanRow:
-    return span.row(span.id or span.place, RowKind.OTHER)
+    return span.row(span.id or span.location, RowKind.OTHER)
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
@@ -188,7 +188,7 @@ def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
     spans: dict[tuple[str | None, str], OtelSpan] = {}
     for raw in raws:
         if not isinstance(raw.value, Mapping):
-            problems.append(Problem(raw.place, "not a span but a bare value, left out"))
+            problems.append(Problem(raw.location, "not a span but a bare value, left out"))
             continue
         if raw.is_log:
             trace = trace_id(raw.value.get("traceId", raw.value.get("trace_id")))
@@ -196,10 +196,10 @@ def _runs(raws: Iterable[Raw], problems: list[Problem]) -> list[_Run]:
             owner = span_id(raw.value.get("spanId", raw.value.get("span_id")))
             run.logs.append(_LogRecord(raw, owner, event_of(raw.value)))
         else:
-            span = span_of(raw.value, raw.place, resource=raw.resource, scope=raw.scope)
+            span = span_of(raw.value, raw.location, resource=raw.resource, scope=raw.scope)
             run = runs.setdefault(span.trace, _Run(span.trace))
             if span.id is None:
-                problems.append(Problem(raw.place, "a span without an id"))
+                problems.append(Problem(raw.location, "a span without an id"))
             else:
                 spans.setdefault((span.trace, span.id), span)
             run.spans.append(span)
@@ -222,7 +222,7 @@ def _is_event_of_span(
         attributes = {"gen_ai.operation.name": "chat"}
         value = {"spanId": log.span_id, "name": "chat", "attributes": attributes}
         raw = log.raw
-        span = span_of(value, raw.place, resource=raw.resource, scope=raw.scope)
+        span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
         span.start = _time(raw)
         spans[run.trace_id, log.span_id] = span
         run.spans.append(span)
@@ -236,11 +236,11 @@ def _log_row(log: _LogRecord) -> SpanRow:
     content = dump_text(attributes.pop("content", None))
     name = log.event.name or severity or "log"
     return SpanRow(
-        id=log.raw.place,
+        id=log.raw.location,
         parent=log.span_id,
         kind=RowKind.OTHER,
         name=name,
-        place=log.raw.place,
+        location=log.raw.location,
         start=_time(log.raw),
         output="\n".join(filter(None, (content, _lines(attributes)))) or log.event.name,
         speaks=True,

@@ -61,7 +61,7 @@ class OtelSpan:
     id: str | None
     parent: str | None
     name: str
-    place: str
+    location: str
     start: float | None
     end: float | None
     status: SpanStatus
@@ -88,7 +88,7 @@ class OtelSpan:
             kind: What was called.
         """
         outcome = (self.start, self.end, self.status, self.error)
-        return SpanRow(row_id, self.parent, kind, self.name, self.place, *outcome)
+        return SpanRow(row_id, self.parent, kind, self.name, self.location, *outcome)
 
     @property
     def error(self) -> str | None:
@@ -134,13 +134,13 @@ def is_of_phoenix(value: object) -> bool:
 
 
 def span_of(
-    value: Fields, place: str, *, resource: Attributes | None = None, scope: str | None = None
+    value: Fields, location: str, *, resource: Attributes | None = None, scope: str | None = None
 ) -> OtelSpan:
     """Return the span in a JSON object; what of it is missing or of another type is left open.
 
     Args:
         value: The object.
-        place: Where it is in the file.
+        location: Where it is in the file.
         resource: The attributes of its resource where those are around it.
         scope: The name of its scope, likewise.
     """
@@ -162,7 +162,7 @@ def span_of(
         span_id(_first(both, _SPAN)),
         _parent(value),
         " ".join((as_text(_first(value, _NAME)) or "span")[:400].split()),
-        place,
+        location,
         start,
         end,
         status,
@@ -243,8 +243,8 @@ def _scope(value: Fields) -> str | None:
 
 def _first(value: Fields, names: tuple[str, ...]) -> object:
     for name in names:
-        if (found := value.get(name)) is not None and found != "":
-            return found
+        if (field_value := value.get(name)) is not None and field_value != "":
+            return field_value
     return None
 
 

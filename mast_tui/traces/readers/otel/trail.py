@@ -48,7 +48,7 @@ class TrailReader:
             if _is_trace(record.value):
                 traces.append(self._trace(source, record))
             else:
-                problems.append(Problem(record.place, "no trace of spans, left out"))
+                problems.append(Problem(record.location, "no trace of spans, left out"))
         return report_of(self, source, traces, problems)
 
     def _trace(self, source: Source, record: Record) -> Trace:
@@ -87,9 +87,9 @@ def _is_trace(value: object) -> bool:
     )
 
 
-def _spans(spans: object, place: str, problems: list[Problem]) -> Iterator[OtelSpan]:
+def _spans(spans: object, location: str, problems: list[Problem]) -> Iterator[OtelSpan]:
     """Yield the spans of a tree, parents first; a span's parent is the one that holds it."""
-    waiting: list[tuple[object, str, str | None]] = [(spans, place, None)]
+    waiting: list[tuple[object, str, str | None]] = [(spans, location, None)]
     while waiting:
         spans, within, parent = waiting.pop()
         if not isinstance(spans, list):

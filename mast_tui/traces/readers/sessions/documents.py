@@ -17,7 +17,8 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
-    noted,
+    json_log_piece,
+    log_piece,
     result_piece,
 )
 from mast_tui.traces.readers.chat.values import file_note, usage_tokens
@@ -46,14 +47,13 @@ from mast_tui.traces.readers.sessions.pieces import (
     SYSTEM,
     USER,
     is_empty,
-    log,
     message_turn,
     note_of,
-    prompt,
     record_time,
+    record_turn,
     spoken_turn,
-    turn,
     unknown_record,
+    user_prompt_piece,
 )
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
@@ -88,12 +88,12 @@ def _gemini_order(
             continue
         changes = record.value.get("$set")
         if not isinstance(changes, Mapping):
-            name = identifier_in(record.value, "id") or record.place
+            name = identifier_in(record.value, "id") or record.location
             messages[name] = record
             continue
         for number, message in enumerate(items_of(changes.get("messages"))):
-            name = identifier_in(fields_of(message), "id") or f"{record.place} {number}"
-            messages[name] = SessionRecord(fields_of(message), record.place)
+            name = identifier_in(fields_of(message), "id") or f"{record.location} {number}"
+            messages[name] = SessionRecord(fields_of(message), record.location)
     return list(messages.values())
 
 
@@ -105,14 +105,14 @@ def _rewind(
 ) -> None:
     names = list(messages)
     if target not in messages:
-        problems.append(Problem(record.place, f"a rewind to {target}, which is not in the file"))
+        problems.append(Problem(record.location, f"a rewind to {target}, which is not in the file"))
         return
     rewound = names[names.index(target) :]
     for name in rewound:
         del messages[name]
     verb = "is" if len(rewound) == 1 else "are"
     count = counted(len(rewound), "message")
-    problems.append(Problem(record.place, f"{count} taken back by a rewind {verb} not shown"))
+    problems.append(Problem(record.location, f"{count} taken back by a rewind {verb} not shown"))
 
 
 def _gemini_turn(record: Fields) -> Turn | None:
@@ -125,7 +125,7 @@ def _gemini_turn(record: Fields) -> Turn | None:
     if not kind or _is_gemini_header(record):
         return None
     if kind in ("info", "warning", "error"):
-        return turn(record, log(content_text(content), kind, failed=kind == "error"))
+        return record_turn(record, log_piece(content_text(content), kind, failed=kind == "error"))
     return unknown_record(record)
 
 
@@ -134,7 +134,7 @@ def _gemini_answer(record: Fields, content: object) -> Turn:
     for number, thought in enumerate(items_of(record.get("thoughts"))):
         fields = fields_of(thought)
         text = texts_in(fields, "subject", "description", "text")
-        reasoning = THE_MODEL.says(text, f"/thoughts/{number}", kind=SpanKind.REASONING)
+        reasoning = THE_MODEL.piece(text, f"/thoughts/{number}", kind=SpanKind.REASONING)
         pieces.append(replace(reasoning, start=record_time(fields)))
     pieces += content_pieces(content, THE_MODEL, "/content")
     for number, call in enumerate(items_of(record.get("toolCalls"))):
@@ -199,7 +199,7 @@ def _opencode_turn(record: Fields) -> Turn | None:
         return _opencode_event(record)
     info = fields_of(record.get("info"))
     if kind_of(record) == "error" and "sessionID" in record:
-        return turn(record, _opencode_error(fields_of(record.get("error"))))
+        return record_turn(record, _opencode_error(fields_of(record.get("error"))))
     if "parts" not in record or "role" not in info:
         return unknown_record(record) if kind_of(record) else None
     speaker = USER if info.get("role") == "user" else THE_MODEL
@@ -216,7 +216,7 @@ def _opencode_turn(record: Fields) -> Turn | None:
 
 def _opencode_error(error: Fields) -> Piece:
     text = text_in(fields_of(error.get("data")), "message") or text_in(error, "message")
-    return log(text or dump_text(error), name_in(error, "name"), failed=True)
+    return log_piece(text or dump_text(error), name_in(error, "name"), failed=True)
 
 
 def _opencode_event(record: Fields) -> Turn | None:
@@ -241,39 +241,46 @@ def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
         return []
     if kind in ("text", "reasoning"):
         by_program = part.get("synthetic") is True and speaker.role is Role.USER
-        thought = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
-        message = (SYSTEM if by_program else speaker).says(
-            content_text(part.get("text")), pointer, kind=thought
+        span_kind = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
+        piece = (SYSTEM if by_program else speaker).piece(
+            content_text(part.get("text")), pointer, kind=span_kind
         )
-        return [replace(message, start=start)]
+        return [replace(piece, start=start)]
     if kind == "tool":
         return _opencode_tool(part, pointer)
     if kind == "file":
-        return [speaker.says(file_note(part) or "[file]", pointer)]
+        return [speaker.piece(file_note(part) or "[file]", pointer)]
     if kind in ("compaction", "retry", "subtask"):
         return list(note_of(part, "prompt", "description", failed=kind == "retry").pieces)
     problem = f"unknown part type `{kind}`"
-    return [replace(noted(part, pointer, name=kind or None), problem=problem)]
+    return [replace(json_log_piece(part, pointer, name=kind or None), problem=problem)]
 
 
 def _opencode_tool(part: Fields, pointer: str) -> list[Piece]:
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
     call = {"id": part.get("callID"), "name": part.get("tool"), "arguments": state.get("input")}
-    asked = replace(call_piece(call, pointer, ASSISTANT), start=unix_seconds(times.get("start")))
-    status = state.get("status")
-    output = first_in(state, "output", "error")
-    if output is None and status in ("pending", "running", None):
-        return [asked]
-    code = status_of_code(fields_of(state.get("metadata")).get("exit"))
-    if status == "error":
-        code = SpanStatus.ERROR
-    elif code is SpanStatus.UNKNOWN and status in ("completed", "success"):
-        code = SpanStatus.OK
-    result = result_piece(
-        {}, output, f"{pointer}/state", name=asked.name, call_id=asked.call_id, status=code
+    call_piece_ = replace(
+        call_piece(call, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
     )
-    return [asked, replace(result, start=unix_seconds(times.get("end")))]
+    state_name = state.get("status")
+    output = first_in(state, "output", "error")
+    if output is None and state_name in ("pending", "running", None):
+        return [call_piece_]
+    result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
+    if state_name == "error":
+        result_status = SpanStatus.ERROR
+    elif result_status is SpanStatus.UNKNOWN and state_name in ("completed", "success"):
+        result_status = SpanStatus.OK
+    result = result_piece(
+        {},
+        output,
+        f"{pointer}/state",
+        name=call_piece_.name,
+        call_id=call_piece_.call_id,
+        status=result_status,
+    )
+    return [call_piece_, replace(result, start=unix_seconds(times.get("end")))]
 
 
 OPENCODE: Final = SessionFormat(
@@ -363,12 +370,12 @@ class _ClineTranslator:
         if kind == "command_output":
             return self._command_output(record)
         if kind in _CLINE_ERRORS:
-            return [log(text, kind, failed=True)]
+            return [log_piece(text, kind, failed=True)]
         if kind in ("task", "user_feedback", "user_feedback_diff"):
-            return [USER.says(text)]
+            return [USER.piece(text)]
         if kind == "reasoning":
             thought = text or content_text(record.get("reasoning"))
-            return [THE_MODEL.says(thought, kind=SpanKind.REASONING)]
+            return [THE_MODEL.piece(thought, kind=SpanKind.REASONING)]
         if kind in ("tool", "use_mcp_server", "browser_action", "browser_action_launch"):
             return self._tool(kind, text)
         if kind == "command":
@@ -377,10 +384,10 @@ class _ClineTranslator:
             self._waiting = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._began:
-            return [USER.says(text)]  # newer versions do not mark the task
+            return [USER.piece(text)]  # newer versions do not mark the task
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
-            return [THE_MODEL.says(_cline_words(text))]
-        return [log(text or dump_text({**record, "ts": None}), kind)] if text else []
+            return [THE_MODEL.piece(_cline_words(text))]
+        return [log_piece(text or dump_text({**record, "ts": None}), kind)] if text else []
 
     def _request(self, request: Fields) -> list[Piece]:
         self._tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
@@ -388,7 +395,9 @@ class _ClineTranslator:
         self._waiting = None
         quoted = as_text(request.get("request"))
         if reason := as_text(request.get("cancelReason")):
-            return [log(text_in(request, "streamingFailedMessage") or reason, "api", failed=True)]
+            return [
+                log_piece(text_in(request, "streamingFailedMessage") or reason, "api", failed=True)
+            ]
         if waiting is None or quoted is None or "] Result:" not in quoted[:1000]:
             return []
         output = quoted.partition("] Result:")[2].partition("<environment_details>")[0].strip()
@@ -454,7 +463,7 @@ def _cline_order(
         if earlier is not None and earlier.value.get("partial") is True:
             last[name] = record
         else:
-            last[name if earlier is None else f"{name} {record.place}"] = record
+            last[name if earlier is None else f"{name} {record.location}"] = record
     return list(last.values())
 
 
@@ -486,21 +495,21 @@ def _antigravity_turn(record: Fields) -> Turn | None:
     text = content_text(record.get("content"))
     failed = str(record.get("status")).upper() in ("ERROR", "FAILED", "CANCELED", "CANCELLED")
     if kind == "USER_INPUT":
-        return spoken_turn(record, [prompt(text)])
+        return spoken_turn(record, [user_prompt_piece(text)])
     if kind == "PLANNER_RESPONSE":
         return _antigravity_answer(record, text)
     if record.get("source") == "MODEL":
-        return turn(record, _antigravity_result(kind, text, failed))
+        return record_turn(record, _antigravity_result(kind, text, failed))
     if not text.strip():
         return None
     if kind in _ANTIGRAVITY_NOTES:
-        return turn(record, SYSTEM.says(text))
-    return turn(record, log(text, kind, failed=failed or kind == "ERROR_MESSAGE"))
+        return record_turn(record, SYSTEM.piece(text))
+    return record_turn(record, log_piece(text, kind, failed=failed or kind == "ERROR_MESSAGE"))
 
 
 def _antigravity_answer(record: Fields, text: str) -> Turn:
     thought = content_text(record.get("thinking"))
-    pieces = [THE_MODEL.says(thought, "/thinking", kind=SpanKind.REASONING), THE_MODEL.says(text)]
+    pieces = [THE_MODEL.piece(thought, "/thinking", kind=SpanKind.REASONING), THE_MODEL.piece(text)]
     for number, call in enumerate(items_of(record.get("tool_calls"))):
         fields = fields_of(call)
         arguments = {
@@ -568,19 +577,21 @@ def _is_fx(records: Sequence[Fields]) -> bool:
 def _fx_turn(record: Fields) -> Turn:
     if "user" not in record:
         return note_of(record, "summary", "text", name=name_in(record, "kind"))
-    pieces = [prompt(content_text(fields_of(record.get("user")).get("text")))]
+    pieces = [user_prompt_piece(content_text(fields_of(record.get("user")).get("text")))]
     for number, step in enumerate(items_of(fields_of(record.get("execution")).get("tool_steps"))):
         pieces += _fx_step(fields_of(step), f"/execution/tool_steps/{number}")
     if isinstance(record.get("tool_call"), Mapping):
         pieces.append(_fx_call(record.get("tool_call"), "/tool_call"))
-    pieces.append(THE_MODEL.says(content_text(record.get("assistant")), "/assistant"))
+    pieces.append(THE_MODEL.piece(content_text(record.get("assistant")), "/assistant"))
     if record.get("kind") == "interrupted":
-        pieces.append(log(text_in(record, "terminal_reason") or "", "interrupted", failed=True))
+        pieces.append(
+            log_piece(text_in(record, "terminal_reason") or "", "interrupted", failed=True)
+        )
     return spoken_turn(record, pieces)
 
 
 def _fx_step(step: Fields, pointer: str) -> list[Piece]:
-    pieces = [THE_MODEL.says(content_text(step.get("assistant")), pointer)]
+    pieces = [THE_MODEL.piece(content_text(step.get("assistant")), pointer)]
     for number, call in enumerate(items_of(step.get("tool_calls"))):
         pieces.append(_fx_call(call, f"{pointer}/tool_calls/{number}"))
     for number, result in enumerate(items_of(step.get("tool_results"))):

@@ -39,7 +39,7 @@ from mast_tui.traces.readers.json_fields import (
     short_name,
 )
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.sessions.pieces import words_of_user
+from mast_tui.traces.readers.sessions.pieces import user_text
 
 _LOOKED_AT: Final = 40
 _TEXT_BEFORE: Final = 4096
@@ -52,11 +52,11 @@ class SessionRecord:
 
     Attributes:
         value: The JSON object.
-        place: Where it is in the file: ``line 3`` or a JSON pointer.
+        location: Where it is in the file: ``line 3`` or a JSON pointer.
     """
 
     value: Fields
-    place: str
+    location: str
 
 
 @dataclass(slots=True)
@@ -81,10 +81,10 @@ class SessionContext:
 
 
 Translate = Callable[[Fields], Turn | None]
-"""Takes a record apart; None for one that holds nothing to read."""
+"""A function that takes a record apart; it returns None for one without content."""
 
 Order = Callable[[Sequence[SessionRecord], list[Problem]], Sequence[SessionRecord]]
-"""Returns the records that count, in reading order, and adds a problem for what is left out."""
+"""A function that selects records in reading order, and adds a problem for those it leaves out."""
 
 
 def stateless(translate: Translate) -> Callable[[SessionContext], Translate]:
@@ -140,7 +140,7 @@ class SessionReader:
     """Reads the sessions of one format.
 
     Keys are ``<call id>:call`` and ``<call id>:result``, else the record's id with the pointer to
-    the part in its message, else the record's place.
+    the part in its message, else the record's location.
     """
 
     key_scheme: Final = 1
@@ -207,20 +207,20 @@ class SessionReader:
         problems: list[Problem] = []
         selected = self._format.order(records, problems)
         session = SessionContext(header, [record.value for record in selected])
-        left_out = () if len(selected) == len(records) else (record.value for record in records)
-        self._take_facts(session, chain((header,), session.values, left_out))
+        all_values = () if len(selected) == len(records) else (record.value for record in records)
+        self._take_facts(session, chain((header,), session.values, all_values))
         translate = self._format.translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
         for record in selected:
             turn = translate(record.value)
             if turn is not None:
-                key = text_at(record.value, self._format.keys) or record.place
-                mapper.add_turn(turn, key, record.place)
+                key = text_at(record.value, self._format.keys) or record.location
+                mapper.add_turn(turn, key, record.location)
         if session.tokens is not None and all(step.tokens is None for step in steps.steps):
             mapper.count_tokens(session.tokens)
         meta = TraceMeta(
-            task=task_of(_first_words(steps.steps), steps=steps.steps),
+            task=task_of(_first_prompt(steps.steps), steps=steps.steps),
             system=self._format.system,
             model=session.model or mapper.model,
             version=session.version,
@@ -259,15 +259,15 @@ class SessionReader:
         records = []
         for record in records_by_line(source, problems):
             if isinstance(record.value, Mapping):
-                records.append(SessionRecord(record.value, record.place))
+                records.append(SessionRecord(record.value, record.location))
             else:
-                problems.append(Problem(record.place, "not a JSON object, left out"))
+                problems.append(Problem(record.location, "not a JSON object, left out"))
         return {}, records
 
     def _list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
         """Return the fields beside the list of records, the list, and the pointer to it.
 
-        A document without a list is a record itself, with no pointer.
+        A document without such a list is a record itself; then there is no pointer.
         """
         if isinstance(document, list):
             return {}, document, ""
@@ -332,11 +332,11 @@ def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
 
 
 def along_last_branch(id_field: str, parent_field: str) -> Order:
-    """Return the order of records that form a tree: those on the way to the last record count.
+    """Return an ``Order`` for records that form a tree: it selects the branch to the last record.
 
-    A branch with messages that the way does not pass was abandoned, and is left out. Other records
-    beside the way, such as changed settings, stay. A record that names no parent that came before,
-    follows the record before it; unless it is a message whose parent is null, which begins anew.
+    Another branch is left out if it has messages. Records without a message, such as changed
+    settings, are always selected. A record whose parent is not among the records before it follows
+    the previous record; but a message whose parent is null begins a new tree.
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
@@ -360,7 +360,7 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
         count = counted(messages, "message")
         origin = "an abandoned branch" if len(abandoned) == 1 else f"{len(abandoned)} branches"
         verb = "is" if messages == 1 else "are"
-        problems.append(Problem(first.place, f"{count} of {origin} {verb} not shown"))
+        problems.append(Problem(first.location, f"{count} of {origin} {verb} not shown"))
         return [
             record
             for record in records
@@ -373,7 +373,7 @@ def along_last_branch(id_field: str, parent_field: str) -> Order:
 def _parents(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Return the parent of each node, which comes before it; None for one that begins anew."""
+    """Return the parent of each node, which comes before it; None for the root of a tree."""
     parents: dict[str, str | None] = {}
     previous: str | None = None
     for record in records:
@@ -391,7 +391,7 @@ def _parents(
 
 
 def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
-    """Return by node the first node of the branch it is on; those on the last branch have none."""
+    """Return the first node of the branch of each node; nodes on the last branch are left out."""
     on_last_branch: set[str] = set()
     node = next(reversed(parents), None)
     while node is not None:
@@ -405,15 +405,15 @@ def _branches(parents: dict[str, str | None]) -> dict[str | None, str]:
 
 
 def holds_message(record: Fields) -> bool:
-    """Tell whether a record holds what a user, a model or a tool said."""
+    """Return whether a record holds a message of a user, a model or a tool."""
     role = fields_of(record.get("message")).get("role", record.get("role"))
     return isinstance(role, str) and role != "system"
 
 
-def _first_words(steps: Sequence[Step]) -> str | None:
-    """Return what the user typed first, without what the program added to it."""
+def _first_prompt(steps: Sequence[Step]) -> str | None:
+    """Return the first text that the user typed, without what the program added to it."""
     prompts = (
-        words_of_user(step.text)
+        user_text(step.text)
         for step in steps
         if step.role is Role.USER and step.kind is SpanKind.MESSAGE
     )
@@ -424,11 +424,11 @@ def _records_listed(
     values: Iterable[object], pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
     for number, value in enumerate(values):
-        place = "/" if pointer is None else f"{pointer}/{number}"
+        location = "/" if pointer is None else f"{pointer}/{number}"
         if isinstance(value, Mapping):
-            yield SessionRecord(value, place)
+            yield SessionRecord(value, location)
         else:
-            problems.append(Problem(place, "not a JSON object, left out"))
+            problems.append(Problem(location, "not a JSON object, left out"))
 
 
 def _document(source: Source, problems: list[Problem]) -> object:

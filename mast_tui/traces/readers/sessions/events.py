@@ -16,6 +16,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
+    log_piece,
     result_piece,
     role_of,
 )
@@ -45,13 +46,12 @@ from mast_tui.traces.readers.sessions.pieces import (
     SYSTEM,
     USER,
     is_empty,
-    log,
     message_turn,
     note_of,
-    prompt,
     record_time,
-    turn,
+    record_turn,
     unknown_record,
+    user_prompt_piece,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_error_flag, status_of_flag
 
@@ -135,9 +135,9 @@ class _KimiTranslator:
             return self._prompt_of_system(record)
         if kind == "turn.prompt":
             text = output_text(record.get("input"))
-            return None if text in self._in_context else turn(record, USER.says(text))
+            return None if text in self._in_context else record_turn(record, USER.piece(text))
         if kind == "context.append_message":
-            return turn(record, *self._message(record, fields_of(record.get("message"))))
+            return record_turn(record, *self._message(record, fields_of(record.get("message"))))
         if kind == "context.append_loop_event":
             return self._event(record, fields_of(record.get("event")))
         if kind == "turn.cancel":
@@ -152,7 +152,7 @@ class _KimiTranslator:
         if text is None or text == self._system_prompt:
             return None
         self._system_prompt = text
-        return turn(record, SYSTEM.says(text))
+        return record_turn(record, SYSTEM.piece(text))
 
     def _message(self, record: Fields, message: Fields) -> list[Piece]:
         role = message.get("role")
@@ -164,9 +164,9 @@ class _KimiTranslator:
             origin = fields_of(message.get("origin"))
             by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
             text = output_text(content)
-            return [prompt(text) if by_user else SYSTEM.says(text)]
+            return [user_prompt_piece(text) if by_user else SYSTEM.piece(text)]
         if role == "system":
-            return [SYSTEM.says(output_text(content))]
+            return [SYSTEM.piece(output_text(content))]
         agent = _kimi_agent(record)
         parts = content if isinstance(content, list) else [content]
         pieces = [piece for part in parts for piece in _kimi_part(part, agent)]
@@ -178,13 +178,13 @@ class _KimiTranslator:
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
-            return turn(record, *_kimi_part(event.get("part"), agent))
+            return record_turn(record, *_kimi_part(event.get("part"), agent))
         call_id = name_in(event, "toolCallId")
         if kind == "tool.call":
             call = {"id": call_id, "name": event.get("name"), "arguments": event.get("args")}
-            return turn(record, call_piece(call, "", agent))
+            return record_turn(record, call_piece(call, "", agent))
         if kind == "tool.result":
-            return turn(record, _kimi_result(fields_of(event.get("result")), call_id))
+            return record_turn(record, _kimi_result(fields_of(event.get("result")), call_id))
         return None if kind in ("step.begin", "step.end") else unknown_record(record)
 
 
@@ -195,20 +195,26 @@ def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
     """Return the turn of a message in the older form; None for what only tells of the program."""
     match kind:
         case "TurnBegin" | "SteerInput":
-            return turn(record, prompt(output_text(payload.get("user_input"))))
+            return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
         case "ContentPart":
-            return turn(record, *_kimi_part(payload, ASSISTANT))
+            return record_turn(record, *_kimi_part(payload, ASSISTANT))
         case "ToolCall":
-            return turn(record, call_piece(payload, "", ASSISTANT))
+            return record_turn(record, call_piece(payload, "", ASSISTANT))
         case "ToolResult":
             result = fields_of(payload.get("return_value"))
-            return turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
+            return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
             return _wire_turn(record, kind_of(event), fields_of(event.get("payload")))
         case "StepInterrupted":
-            return turn(record, log(dump_text(payload) if payload else kind, kind, failed=True))
-    return turn(record, log(dump_text(payload), kind)) if kind in _WIRE_NOTES and payload else None
+            return record_turn(
+                record, log_piece(dump_text(payload) if payload else kind, kind, failed=True)
+            )
+    return (
+        record_turn(record, log_piece(dump_text(payload), kind))
+        if kind in _WIRE_NOTES and payload
+        else None
+    )
 
 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
@@ -227,7 +233,7 @@ def _kimi_part(part: object, agent: str) -> list[Piece]:
     fields = fields_of(part)
     if kind_of(fields) == "think":
         thought = content_text(fields.get("think"))
-        return [speaker.says(thought, kind=SpanKind.REASONING)] if thought.strip() else []
+        return [speaker.piece(thought, kind=SpanKind.REASONING)] if thought.strip() else []
     return [piece for piece in content_pieces(part, speaker, "") if not is_empty(piece)]
 
 
@@ -290,11 +296,11 @@ class _CopilotTranslator:
         agent = self._agents.get(parent or "", ASSISTANT)
         match kind:
             case "user.message":
-                return turn(record, USER.says(content_text(data.get("content"))))
+                return record_turn(record, USER.piece(content_text(data.get("content"))))
             case "system.message" | "system.notification":
-                return turn(record, SYSTEM.says(content_text(data.get("content"))))
+                return record_turn(record, SYSTEM.piece(content_text(data.get("content"))))
             case "assistant.reasoning":
-                return turn(record, *self._reasoning(data.get("content"), agent))
+                return record_turn(record, *self._reasoning(data.get("content"), agent))
             case "assistant.message":
                 return self._message(record, data, agent)
             case "assistant.usage":
@@ -307,14 +313,16 @@ class _CopilotTranslator:
                     "name": data.get("toolName"),
                     "arguments": data.get("arguments"),
                 }
-                return turn(record, *self._call(call, "", agent))
+                return record_turn(record, *self._call(call, "", agent))
             case "tool.execution_complete":
-                return turn(record, _copilot_result(data))
+                return record_turn(record, _copilot_result(data))
             case "subagent.started":
                 name = name_in(data, "agentName", "agentDisplayName")
                 if name is not None:
                     self._agents[name_in(data, "toolCallId") or ""] = name
-                return turn(record, log(text_in(data, "agentDescription") or dump_text(data), kind))
+                return record_turn(
+                    record, log_piece(text_in(data, "agentDescription") or dump_text(data), kind)
+                )
         return self._event(record, kind, data)
 
     def _event(self, record: Fields, kind: str, data: Fields) -> Turn | None:
@@ -325,13 +333,13 @@ class _CopilotTranslator:
         if kind in _COPILOT_SETTINGS or (kind == "hook.end" and data.get("success") is not False):
             return None
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
-        return turn(record, log(text, kind, failed=kind in _COPILOT_FAILURES))
+        return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURES))
 
     def _message(self, record: Fields, data: Fields, agent: str) -> Turn:
         pieces = self._reasoning(data.get("reasoningText"), agent)
         text = content_text(data.get("content"))
         if text.strip():
-            pieces.append(Speaker(agent, Role.AGENT).says(text))
+            pieces.append(Speaker(agent, Role.AGENT).piece(text))
         for number, request in enumerate(items_of(data.get("toolRequests"))):
             pieces += self._call(fields_of(request), f"/toolRequests/{number}", agent)
         tokens = usage_tokens(data, "inputTokens", "outputTokens")
@@ -343,7 +351,7 @@ class _CopilotTranslator:
             return []
         self._thought = thought
         speaker = Speaker(agent, Role.AGENT)
-        return [speaker.says(thought, "/reasoningText", kind=SpanKind.REASONING)]
+        return [speaker.piece(thought, "/reasoningText", kind=SpanKind.REASONING)]
 
     def _call(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
         piece = call_piece({**call, "type": None}, pointer, agent)
@@ -422,23 +430,23 @@ def _droid_event(record: Fields) -> Turn | None:
         case "message":
             text = content_text(first_in(record, "text", "content"))
             if record.get("role") == "user":
-                return turn(record, prompt(text))
+                return record_turn(record, user_prompt_piece(text))
             speaker = SYSTEM if record.get("role") == "system" else THE_MODEL
-            return turn(record, speaker.says(text))
+            return record_turn(record, speaker.piece(text))
         case "reasoning" | "thinking":
-            return turn(
-                record, THE_MODEL.says(text_in(record, "text") or "", kind=SpanKind.REASONING)
+            return record_turn(
+                record, THE_MODEL.piece(text_in(record, "text") or "", kind=SpanKind.REASONING)
             )
         case "tool_call":
             call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
-            return turn(record, call_piece(call, "", ASSISTANT))
+            return record_turn(record, call_piece(call, "", ASSISTANT))
         case "tool_result":
-            return turn(record, _droid_result(record))
+            return record_turn(record, _droid_result(record))
         case "completion":
             input_fields = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
             tokens = usage_tokens(record.get("usage"), input_fields, "output_tokens")
-            answer = THE_MODEL.says(text_in(record, "finalText") or "")
-            return replace(turn(record, answer), tokens=tokens)
+            answer = THE_MODEL.piece(text_in(record, "finalText") or "")
+            return replace(record_turn(record, answer), tokens=tokens)
         case "error":
             return note_of(record, "message", failed=True)
     return unknown_record(record)
@@ -530,19 +538,24 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             spoken = message_turn(record, {"role": role, "content": content}, tokens=tokens)
             if spoken is None or role_of(role) is not Role.USER:
                 return spoken
-            pieces = tuple(replace(prompt(piece.text), at=piece.at) for piece in spoken.pieces)
+            pieces = tuple(
+                replace(user_prompt_piece(piece.text), key_suffix=piece.key_suffix)
+                for piece in spoken.pieces
+            )
             return replace(spoken, pieces=pieces)
         case "reasoning":
             text = content_text(first_in(record, "rawContent", "content", "text"))
-            thought = THE_MODEL.says(text, kind=SpanKind.REASONING)
-            return None if is_empty(thought) else replace(turn(record, thought), tokens=tokens)
+            thought = THE_MODEL.piece(text, kind=SpanKind.REASONING)
+            return (
+                None if is_empty(thought) else replace(record_turn(record, thought), tokens=tokens)
+            )
         case "call":
             arguments = first_in(record, "arguments", "input", "parameters")
             call = {"name": name, "id": call_id, "arguments": arguments}
-            return replace(turn(record, call_piece(call, "", ASSISTANT)), tokens=tokens)
+            return replace(record_turn(record, call_piece(call, "", ASSISTANT)), tokens=tokens)
         case "result":
             output = first_in(record, "output", "result") or content
-            return turn(record, result_piece(record, output, "", name=name, call_id=call_id))
+            return record_turn(record, result_piece(record, output, "", name=name, call_id=call_id))
         case "settings":
             return None
     return unknown_record({"type": name_in(record, "event_type", "kind"), **record})
@@ -607,18 +620,18 @@ class _McpTranslator:
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
         if method is not None:
-            return turn(record, self._request(message, method, request_id))
+            return record_turn(record, self._request(message, method, request_id))
         if request_id is None or not {"result", "error"} & message.keys():
             return unknown_record(record)
         method, call_id = self._methods.pop(request_id, ("response", None))
-        return turn(record, self._response(message, method, call_id))
+        return record_turn(record, self._response(message, method, call_id))
 
     def _request(self, message: Fields, method: str, request_id: str | None) -> Piece:
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:
                 self._methods[request_id] = (method, None)
-            return log(dump_text(params) if params else method, method)
+            return log_piece(dump_text(params) if params else method, method)
         self._asked += 1
         call_id = None if request_id is None else f"{request_id}.{self._asked}"
         if request_id is not None:
@@ -631,7 +644,7 @@ class _McpTranslator:
         error = fields_of(message.get("error"))
         if method != "tools/call":
             text = text_in(error, "message") or dump_text(result)
-            return log(text, method, failed=bool(error))
+            return log_piece(text, method, failed=bool(error))
         fields = fields_of(result)
         status = SpanStatus.ERROR if error else status_of_error_flag(fields.get("isError"))
         content = first_in(fields, "content", "structuredContent", "toolResult")

@@ -30,9 +30,9 @@ from mast_tui.traces.readers.sessions.pieces import (
     message_turn,
     note_of,
     record_time,
+    record_turn,
     spoken_by,
     spoken_turn,
-    turn,
     unknown_record,
 )
 
@@ -215,7 +215,7 @@ def _grok_turn(record: Fields) -> Turn | None:
     if kind == "backend_tool_call":
         return _grok_search(record)
     if kind == "tool_result":
-        return turn(record, result_piece(record, record.get("content"), ""))
+        return record_turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
         return spoken_turn(record, turn_of(record).pieces)
     if kind not in _GROK_TYPES:
@@ -232,7 +232,7 @@ def _grok_search(record: Fields) -> Turn:
     tool = fields_of(record.get("kind"))
     arguments = fields_of(tool.get("action")) or tool
     call = {"arguments": arguments, "name": tool.get("tool_type"), "id": tool.get("id")}
-    return turn(record, call_piece(call, "", ASSISTANT))
+    return record_turn(record, call_piece(call, "", ASSISTANT))
 
 
 GROK: Final = SessionFormat(
@@ -273,7 +273,11 @@ def _claude_turn(record: Fields) -> Turn | None:
 
 def _with_pointer(piece: Piece) -> Piece:
     """Return the piece of a message's second block with the pointer to it."""
-    return replace(piece, at=f"/content/{int(piece.at[1:]) - 1}") if piece.at else piece
+    return (
+        replace(piece, key_suffix=f"/content/{int(piece.key_suffix[1:]) - 1}")
+        if piece.key_suffix
+        else piece
+    )
 
 
 CLAUDE_WEB: Final = SessionFormat(

@@ -9,7 +9,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, noted
+from mast_tui.traces.readers.chat.pieces import Piece, Speaker, Turn, json_log_piece, log_piece
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.json_fields import Fields, kind_of, names
 from mast_tui.traces.times import unix_seconds
@@ -22,7 +22,7 @@ GEMINI_STATUS: Final[Mapping[str | None, SpanStatus]] = {
     "error": SpanStatus.ERROR,
     "cancelled": SpanStatus.ERROR,
 }
-"""How the calls of Gemini CLI, and of Qwen Code that came of it, went."""
+"""The statuses of calls in Gemini CLI and in Qwen Code, which is derived from it."""
 
 _QUOTED: Final = re.compile(
     r"<(?P<tag>USER_REQUEST|user_query)>(?P<words>.*?)</(?P=tag)>", re.DOTALL
@@ -54,14 +54,14 @@ def message_turn(
     """
     if not isinstance(message, Mapping):
         return None
-    turn = turn_of(message)
-    pieces = tuple(piece for piece in turn.pieces if not is_empty(piece))
+    record_turn = turn_of(message)
+    pieces = tuple(piece for piece in record_turn.pieces if not is_empty(piece))
     time = record_time(record)
     return Turn(
         pieces,
-        turn.start if time is None else time,
-        turn.tokens if tokens is None else tokens,
-        model or turn.model,
+        record_turn.start if time is None else time,
+        record_turn.tokens if tokens is None else tokens,
+        model or record_turn.model,
     )
 
 
@@ -70,8 +70,13 @@ def is_empty(piece: Piece) -> bool:
     return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
 
 
-def turn(record: Fields, *pieces: Piece) -> Turn:
-    """Return a turn of these pieces at the time of the record."""
+def record_turn(record: Fields, *pieces: Piece) -> Turn:
+    """Return a turn of pieces at the time of a record.
+
+    Args:
+        record: The record.
+        pieces: The pieces, in their order.
+    """
     return Turn(pieces, record_time(record))
 
 
@@ -82,29 +87,16 @@ def spoken_turn(record: Fields, pieces: Iterable[Piece]) -> Turn:
         record: The record, whose time the turn has.
         pieces: The pieces, in their order.
     """
-    return turn(record, *(piece for piece in pieces if not is_empty(piece)))
-
-
-def log(text: str, name: str | None = None, *, failed: bool = False) -> Piece:
-    """Return the piece of an event that no one said.
-
-    Args:
-        text: The text of the event.
-        name: The name of its kind.
-        failed: Whether the event is an error.
-    """
-    status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    return Piece(SpanKind.LOG, Role.LOG, "log", text, name=name, status=status)
+    return record_turn(record, *(piece for piece in pieces if not is_empty(piece)))
 
 
 def unknown_record(record: Fields) -> Turn:
     """Return the log of a record of an unknown type."""
-    remaining_fields = {name: value for name, value in record.items() if name not in _ENVELOPE}
-    return turn(record, noted(remaining_fields, name=kind_of(record) or None))
+    return record_turn(record, json_log_piece(_event_fields(record), name=kind_of(record) or None))
 
 
 def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
-    """Return the log of a record that tells of an event.
+    """Return the log of a record of an event.
 
     Args:
         record: The record.
@@ -114,20 +106,23 @@ def note_of(record: Fields, *fields: str, name: str | None = None, failed: bool 
     """
     text = next((text for field in fields if (text := as_text(record.get(field)))), None)
     if text is None:
-        remaining_fields = {
-            field: value for field, value in record.items() if field not in _ENVELOPE
-        }
-        text = dump_text(remaining_fields) if remaining_fields else kind_of(record)
-    return turn(record, log(text, name or kind_of(record) or None, failed=failed))
+        event_fields = _event_fields(record)
+        text = dump_text(event_fields) if event_fields else kind_of(record)
+    return record_turn(record, log_piece(text, name or kind_of(record) or None, failed=failed))
 
 
-def prompt(text: str) -> Piece:
-    """Return the message of a user; of the system where the program wrote all of it."""
-    return (USER if words_of_user(text) else SYSTEM).says(text)
+def _event_fields(record: Fields) -> Fields:
+    """Return the fields of a record but for those that every record has."""
+    return {name: value for name, value in record.items() if name not in _ENVELOPE}
 
 
-def words_of_user(text: str) -> str:
-    """Return the words of the user without what the program added to them in tags."""
+def user_prompt_piece(text: str) -> Piece:
+    """Return the piece of a user's message; of the system where the program wrote all of it."""
+    return (USER if user_text(text) else SYSTEM).piece(text)
+
+
+def user_text(text: str) -> str:
+    """Return the user's text without what the program added to it in tags."""
     quoted = _QUOTED.search(text)
     if quoted is not None:
         return quoted["words"].strip()
@@ -159,7 +154,7 @@ def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Pie
 
 
 def spoken_by(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
-    """Return the pieces with another speaker for what is said in them.
+    """Return the pieces with another speaker, but for results of tools.
 
     Args:
         pieces: The pieces of a record.

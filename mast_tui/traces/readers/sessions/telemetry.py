@@ -34,7 +34,7 @@ from mast_tui.traces.readers.sessions.engine import (
     Translate,
     text_at,
 )
-from mast_tui.traces.readers.sessions.pieces import note_of, prompt, turn
+from mast_tui.traces.readers.sessions.pieces import note_of, record_turn, user_prompt_piece
 from mast_tui.traces.readers.sessions.trees import pi_turn
 from mast_tui.traces.result_status import status_of_flag
 
@@ -103,7 +103,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
             ended[name_in(value, "toolName")] -= 1
             continue
         selected += [
-            SessionRecord({"type": "markdown", **fields_of(file)}, record.place)
+            SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
             if _is_new(file, seen)
         ]
@@ -113,7 +113,7 @@ def _order(records: Sequence[SessionRecord], _problems: list[Problem]) -> Sequen
         ):
             selected.append(record)
         selected += [
-            SessionRecord({"type": "message", "message": message}, record.place)
+            SessionRecord({"type": "message", "message": message}, record.location)
             for message in items_of(value.get("messages"))
             if _is_new(message, seen)
         ]
@@ -142,18 +142,18 @@ def _turn(record: Fields) -> Turn | None:
         case "markdown":
             text = content_text(record.get("content"))
             name = name_in(record, "filename")
-            return turn(record, Piece(SpanKind.LOG, Role.SYSTEM, "system", text, name=name))
+            return record_turn(record, Piece(SpanKind.LOG, Role.SYSTEM, "system", text, name=name))
         case "agent.start":
-            return turn(record, prompt(content_text(record.get("prompt"))))
+            return record_turn(record, user_prompt_piece(content_text(record.get("prompt"))))
         case "message.in":
-            return turn(record, prompt(content_text(record.get("content"))))
+            return record_turn(record, user_prompt_piece(content_text(record.get("content"))))
         case "message.sending" | "message.out":
-            return turn(record, THE_MODEL.says(content_text(record.get("content"))))
+            return record_turn(record, THE_MODEL.piece(content_text(record.get("content"))))
         case "tool.start":
             call = {"name": record.get("toolName"), "arguments": record.get("params")}
-            return turn(record, call_piece(call, "", ASSISTANT))
+            return record_turn(record, call_piece(call, "", ASSISTANT))
         case "tool.end":
-            return turn(record, _result(record))
+            return record_turn(record, _result(record))
         case "agent.end":
             failed = record.get("success") is False
             return note_of(record, "error", failed=True) if failed else None

@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
 from mast_tui.traces.model import Role, SpanStatus
-from mast_tui.traces.readers.chat.pieces import Turn, call_piece, result_piece
+from mast_tui.traces.readers.chat.pieces import Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.claude_code.records import is_gemini_shaped
 from mast_tui.traces.readers.json_fields import (
@@ -26,13 +26,12 @@ from mast_tui.traces.readers.sessions.engine import (
 from mast_tui.traces.readers.sessions.pieces import (
     GEMINI_STATUS,
     SYSTEM,
-    log,
     message_turn,
     note_of,
-    prompt,
+    record_turn,
     spoken_by,
-    turn,
     unknown_record,
+    user_prompt_piece,
     with_status,
 )
 from mast_tui.traces.result_status import status_of_code
@@ -65,7 +64,9 @@ def pi_turn(record: Fields) -> Turn | None:
         return _pi_message(record, fields_of(record.get("message")))
     if kind == "custom_message":
         text = content_text(record.get("content"))
-        return turn(record, replace(SYSTEM.says(text), name=as_text(record.get("customType"))))
+        return record_turn(
+            record, replace(SYSTEM.piece(text), name=as_text(record.get("customType")))
+        )
     if kind in ("compaction", "branch_summary", "compact"):
         return note_of(record, "summary", "note")
     return unknown_record(record)
@@ -80,17 +81,17 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
         if message.get("cancelled") is True:
             status = SpanStatus.ERROR
         result = result_piece({}, message.get("output"), "/output", name="bash", status=status)
-        return turn(record, replace(call, role=Role.USER), result)
+        return record_turn(record, replace(call, role=Role.USER), result)
     if role in ("branchSummary", "compactionSummary"):
-        return turn(record, log(content_text(message.get("summary")), role))
+        return record_turn(record, log_piece(content_text(message.get("summary")), role))
     if role in ("custom", "hookMessage"):
-        return turn(record, SYSTEM.says(content_text(message.get("content"))))
+        return record_turn(record, SYSTEM.piece(content_text(message.get("content"))))
     tokens = usage_tokens(message.get("usage"), "input cacheRead cacheWrite", "output")
     spoken = message_turn(record, message, tokens=tokens)
     error = as_text(message.get("errorMessage"))
     if spoken is None or error is None:
         return spoken
-    return replace(spoken, pieces=(*spoken.pieces, log(error, "error", failed=True)))
+    return replace(spoken, pieces=(*spoken.pieces, log_piece(error, "error", failed=True)))
 
 
 PI: Final = SessionFormat(
@@ -133,7 +134,10 @@ def _droid_turn(record: Fields) -> Turn | None:
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
         return spoken
     pieces = (
-        replace(prompt(content_text([part])), at=f"/content/{number}" if number else "")
+        replace(
+            user_prompt_piece(content_text([part])),
+            key_suffix=f"/content/{number}" if number else "",
+        )
         for number, part in enumerate(content)
     )
     return replace(spoken, pieces=tuple(pieces))
@@ -178,7 +182,7 @@ def _qwen_turn(record: Fields) -> Turn | None:
         pieces = spoken_by(pieces, Role.SYSTEM, "system")
     outcome = fields_of(record.get("toolCallResult"))
     pieces = with_status(pieces, GEMINI_STATUS.get(as_text(outcome.get("status"))))
-    notes = tuple(SYSTEM.says(content_text(part)) for part in of_program)
+    notes = tuple(SYSTEM.piece(content_text(part)) for part in of_program)
     return replace(spoken, pieces=(*pieces, *notes))
 
 
@@ -194,14 +198,18 @@ def _qwen_event(record: Fields) -> Turn | None:
     if subtype == "ui_telemetry":
         event = fields_of(payload.get("uiEvent"))
         message = as_text(event.get("error_message"))
-        return None if message is None else turn(record, log(message, "api_error", failed=True))
+        return (
+            None
+            if message is None
+            else record_turn(record, log_piece(message, "api_error", failed=True))
+        )
     if subtype in _QWEN_SETTINGS:
         return None
     message_parts = items_of(fields_of(record.get("message")).get("parts"))
     if not payload and not message_parts:
         return None
     if message_parts:
-        return turn(record, SYSTEM.says(content_text(message_parts)))
+        return record_turn(record, SYSTEM.piece(content_text(message_parts)))
     return note_of({**payload, "timestamp": record.get("timestamp")}, name=subtype)
 
 

@@ -151,15 +151,15 @@ class Parts:
     """Messages as spans; a message that many calls repeat is taken apart once."""
 
     def __init__(self) -> None:
-        self._taken_apart: dict[bytes, tuple[MessagePart, ...]] = {}
+        self._cached_parts: dict[bytes, tuple[MessagePart, ...]] = {}
         self._contents: dict[bytes, int] = {}
 
     def of(self, message: Message) -> tuple[MessagePart, ...]:
         """Return the spans of a message."""
         digest = _digest(canonical_bytes(message))
-        parts = self._taken_apart.get(digest)
+        parts = self._cached_parts.get(digest)
         if parts is None:
-            parts = self._taken_apart[digest] = tuple(self._take_apart(message))
+            parts = self._cached_parts[digest] = tuple(self._take_apart(message))
         return parts
 
     def content(self, kind: SpanKind, text: str, name: str | None = None) -> int:

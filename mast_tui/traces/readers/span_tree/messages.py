@@ -155,10 +155,12 @@ def _messages(
             return (*system, *repaired([message])), ()
         if not isinstance(value, Mapping):
             return (), ()
-        if role == "user" and not system and (told := instructions_in(value)) is not None:
-            system = ({"role": "system", "content": told},)
-        held = (inner for field in wrappers if (inner := value.get(field)))
-        value = next((inner for inner in held if isinstance(inner, str | list | Mapping)), None)
+        if role == "user" and not system and (instructions := instructions_in(value)) is not None:
+            system = ({"role": "system", "content": instructions},)
+        inner_values = (inner for field in wrappers if (inner := value.get(field)))
+        value = next(
+            (inner for inner in inner_values if isinstance(inner, str | list | Mapping)), None
+        )
         if isinstance(value, str) and value.strip() and json_in(value) is None:
             return (), (*system, *_whole(value, role))
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -176,7 +178,9 @@ def _without_choices(value: object) -> object:
     """Return the messages that a client wraps in one of ``_CHOICES``, else the value."""
     value = value_in(value)
     wrapped = map(fields_of(value).get, _CHOICES)
-    choices = next((one for one in (value, *wrapped) if isinstance(one, list)), None)
+    choices = next(
+        (candidate for candidate in (value, *wrapped) if isinstance(candidate, list)), None
+    )
     if choices is None:
         return value
     if len(choices) == 1 and isinstance(choices[0], list):
@@ -206,8 +210,8 @@ def _message(value: object, role: str) -> Message | None:
     if value.get("type") == "message" and "role" not in value and "content" in value and role:
         return {**value, "role": role}
     if isinstance(calls := value.get("toolCalls"), list) and "tool_calls" not in value:
-        said = first_in(value, "content", "text")
-        return {"role": role, "content": said or "", **value, "tool_calls": calls}
+        content = first_in(value, "content", "text")
+        return {"role": role, "content": content or "", **value, "tool_calls": calls}
     return value if is_message(value) else None
 
 

@@ -34,7 +34,7 @@ class SpanRow:
     """One timed call of a run.
 
     ``id`` is the tool's own name for it and ``parent`` the id of the row within which it ran;
-    an unknown parent counts as none. ``place`` is where the row stands in the file. ``agent`` is
+    an unknown parent counts as none. ``location`` is where the row stands in the file. ``agent`` is
     who acted, where the row itself tells. A model's row has its messages in ``asked`` (the whole
     history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
     as JSON values or texts, and so has a model's row whose messages are not told apart.
@@ -49,7 +49,7 @@ class SpanRow:
     parent: str | None
     kind: RowKind
     name: str
-    place: str
+    location: str
     start: float | None = None
     end: float | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
@@ -80,7 +80,7 @@ class RowTree:
         self._failures: list[int] = []
         self._errors: dict[str, list[int]] = defaultdict(list)
         for number, row in enumerate(self.rows):
-            if row.kind is RowKind.MODEL and tells(row):
+            if row.kind is RowKind.MODEL and has_messages(row):
                 self._models.append(number)
             if row.status is SpanStatus.ERROR:
                 self._failures.append(number)
@@ -89,8 +89,8 @@ class RowTree:
 
     def first_model(self, number: int) -> SpanRow | None:
         """Return the first row of a model with content under the row with this number, or None."""
-        found = self._first_under(number, self._models)
-        return None if found is None else self.rows[found]
+        position = self._first_under(number, self._models)
+        return None if position is None else self.rows[position]
 
     def fails_by_itself(self, number: int) -> bool:
         """Tell whether a row failed without a row under it that tells so."""
@@ -102,26 +102,26 @@ class RowTree:
 
     def _first_under(self, number: int, places: Sequence[int]) -> int | None:
         """Return the first of the sorted numbers that is under a row."""
-        found = bisect_right(places, number)
-        if found == len(places) or places[found] > number + self.sizes[number]:
+        index = bisect_right(places, number)
+        if index == len(places) or places[index] > number + self.sizes[number]:
             return None
-        return places[found]
+        return places[index]
 
 
-def tells(row: SpanRow) -> bool:
-    """Tell whether a model's row has anything of what was asked or answered."""
+def has_messages(row: SpanRow) -> bool:
+    """Return whether a model's row has any input or output."""
     return bool(row.asked or row.answered) or row.input is not None or row.output is not None
 
 
 def _in_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[int]]:
     """Return the rows, each before those under it, and how many are under each."""
-    known: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, row in enumerate(rows):
-        known.setdefault(row.id, number)
+        numbers.setdefault(row.id, number)
     children: list[list[int]] = [[] for _row in rows]
     roots: list[int] = []
     for number, row in enumerate(rows):
-        parent = None if row.parent is None else known.get(row.parent)
+        parent = None if row.parent is None else numbers.get(row.parent)
         if parent is None or parent == number:
             roots.append(number)
         else:

@@ -11,7 +11,7 @@ from typing import Final
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.values import said_text
+from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.json_fields import fields_of, json_in, names, value_in
 from mast_tui.traces.readers.span_tree.history import (
     Calls,
@@ -22,7 +22,7 @@ from mast_tui.traces.readers.span_tree.history import (
     canonical,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
-from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, tells
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
 
 _NOBODY: Final = "agent"
 _LAST_STEPS: Final = 6
@@ -170,14 +170,14 @@ class _Timeline:
             self._mark(frame)
             return
         lines = [f"agent {frame.agent} begins"]
-        untold = self._untold_input(frame)
-        if untold is not None and self._frames:
-            lines.append(untold)
+        unshown = self._unshown_input(frame)
+        if unshown is not None and self._frames:
+            lines.append(unshown)
         frame.within = self._log(frame, row.id, "\n\n".join(lines), role=Role.AGENT)
         frame.has_span = True
         self._instructions(frame)
-        if untold is not None and not self._frames:
-            self._message(frame, "input", untold, Role.USER)
+        if unshown is not None and not self._frames:
+            self._message(frame, "input", unshown, Role.USER)
 
     def _enter_other(self, frame: _Frame) -> None:
         row = frame.row
@@ -191,9 +191,9 @@ class _Timeline:
             if self._frames:
                 return
             self._instructions(frame)
-            untold = self._untold_input(frame)
-            if untold is not None:
-                self._message(frame, "input", untold, Role.USER)
+            unshown = self._unshown_input(frame)
+            if unshown is not None:
+                self._message(frame, "input", unshown, Role.USER)
 
     def _leave_other(self, frame: _Frame) -> None:
         if self._only_others:
@@ -213,7 +213,7 @@ class _Timeline:
             self._log(frame, key, row.error or f"{row.name} failed")
 
     def _instructions(self, frame: _Frame) -> None:
-        """Show the system prompt of a row, unless the first model under it tells it."""
+        """Show the system prompt of a row, unless the first model under it has it."""
         row = frame.row
         if row.instructions is None:
             return
@@ -221,40 +221,40 @@ class _Timeline:
         model = self._tree.first_model(frame.number)
         if model is not None and any(
             part.content == content
-            for message in asked_of(model)
+            for message in input_messages(model)
             for part in self._parts.of(message)
         ):
             return
         if self._history.show_instructions(frame.agent, content):
-            more = More(place=row.place, parent=frame.within, start=row.start)
+            more = More(place=row.location, parent=frame.within, start=row.start)
             key = f"{row.id}/instructions"
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", row.instructions, **more)
 
-    def _untold_input(self, frame: _Frame) -> str | None:
-        """Return a row's input, if it is a text that the first model under it does not tell."""
+    def _unshown_input(self, frame: _Frame) -> str | None:
+        """Return a row's input, if it is a text that the first model under it does not have."""
         row = frame.row
         if row.input is None:
             return None
         model = self._tree.first_model(frame.number)
         text = plain_text(row.input)
-        if model is None or not asked_of(model):
+        if model is None or not input_messages(model):
             return text or as_text(dump_text(row.input))
         if text is None or self._was_shown(text):
             return None
-        parts = [part for message in asked_of(model) for part in self._parts.of(message)]
-        return None if holds(text, (part.piece.text for part in parts)) else text
+        parts = [part for message in input_messages(model) for part in self._parts.of(message)]
+        return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
-        """Show what came out of a row, where nothing under it tells that."""
+        """Show the output of a row, unless a span under it has it."""
         row = frame.row
-        text = None if row.output is None else self._untold_output(frame)
+        text = None if row.output is None else self._unshown_output(frame)
         if text is None or self._was_shown(text):
             return
         under = self._steps.steps[max(frame.first_step, len(self._steps) - _LAST_STEPS) :]
-        if not holds(text, (step.text for step in under)):
+        if not occurs_in(text, (step.text for step in under)):
             self._message(frame, "output", text, Role.AGENT)
 
-    def _untold_output(self, frame: _Frame) -> str | None:
+    def _unshown_output(self, frame: _Frame) -> str | None:
         """Return a row's output as text: its only or last message, or all of it where that is new.
 
         An object beside calls of a model is all of it only for a root: others hold a graph's state.
@@ -268,46 +268,48 @@ class _Timeline:
             return None
         if messages := last_answer(output):
             parts = [part for message in messages for part in self._parts.of(message)]
-            said = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
-            return as_text("\n".join(said))
-        texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
-        shown = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
-        if not texts or all(holds(text, shown) for text in texts):
+            texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
+            return as_text("\n".join(texts))
+        inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
+        shown_texts = [step.text for step in self._steps.steps[-_MOST_STEPS:]]
+        if not inner_texts or all(occurs_in(text, shown_texts) for text in inner_texts):
             return None
         return as_text(dump_text(output))
 
     def _enter_model(self, frame: _Frame) -> None:
-        """Show what is new in the call, unless a row under it tells it."""
+        """Show what is new in the call, unless a row under it has it."""
         row = frame.row
         inner = self._tree.first_model(frame.number)
-        frame.hidden = inner is not None or (frame.in_model and not tells(row))
-        frame.in_model = frame.in_model or tells(row)
+        frame.hidden = inner is not None or (frame.in_model and not has_messages(row))
+        frame.in_model = frame.in_model or has_messages(row)
         if not frame.hidden:
-            self._ask(frame)
-            self._answer(frame)
+            self._show_request(frame)
+            self._show_answer(frame)
             return
         self._mark(frame)
         if inner is not None and not inner.asked:
-            self._ask(frame)
+            self._show_request(frame)
 
     def _leave_model(self, frame: _Frame) -> None:
-        """Show of a row around another model's what that one did not tell."""
+        """Show the answer of a row around another model's row, unless that one has shown it."""
         if not frame.hidden:
             return
-        said = [
-            part.content for message in answered_of(frame.row) for part in self._parts.of(message)
+        contents = [
+            part.content
+            for message in output_messages(frame.row)
+            for part in self._parts.of(message)
         ]
-        if said and not any(content in self._history.shown for content in said):
-            self._answer(frame)
+        if contents and not any(content in self._history.shown for content in contents):
+            self._show_answer(frame)
 
-    def _ask(self, frame: _Frame) -> None:
-        keyed = self._parts_of(frame.row, "asked", asked_of(frame.row))
+    def _show_request(self, frame: _Frame) -> None:
+        keyed = self._parts_of(frame.row, "asked", input_messages(frame.row))
         for new in self._history.ask([part for _key, part in keyed], frame.agent):
             self._show(frame, *keyed[new.number], new.node, call=new.call)
 
-    def _answer(self, frame: _Frame) -> None:
+    def _show_answer(self, frame: _Frame) -> None:
         row = frame.row
-        keyed = self._parts_of(row, "answered", answered_of(row))
+        keyed = self._parts_of(row, "answered", output_messages(row))
         if keyed and self._every_row:
             keyed[-1] = row.id, keyed[-1][1]
         nodes = self._history.answer([part for _, part in keyed])
@@ -318,7 +320,7 @@ class _Timeline:
                 call = self._calls.performed_before(part.piece.call_id)
             if call is None:
                 last = self._show(frame, key, part, node, answered=True)
-            else:  # its tool began, or was exported, before the answer that asks for it
+            else:  # the tool began, or was exported, before the answer that calls it
                 last = call.key
                 self._history.show_call(node, call)
         if last is None or row.error is not None:
@@ -333,7 +335,7 @@ class _Timeline:
         keyed = []
         for number, message in enumerate(messages):
             for part in self._parts.of(message):
-                key = f"{row.id}/{side}/{number}{part.piece.at}"
+                key = f"{row.id}/{side}/{number}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._every_row:
                     key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:
@@ -352,7 +354,7 @@ class _Timeline:
         answered: bool = False,
         call: ShownCall | None = None,
     ) -> str:
-        """Add the span of a part of a message; returns its key."""
+        """Add the span of a part of a message; return its key."""
         row = frame.row
         piece = part.piece
         agent = piece.agent
@@ -366,7 +368,7 @@ class _Timeline:
             agent = call.agent
             parent = call.key
         more = More(
-            place=row.place,
+            place=row.location,
             name=piece.name or (call.name if call else None),
             parent=parent,
             start=row.start if part.start is None else part.start,
@@ -376,21 +378,21 @@ class _Timeline:
         key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **more)
         self._history.shown.add(part.content)
         if piece.problem is not None:
-            self.problems.append(Problem(row.place, piece.problem))
+            self.problems.append(Problem(row.location, piece.problem))
         if piece.kind is SpanKind.TOOL_CALL:
-            made = ShownCall(
+            shown_call = ShownCall(
                 key,
                 agent,
                 piece.name,
                 has_id=piece.call_id is not None,
                 bare=not canonical(piece.text),
             )
-            self._calls.asked(made, piece.call_id, piece.text)
-            self._history.show_call(node, made)
+            self._calls.asked(shown_call, piece.call_id, piece.text)
+            self._history.show_call(node, shown_call)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
-                self._steps.put_behind_call(early, key)
-                made.result = early
+                self._steps.move_after_call(early, key)
+                shown_call.result = early
         elif piece.kind is SpanKind.TOOL_RESULT and call is not None:
             call.result = key
         elif piece.kind is SpanKind.TOOL_RESULT and piece.call_id is not None:
@@ -412,7 +414,7 @@ class _Timeline:
         if call is None:
             content = self._parts.content(SpanKind.TOOL_CALL, text, row.name)
             key = self._key_of_tool(row, "call", f"{row.id}/call")
-            more = More(place=row.place, name=row.name, parent=frame.within)
+            more = More(place=row.location, name=row.name, parent=frame.within)
             more |= More(start=row.start, end=row.end)
             key = self._steps.call(key, frame.agent, text, **more)
             call = ShownCall(
@@ -425,7 +427,7 @@ class _Timeline:
             self._calls.performed(call, row.call_id, text)
             self._history.shown.add(content)
         elif call.bare and canonical(text):
-            # The model's answer was recorded without them.
+            # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
             call.bare = False
         frame.call = call
@@ -451,7 +453,7 @@ class _Timeline:
         if call.result is not None and content in self._history.shown and not self._every_row:
             return
         self._history.shown.add(content)
-        more = More(place=row.place, name=row.name, parent=call.key)
+        more = More(place=row.location, name=row.name, parent=call.key)
         more |= More(start=row.start, end=row.end, status=_status(row))
         key = self._key_of_tool(row, "result", row.id)
         call.result = self._steps.result(key, call.agent, text, **more)
@@ -473,15 +475,16 @@ class _Timeline:
         """Add a message that is a row's whole input or output."""
         row = frame.row
         self._history.shown.add(self._parts.content(SpanKind.MESSAGE, text))
-        agent, start = (frame.agent, row.end) if role is Role.AGENT else ("user", row.start)
-        more = More(place=row.place, parent=frame.within, start=start)
+        agent = frame.agent if role is Role.AGENT else "user"
+        start = row.end if role is Role.AGENT else row.start
+        more = More(place=row.location, parent=frame.within, start=start)
         key = f"{row.id}/{part}"
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **more)
 
     def _log(self, frame: _Frame, key: str, text: str, *, role: Role = Role.LOG) -> str:
         """Add a log span of a row; return its key."""
         row = frame.row
-        more = More(place=row.place, name=row.name or None, parent=frame.within)
+        more = More(place=row.location, name=row.name or None, parent=frame.within)
         more |= More(start=row.start, end=row.end, status=_status(row))
         return self._steps.add(key, SpanKind.LOG, role, frame.agent, text, **more)
 
@@ -507,14 +510,14 @@ def _same_call(outer: SpanRow, row: SpanRow) -> bool:
     return row.input is None or canonical(outer.input) == canonical(row.input)
 
 
-def asked_of(row: SpanRow) -> tuple[Message, ...]:
+def input_messages(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages that a model was asked, else its input as one."""
     if row.asked or row.input is None:
         return row.asked
     return ({"role": "user", "content": _content(row.input)},)
 
 
-def answered_of(row: SpanRow) -> tuple[Message, ...]:
+def output_messages(row: SpanRow) -> tuple[Message, ...]:
     """Return the messages that a model answered, else its output as one."""
     if row.answered or row.output is None:
         return row.answered
@@ -532,9 +535,9 @@ _LOOKED_INTO: Final = 16 * 1024
 
 
 def plain_text(value: object) -> str | None:
-    """Return the text that an input or output is, or that it has in its only or its main field.
+    """Return the text that an input or output is, or that is in its only or main field.
 
-    None for anything with more structure than that, and for what is blank.
+    None for anything with more structure than that, and for a blank text.
     """
     for _wrapping in range(3):
         if isinstance(value, str):
@@ -572,11 +575,11 @@ def output_text(value: object) -> str:
     if isinstance(wrapped.get("content"), list) and wrapped.keys() <= _MCP_RESULT:
         value = wrapped["content"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return said_text(value)
+        return message_text(value)
     return dump_text(value)
 
 
-def holds(text: str, texts: Iterable[str]) -> bool:
+def occurs_in(text: str, texts: Iterable[str]) -> bool:
     """Tell whether one of the texts is ``text``, or has it near its beginning.
 
     Args:

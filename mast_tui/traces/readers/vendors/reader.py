@@ -90,11 +90,11 @@ READER: Final = VendorExportReader()
 def _trace_row(records: TraceRecords) -> SpanRow:
     """Return the row of a trace whose records were left out of the export."""
     return SpanRow(
-        id=records.id or records.place,
+        id=records.id or records.location,
         parent=None,
         kind=RowKind.OTHER,
         name=as_text(records.head.get("name")) or "trace",
-        place=records.place,
+        location=records.location,
         input=records.head.get("input"),
         output=records.head.get("output"),
     )

@@ -27,7 +27,7 @@ class VendorRecord:
     id: str
     parent: str | None
     value: Fields
-    place: str
+    location: str
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class TraceRecords:
     id: str | None
     by_id: dict[str, VendorRecord] = field(default_factory=dict)
     head: Fields = field(default_factory=dict)
-    place: str = ""
+    location: str = ""
 
     def add(self, record: VendorRecord) -> None:
         """Add a record; of two with one id the second adds what the first does not tell."""
@@ -51,7 +51,7 @@ class TraceRecords:
         facts = {name: value for name, value in first.value.items() if value not in NOTHING}
         merged = {**record.value, **facts}
         parent = first.parent or record.parent
-        self.by_id[record.id] = VendorRecord(first.id, parent, merged, first.place)
+        self.by_id[record.id] = VendorRecord(first.id, parent, merged, first.location)
 
 
 def value_at(record: object, paths: Paths) -> object:
@@ -102,8 +102,8 @@ def _step_through(record: object, path: str) -> object:
         if isinstance(value, Mapping):
             value = next(iter(value.values()), _ABSENT) if step == "*" else value.get(step, _ABSENT)
         elif isinstance(value, list) and step.lstrip("-").isdigit():
-            place = int(step)
-            value = value[place] if -len(value) <= place < len(value) else _ABSENT
+            index = int(step)
+            value = value[index] if -len(value) <= index < len(value) else _ABSENT
         else:
             return _ABSENT
     return value
@@ -127,7 +127,9 @@ def vendor_of(source: Source) -> Vendor | None:
 def _fits(vendor: Vendor, value: object) -> bool:
     """Tell whether one of the first entries in ``value`` is of this vendor."""
     looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
-    return any(_is_record(vendor, entry) or _is_trace(vendor, entry) for _place, entry in looked_at)
+    return any(
+        _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in looked_at
+    )
 
 
 def _is_record(vendor: Vendor, value: object) -> bool:
@@ -142,7 +144,9 @@ def _has(value: object, needs: Sequence[Paths]) -> bool:
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
     members = value_at(value, vendor.members)
-    if isinstance(members, list) and any(_has(one, vendor.needs) for one in members[:_LOOKED_AT]):
+    if isinstance(members, list) and any(
+        _has(member, vendor.needs) for member in members[:_LOOKED_AT]
+    ):
         return True
     return bool(vendor.head_needs) and _has(_head(vendor, value), vendor.head_needs)
 
@@ -154,27 +158,33 @@ def _head(vendor: Vendor, value: object) -> Fields:
     return head if isinstance(head, Mapping) else fields
 
 
-def _entries(vendor: Vendor, value: object, place: str) -> Iterator[tuple[str, object]]:
+def _entries(vendor: Vendor, value: object, location: str) -> Iterator[tuple[str, object]]:
     """Yield the traces and records in a JSON value, with their JSON pointers."""
     if isinstance(value, list):
         for number, item in enumerate(value):
-            yield f"{place}/{number}", item
+            yield f"{location}/{number}", item
         return
     lists = [name for name in vendor.containers if isinstance(fields_of(value).get(name), list)]
     if not lists or _is_record(vendor, value) or _is_trace(vendor, value):
-        yield place or "/", value
+        yield location or "/", value
         return
     for name in lists:
-        yield from _entries(vendor, fields_of(value)[name], f"{place}/{name}")
+        yield from _entries(vendor, fields_of(value)[name], f"{location}/{name}")
 
 
 def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[TraceRecords]:
-    """Return the traces of an export in the order of their first records."""
+    """Return the traces of an export in the order of their first records.
+
+    Args:
+        source: The file.
+        vendor: The vendor.
+        problems: The list to which problems are added.
+    """
     gathering = _Gathering(vendor, problems)
     by_line = records_by_line(source, problems) if source.json_lines else None
     for record in by_line or [Record(source.json)]:
         for pointer, entry in _entries(vendor, record.value, ""):
-            gathering.take(entry, _under(record.place, pointer))
+            gathering.take(entry, _under(record.location, pointer))
     return gathering.done()
 
 
@@ -187,75 +197,85 @@ class _Gathering:
         self._heads: dict[str, tuple[Fields, str]] = {}
         self._records: list[tuple[VendorRecord, str | None]] = []
 
-    def take(self, entry: object, place: str) -> None:
-        """Add a trace with its records, or a record by itself."""
+    def take(self, entry: object, location: str) -> None:
+        """Add a trace with its records, or a record by itself.
+
+        Args:
+            entry: The trace or record.
+            location: Its location in the file.
+        """
         if not isinstance(entry, Mapping):
-            self._refuse(place)
+            self._refuse(location)
         elif _is_trace(self._vendor, entry):
-            self._take_trace(entry, place)
+            self._take_trace(entry, location)
         elif self._vendor.bare and (text_at(entry, self._vendor.fields.id) or _order(entry)):
-            self._take_record(entry, place, None)
+            self._take_record(entry, location, None)
         else:
-            self._refuse(place)
+            self._refuse(location)
 
-    def _refuse(self, place: str) -> None:
-        self._problems.append(Problem(place, f"no record of {self._vendor.name}, left out"))
+    def _refuse(self, location: str) -> None:
+        self._problems.append(Problem(location, f"no record of {self._vendor.name}, left out"))
 
-    def _take_trace(self, entry: Fields, place: str) -> None:
+    def _take_trace(self, entry: Fields, location: str) -> None:
         vendor = self._vendor
         head = _head(vendor, entry)
-        trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or place
-        self._heads.setdefault(trace, (head, place))
+        trace = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
+        self._heads.setdefault(trace, (head, location))
         members = value_at(entry, vendor.members)
         for number, member in enumerate(items_of(members)):
-            where = _under(place, f"/{vendor.members[0]}/{number}")
+            member_location = _under(location, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
-                self._take_record(member, where, trace)
+                self._take_record(member, member_location, trace)
             elif not isinstance(member, str):  # a list of traces holds mere ids
-                self._refuse(where)
+                self._refuse(member_location)
 
-    def _take_record(self, record: Fields, place: str, trace: str | None) -> None:
+    def _take_record(self, record: Fields, location: str, trace: str | None) -> None:
         """Add a record and those nested in it; deep nesting costs no stack."""
-        fields, children = self._vendor.fields, self._vendor.children
-        waiting: list[tuple[Fields, str, str | None, str | None]] = [(record, place, trace, None)]
+        fields = self._vendor.fields
+        children = self._vendor.children
+        waiting: list[tuple[Fields, str, str | None, str | None]] = [
+            (record, location, trace, None)
+        ]
         while waiting:
-            record, place, trace, parent = waiting.pop()
+            record, location, trace, parent = waiting.pop()
             order = _order(record)
-            own = text_at(record, fields.id) or (order[-1] if order else place)
+            record_id = text_at(record, fields.id) or (order[-1] if order else location)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
-            self._records.append((VendorRecord(own, above, record, place), trace))
+            self._records.append((VendorRecord(record_id, above, record, location), trace))
             nested = value_in(record.get(children)) if children else None
             if not isinstance(nested, list):
                 continue
             for number in reversed(range(len(nested))):
-                where = _under(place, f"/{children}/{number}")
+                nested_location = _under(location, f"/{children}/{number}")
                 if isinstance(nested[number], Mapping):
-                    waiting.append((nested[number], where, trace, own))
+                    waiting.append((nested[number], nested_location, trace, record_id))
                 else:
-                    self._refuse(where)
+                    self._refuse(nested_location)
 
     def done(self) -> list[TraceRecords]:
         """Return every trace; a record that names none belongs to that of its parent."""
         traces: dict[str, TraceRecords] = {}
-        for trace, (head, place) in self._heads.items():
-            traces[trace] = TraceRecords(None if trace == place else trace, head=head, place=place)
+        for trace, (head, location) in self._heads.items():
+            traces[trace] = TraceRecords(
+                None if trace == location else trace, head=head, location=location
+            )
         trace_of = {record.id: name for record, name in self._records if name is not None}
         parents = {record.id: record.parent for record, _trace in self._records}
         for record, own_trace in self._records:
             name = own_trace or _root(record.id, parents, trace_of)
-            native = None if name == record.place else name
-            traces.setdefault(name, TraceRecords(native, place=record.place)).add(record)
+            native = None if name == record.location else name
+            traces.setdefault(name, TraceRecords(native, location=record.location)).add(record)
         return list(traces.values())
 
 
-def _under(place: str, pointer: str) -> str:
-    """Return the place of the value at ``pointer`` in the value at ``place``."""
+def _under(location: str, pointer: str) -> str:
+    """Return the place of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
-        return place
-    if place.startswith("line ") and "/" not in place:
-        return f"{place} {pointer}"
-    return pointer if place == "/" else f"{place}{pointer}"
+        return location
+    if location.startswith("line ") and "/" not in location:
+        return f"{location} {pointer}"
+    return pointer if location == "/" else f"{location}{pointer}"
 
 
 def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str, str]) -> str:
@@ -278,4 +298,4 @@ def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str,
 def _order(record: Fields) -> list[str]:
     """Return the ids from the root down to a run, as its ``dotted_order`` tells them."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
-    return [own for part in parts if (own := part.partition("Z")[2])]
+    return [part_id for part in parts if (part_id := part.partition("Z")[2])]

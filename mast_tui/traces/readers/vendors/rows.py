@@ -46,7 +46,8 @@ from mast_tui.traces.readers.vendors.records import (
 from mast_tui.traces.readers.vendors.tables import Paths, Vendor
 from mast_tui.traces.times import unix_seconds
 
-_OK, _ERROR = SpanStatus.OK, SpanStatus.ERROR
+_OK = SpanStatus.OK
+_ERROR = SpanStatus.ERROR
 _STATUS: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
 _AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
 _OP: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
@@ -60,7 +61,12 @@ _LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
-    """Return the rows of one trace, in the order of its records."""
+    """Return the rows of one trace, in the order of its records.
+
+    Args:
+        vendor: The vendor.
+        records: The records.
+    """
     records = list(records)
     rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
@@ -71,7 +77,12 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
-    """Tell whether a record is of a call that scored the run."""
+    """Return whether a record is of a call that scored the run.
+
+    Args:
+        vendor: The vendor.
+        record: The record.
+    """
     return _kind(vendor, _decoded(vendor, record.value)) in vendor.judged
 
 
@@ -91,7 +102,7 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         parent=record.parent,
         kind=kind,
         name=_name(text_at(decoded, fields.name) or kind.value),
-        place=record.place,
+        location=record.location,
         start=_time(value_at(decoded, fields.start)),
         end=_time(value_at(decoded, fields.end)),
         status=status,
@@ -102,9 +113,9 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
         call_id=text_at(decoded, fields.call_id),
         speaks=type_name in vendor.speaks,
     )
-    beside = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
-    if beside is not None:
-        row = _with_attributes(row, beside)
+    attribute_row = row_of_attributes(value_at(decoded, vendor.attributes), row.name, row.id)
+    if attribute_row is not None:
+        row = _with_attributes(row, attribute_row)
         kind = row.kind
     if kind is RowKind.MODEL or (vendor.guesses and has_answer(value_at(decoded, fields.output))):
         output_paths = _output_paths(fields.tokens)
@@ -113,10 +124,10 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
-        return _as_model(row, beside)
+        return _as_model(row, attribute_row)
     if kind is RowKind.AGENT:
         row = replace(row, agent=row.agent or bare_name(row.name))
-    instructions = None if beside is None else beside.instructions
+    instructions = None if attribute_row is None else attribute_row.instructions
     output = _literal(row.output) if isinstance(row.output, str) else row.output
     return replace(row, output=output, instructions=instructions or system_text(row.input))
 
@@ -127,23 +138,23 @@ def _facts(value: object) -> str:
     return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
 
 
-def _with_attributes(row: SpanRow, beside: SpanRow) -> SpanRow:
-    """Return a row with what the attributes tell that its vendor took it from.
+def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
+    """Return a row with the facts from the attributes that its vendor stored.
 
     Langfuse keeps the attributes of OpenTelemetry, and calls a tool of many frameworks a span.
     """
-    if row.kind is RowKind.OTHER and beside.kind is RowKind.TOOL:
+    if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
     if row.kind is RowKind.AGENT:
-        return replace(row, agent=row.agent or beside.agent)
-    if row.kind is not RowKind.TOOL or beside.kind is not RowKind.TOOL:
+        return replace(row, agent=row.agent or attribute_row.agent)
+    if row.kind is not RowKind.TOOL or attribute_row.kind is not RowKind.TOOL:
         return row
     return replace(
         row,
-        name=beside.name or row.name,
-        input=beside.input if row.input is None else row.input,
-        output=beside.output if value_in(row.output) in NOTHING else row.output,
-        call_id=row.call_id or beside.call_id,
+        name=attribute_row.name or row.name,
+        input=attribute_row.input if row.input is None else row.input,
+        output=attribute_row.output if value_in(row.output) in NOTHING else row.output,
+        call_id=row.call_id or attribute_row.call_id,
     )
 
 
@@ -189,12 +200,12 @@ def _time(value: object) -> float | None:
 
 def _result(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
     """Return the status of a call and its error."""
-    said = text_at(record, vendor.fields.status)
+    status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
-    if said:
-        status = _STATUS.get(said.lower().removeprefix("status_code_"), status)
-    told = values_at(record, vendor.fields.error)
-    texts = [_error_text(value).strip() for value in told if value not in ({}, [], False)]
+    if status_name:
+        status = _STATUS.get(status_name.lower().removeprefix("status_code_"), status)
+    error_values = values_at(record, vendor.fields.error)
+    texts = [_error_text(value).strip() for value in error_values if value not in ({}, [], False)]
     whole = [text for text in texts if not any(text in other and text != other for other in texts)]
     error = "\n".join(dict.fromkeys(filter(None, whole))) or None
     if error is None or status is SpanStatus.ERROR:
@@ -227,12 +238,12 @@ def _agent(metadata: object, kind: RowKind) -> str | None:
     return _name(node) if node else None
 
 
-def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
-    """Return a model's row with the messages that it was given, and those that it answered.
+def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
+    """Return a model's row with its input messages and its output messages.
 
     Args:
         row: The row with its input and output.
-        beside: The row that the attributes tell, for messages that the input does not tell apart.
+        attribute_row: The row made of the attributes, for messages that the input does not show.
     """
     request, answer = without_lost_messages(row.input, row.output)
     row = replace(row, input=request, output=answer)
@@ -240,10 +251,10 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
     answered = answer_messages(row.output)
     standing = instructions_in(row.output)  # as OpenAI's responses repeat them
     system: list[Message] = [{"role": "system", "content": standing}] if standing else []
-    if beside is not None:
-        asked = asked or beside.asked
-        answered = answered or beside.answered
-        system = system or [message for message in beside.asked if is_system(message)]
+    if attribute_row is not None:
+        asked = asked or attribute_row.asked
+        answered = answered or attribute_row.answered
+        system = system or [message for message in attribute_row.asked if is_system(message)]
     asked = asked or request_text(row.input)
     if system and not any(map(is_system, asked)):
         asked = (*system, *asked)
@@ -252,27 +263,27 @@ def _as_model(row: SpanRow, beside: SpanRow | None = None) -> SpanRow:
 
 def _as_tool(row: SpanRow) -> SpanRow:
     """Return a tool's row without what is wrapped around its arguments and its result."""
-    asked = value_in(row.input)
-    if isinstance(asked, Mapping):
-        asked = {
+    arguments = value_in(row.input)
+    if isinstance(arguments, Mapping):
+        arguments = {
             name: value
-            for name, value in asked.items()
+            for name, value in arguments.items()
             if name != "self" or isinstance(value, int | float)  # the object of a traced method
         }
-        if len(asked) == 1 and isinstance(asked.get("input"), str):
-            row = replace(row, input=_literal(asked["input"]))
+        if len(arguments) == 1 and isinstance(arguments.get("input"), str):
+            row = replace(row, input=_literal(arguments["input"]))
         elif not isinstance(row.input, str):
-            row = replace(row, input=asked)
-    elif isinstance(asked, str):
-        row = replace(row, input=_literal(asked))
-    told = tool_output(row.output)
+            row = replace(row, input=arguments)
+    elif isinstance(arguments, str):
+        row = replace(row, input=_literal(arguments))
+    tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        told = ToolOutput(None)  # a table's way to say that there is none
+        tool_result = ToolOutput(None)  # a table's way to say that there is none
     return replace(
         row,
-        output=told.output,
-        call_id=row.call_id or told.call_id,
-        status=worse_status(row.status, told.status),
+        output=tool_result.output,
+        call_id=row.call_id or tool_result.call_id,
+        status=worse_status(row.status, tool_result.status),
     )
 
 
@@ -338,7 +349,7 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
     result = []
     for row in rows:
         if row.parent is not None and copies.get(row.parent) is row:
-            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.place)
+            nothing = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
             row = replace(nothing, start=row.start, end=row.end)
         elif row.id in copies:
             row = replace(row, tokens=copies[row.id].tokens or row.tokens)
@@ -351,18 +362,18 @@ def _is_plain(row: SpanRow) -> bool:
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows with those as answers of a model that tell a thought which no request tells.
+    """Return the rows with thoughts that no request shows as answers of a model.
 
     BeeAI traces an event for each part of an answer, all with the thought so far.
     """
     if not any(thoughts):
         return rows
     requests = [dump_text(row.asked) for row in rows if row.asked]
-    told: set[str] = set()
+    shown_thoughts: set[str] = set()
     result: list[SpanRow] = []
     for row, thought in zip(rows, thoughts, strict=True):
-        if thought is not None and row.kind is RowKind.OTHER and thought not in told:
-            told.add(thought)
+        if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
+            shown_thoughts.add(thought)
             quoted = dump_text(thought).strip('"')
             if not any(quoted in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}

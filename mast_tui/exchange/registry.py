@@ -1,0 +1,252 @@
+"""The table of all formats of labels.
+
+The commands ``export`` and ``import``, the dialog of the app and the table in ``docs/exchange.md``
+come from it. To add a format, write its module and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.exporters.files import (
+    add_codebook,
+    add_dataset,
+    add_gold,
+    csv_long_text,
+    csv_wide_text,
+    doccano_text,
+    label_studio_text,
+    labels_writer,
+    mast_data_text,
+    tool_scores_text,
+)
+from mast_tui.exchange.formats import Format, FormatContent, ImportRequest
+from mast_tui.exchange.import_batch import complete_judge_tables
+from mast_tui.exchange.importers.adamast import read_adamast
+from mast_tui.exchange.importers.agentdash import read_agentdash
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
+from mast_tui.exchange.importers.mast_human import read_mast_human
+from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.label_studio import read_label_studio
+from mast_tui.exchange.mast_data import read_mast_data
+from mast_tui.exchange.selection import GOLD
+
+if TYPE_CHECKING:
+    from mast_tui.exchange.import_batch import Incoming
+
+
+def _csv_long(request: ImportRequest) -> Incoming:
+    incoming = read_csv_long(
+        request.files,
+        taxonomy=request.taxonomy,
+        find_taxonomy=request.known_taxonomies.get,
+        annotator=request.annotator,
+    )
+    return complete_judge_tables(incoming, finished=request.judges_finished)
+
+
+def _csv_wide(request: ImportRequest) -> Incoming:
+    incoming = read_csv_wide(request.files, taxonomy=request.taxonomy, annotator=request.annotator)
+    return complete_judge_tables(incoming, finished=request.judges_finished)
+
+
+def _mast_data(request: ImportRequest) -> Incoming:
+    return read_mast_data(
+        request.files,
+        taxonomy=request.taxonomy,
+        find_taxonomy=request.known_taxonomies.get,
+        annotator=request.annotator,
+    )
+
+
+def _label_studio(request: ImportRequest) -> Incoming:
+    # Gold has no pass of its own: it counts as known wherever an annotator has a pass, so that it
+    # does not become a side of itself.
+    known_work = {
+        (name, one_pass.trace_id, one_pass.taxonomy)
+        for one_pass in request.workspace.passes()
+        for name in (one_pass.annotator, GOLD)
+    }
+    return read_label_studio(
+        request.files,
+        taxonomy=request.taxonomy,
+        find_taxonomy=request.known_taxonomies.get,
+        has_work=lambda *work: work in known_work,
+        annotator=request.annotator,
+    )
+
+
+def _who_and_when(request: ImportRequest) -> Incoming:
+    return read_who_and_when(request.files, request.annotator, request.workers)
+
+
+def _with_annotator(
+    read: Callable[[Sequence[Path], str | None], Incoming],
+) -> Callable[[ImportRequest], Incoming]:
+    """Return the importer of a format that needs only the files and the name of their author."""
+    return lambda request: read(request.files, request.annotator)
+
+
+_TABLE: Final = (
+    Format(
+        "gold",
+        "the gold with every side, agreement, and a datasheet",
+        FormatContent.GOLD,
+        "gold.json",
+        writes=add_gold,
+        first_passes=True,
+    ),
+    Format(
+        "csv-long",
+        "a row for each label or verdict",
+        FormatContent.LABELS,
+        "labels.csv",
+        reads=_csv_long,
+        writes=labels_writer(csv_long_text),
+    ),
+    Format(
+        "csv-wide",
+        "a row for each annotator and trace, a column a mode",
+        FormatContent.VERDICTS,
+        "verdicts.csv",
+        reads=_csv_wide,
+        writes=labels_writer(csv_wide_text),
+        first_passes=True,
+    ),
+    Format(
+        "jsonl",
+        "the whole workspace, without loss: to keep or to merge",
+        FormatContent.WORKSPACE,
+        "workspace.jsonl",
+    ),
+    Format(
+        "huggingface",
+        "a folder that load_dataset loads, with a card",
+        FormatContent.GOLD,
+        "dataset",
+        writes=add_dataset,
+        first_passes=True,
+    ),
+    Format(
+        "mast-data",
+        "records with mast_annotation, as MAST-Data has them",
+        FormatContent.VERDICTS,
+        "mast-data.json",
+        reads=_mast_data,
+        writes=labels_writer(mast_data_text),
+    ),
+    Format(
+        "label-studio",
+        "tasks for Label Studio, and its configuration",
+        FormatContent.LABELS,
+        "label-studio.json",
+        reads=_label_studio,
+        writes=labels_writer(label_studio_text),
+    ),
+    Format(
+        "doccano",
+        "texts with marks, for doccano",
+        FormatContent.LABELS,
+        "doccano.jsonl",
+        writes=labels_writer(doccano_text),
+    ),
+    Format(
+        "codebook",
+        "definitions, guidelines and cases, for a paper",
+        FormatContent.CODEBOOK,
+        "codebook.md",
+        writes=add_codebook,
+    ),
+    Format(
+        "langfuse",
+        "scores for traces that Langfuse recorded",
+        FormatContent.LABELS,
+        "langfuse.jsonl",
+        writes=labels_writer(tool_scores_text),
+    ),
+    Format(
+        "phoenix",
+        "annotations for traces that Phoenix recorded",
+        FormatContent.LABELS,
+        "phoenix.json",
+        writes=labels_writer(tool_scores_text),
+    ),
+    Format(
+        "langsmith",
+        "feedback for traces that LangSmith recorded",
+        FormatContent.LABELS,
+        "langsmith.jsonl",
+        writes=labels_writer(tool_scores_text),
+    ),
+    Format(
+        "inspect-scores",
+        "scores for logs of Inspect",
+        FormatContent.LABELS,
+        "inspect-scores.jsonl",
+        writes=labels_writer(tool_scores_text),
+    ),
+    Format(
+        "mast-human",
+        "the human labels of the MAST study",
+        FormatContent.VERDICTS,
+        reads=_with_annotator(read_mast_human),
+    ),
+    Format(
+        "who-and-when",
+        "the decisive errors of Who&When",
+        FormatContent.LABELS,
+        reads=_who_and_when,
+        uses_workers=True,
+    ),
+    Format(
+        "agentrx",
+        "the failed steps of AgentRx",
+        FormatContent.LABELS,
+        reads=_with_annotator(read_agentrx),
+    ),
+    Format(
+        "trail",
+        "the errors that TRAIL marks in spans",
+        FormatContent.LABELS,
+        reads=_with_annotator(read_trail),
+    ),
+    Format(
+        "agentdash",
+        "answers of the judge in the agentdash package",
+        FormatContent.VERDICTS,
+        reads=_with_annotator(read_agentdash),
+    ),
+    Format(
+        "adamast",
+        "diagnoses of AdaMAST's judges, under its own taxonomy",
+        FormatContent.LABELS,
+        reads=_with_annotator(read_adamast),
+    ),
+    Format(
+        "pisama",
+        "findings of Pisama in traces that mast-tui convert wrote for it",
+        FormatContent.LABELS,
+        reads=_with_annotator(read_pisama),
+    ),
+    Format(
+        "agentdebugx",
+        "findings of AgentDebugX in traces that mast-tui convert wrote for it",
+        FormatContent.LABELS,
+        reads=_with_annotator(read_agentdebugx),
+    ),
+)
+"""The exported formats stand first, in the order of the dialog: the most requested first."""
+
+FORMATS: Final[Mapping[str, Format]] = {row.name: row for row in _TABLE}
+IMPORT_FORMATS: Final[Mapping[str, Format]] = {
+    name: row for name, row in FORMATS.items() if row.can_be_imported
+}
+EXPORT_FORMATS: Final[Mapping[str, Format]] = {
+    name: row for name, row in FORMATS.items() if row.can_be_exported
+}

@@ -1,0 +1,85 @@
+"""Columns that share a line: who is cut, who is left out, and who takes what is free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_tui.columns import ColumnWidth, TableColumn, fit, padded, shortened, text_lengths
+
+Record = Mapping[str, str]
+
+
+def column(title: str, *, right: bool = False, width: ColumnWidth) -> TableColumn[Record]:
+    return TableColumn(title, lambda row: row.get(title, ""), width=width, right=right)
+
+
+NAME = column("name", width=ColumnWidth(cuts=((0, 6), (9, 1)), most=10, spare=3))
+COUNT = column("count", right=True, width=ColumnWidth(4))
+NOTE = column("note", width=ColumnWidth(2, cuts=((1, 5),), filled=0.5))
+MODEL = column("model", width=ColumnWidth(3, least_line=30))
+COLUMNS = (NAME, COUNT, NOTE, MODEL)
+ROWS: tuple[Record, ...] = (
+    {"name": "n" * 14, "count": "12345678", "note": "o" * 9, "model": "mmmm"},
+    {"name": "n", "count": "1", "note": "o"},
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "widths"),
+    [
+        (60, {"name": 17, "count": 8, "note": 9, "model": 5}),  # free cells go to the name
+        (42, {"name": 14, "count": 8, "note": 9, "model": 5}),
+        (40, {"name": 12, "count": 8, "note": 9, "model": 5}),  # more than its most, if free
+        (35, {"name": 7, "count": 8, "note": 9, "model": 5}),  # the lowest rank is cut first
+        (32, {"name": 6, "count": 8, "note": 7, "model": 5}),
+        (30, {"name": 6, "count": 8, "note": 5, "model": 5}),
+        (29, {"name": 8, "count": 8, "note": 9}),  # a short line has no model
+        (21, {"name": 11, "count": 8}),  # what is left out leaves room
+        (9, {"name": 9}),
+        (1, {"name": 1}),
+    ],
+)
+def test_columns_give_way_by_rank(line: int, widths: dict[str, int]) -> None:
+    lengths = [text_lengths(COLUMNS, row) for row in ROWS]
+    fitted = fit(COLUMNS, lengths, line)
+    assert {column.title: cells for column, cells in fitted} == widths
+
+
+def test_a_column_with_few_texts_is_left_out() -> None:
+    rows: tuple[Record, ...] = (*ROWS, {}, {}, {})
+    for shown in (ROWS, rows, ()):
+        fitted = fit(COLUMNS, [text_lengths(COLUMNS, row) for row in shown], 80)
+        assert (NOTE in [column for column, _ in fitted]) == (shown is ROWS)
+
+
+@given(
+    st.lists(st.fixed_dictionaries({c.title: st.text("mn界", max_size=20) for c in COLUMNS})),
+    st.integers(1, 90),
+)
+def test_a_line_is_never_longer_than_asked(rows: list[dict[str, str]], line: int) -> None:
+    fitted = fit(COLUMNS, [text_lengths(COLUMNS, row) for row in rows], line)
+    gaps = sum(column.width.gap for column, _ in fitted[:-1])
+    assert sum(cells for _, cells in fitted) + gaps <= line
+    for column_shown, cells in fitted:
+        for row in rows:
+            assert padded(column_shown.text(row, cells), cells) == column_shown.text(row, cells)
+        assert len(column_shown.heading(cells)) == cells
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "short"),
+    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("界界", 3, "界…"), ("abc", 0, ""), ("", 0, "")],
+)
+def test_a_text_that_is_cut_says_so(text: str, cells: int, short: str) -> None:
+    assert shortened(text, cells) == short
+    assert padded(text, cells + 2).rstrip() == shortened(text, cells + 2).rstrip()
+
+
+def test_numbers_are_aligned_to_the_right_under_their_heading() -> None:
+    assert (COUNT.heading(7), COUNT.text({"count": "12"}, 7)) == ("  count", "     12")
+    assert (NAME.heading(7), NAME.text({"name": "ab"}, 7)) == ("name   ", "ab     ")
+    assert NAME.heading(3) == "nam"
