@@ -41,7 +41,12 @@ def cell(text: str) -> str:
 
 
 def conditions(command: click.Command, option: click.Option) -> Iterator[str]:
-    """Yield what an option needs and excludes, by the rules that look at no value."""
+    """Yield what an option needs and excludes, by the rules that look at no value.
+
+    Args:
+        command: The command with the rules.
+        option: One of its options.
+    """
     rules = [
         rule
         for rule in rules_of(command)
@@ -57,8 +62,8 @@ def conditions(command: click.Command, option: click.Option) -> Iterator[str]:
 
 def listed(flags: tuple[str, ...]) -> str:
     """Return options and the names of arguments as a list in words."""
-    shown = [f"`{flag if flag.startswith('-') else flag.upper()}`" for flag in flags]
-    return " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    names = [f"`{flag if flag.startswith('-') else flag.upper()}`" for flag in flags]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def rows(command: click.Command) -> Iterator[str]:
@@ -74,21 +79,27 @@ def rows(command: click.Command) -> Iterator[str]:
 
 
 def sections(name: str, command: click.Command) -> Iterator[str]:
-    """Yield the sections of a command and of those under it."""
+    """Yield the sections of a command and of those under it.
+
+    Args:
+        name: The name as it is typed.
+        command: The command.
+    """
     if isinstance(command, click.Group):
         for below, subcommand in command.commands.items():
             yield from sections(f"{name} {below}", subcommand)
         return
     usage = " ".join(command.collect_usage_pieces(click.Context(command)))
-    own = [*rows(command)]
-    table = ["", "| option | |", "|---|---|", *own] if own else []
+    option_rows = [*rows(command)]
+    table = ["", "| option | |", "|---|---|", *option_rows] if option_rows else []
     yield "\n".join(["", f"## {name}", "", f"`mast-tui {name} {usage}`", *table, ""])
 
 
 def page() -> str:
     """Return the page of today."""
-    commands = ((name, load_command(name)) for name in COMMANDS)
-    return HEAD + "".join(section for one in commands for section in sections(*one))
+    return HEAD + "".join(
+        section for name in COMMANDS for section in sections(name, load_command(name))
+    )
 
 
 def main() -> int:

@@ -263,9 +263,9 @@ class AgreeRequest:
         help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
     )
     which: Which = options.which_pass(
-        "The first reading, before anybody saw the others, or the last one.", "1"
+        help="The first reading, before anybody saw the others, or the last one.", default="1"
     )
-    rounds: int = options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
     no_spans: bool = options.option("--no-spans", is_flag=True, help="Say nothing of places.")
     mode: str | None = options.option(
@@ -274,16 +274,16 @@ class AgreeRequest:
         help="List the traces behind the figures of a mode instead, the disagreements first.",
     )
     csv_file: Path | None = options.report_file(
-        "--csv", "Also write every figure as one row of a CSV file."
+        "--csv", help="Also write every figure as one row of a CSV file."
     )
     markdown: str | None = options.option(
         "--markdown",
         metavar="OUT|-",
         help="Also write tables for a paper; - prints them instead of the text.",
     )
-    latex_file: Path | None = options.report_file("--latex", "Also write the tables as LaTeX.")
+    latex_file: Path | None = options.report_file("--latex", help="Also write the tables as LaTeX.")
     html_file: Path | None = options.report_file(
-        "--html", "Also write the report as one HTML page."
+        "--html", help="Also write the report as one HTML page."
     )
     pseudonyms: bool = options.pseudonyms()
     force: bool = options.force()
@@ -352,23 +352,23 @@ def agree_command(request: AgreeRequest) -> None:
     The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
     traces that they have finished or adjudicate; this is recorded.
     """
-    place = open_workspace(request.common)
-    outputs = outputs_beside(place, force=request.force)
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     request.files.check(outputs)
-    chosen = kept_taxonomy(place, request.common.taxonomy)
-    viewer = asked_by(place, chosen.ref, request.common)
-    wanted = _wanted(request, place, viewer)
+    chosen = kept_taxonomy(workspace, request.common.taxonomy)
+    viewer = asked_by(workspace, chosen.ref, request.common)
+    compared_work = _comparison(request, workspace, viewer)
     hidden = viewer.hidden
     sight = sight_values(viewer, hidden)
     document: Mapping[str, Any]
     if request.mode is not None:
-        document = traces_document(place, chosen, wanted, request.mode)
+        document = traces_document(workspace, chosen, compared_work, request.mode)
     else:
-        figures = whole_report(place, chosen, wanted)
+        figures = whole_report(workspace, chosen, compared_work)
         if sight:
             figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
-        document = {**figures, "revisions": list(place.revisions_read(chosen.ref))}
-    people = (*(wanted.annotators or ()), wanted.against, wanted.judge or "")
+        document = {**figures, "revisions": list(workspace.revisions_read(chosen.ref))}
+    people = (*(compared_work.annotators or ()), compared_work.against, compared_work.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
     viewer.reveal(viewer.traces or (), judges=judged)
     if not request.as_json:
@@ -378,7 +378,7 @@ def agree_command(request: AgreeRequest) -> None:
         print_traces(document, as_json=request.as_json)
         return
     if request.pseudonyms:
-        document = pseudonyms_of(place).in_document(document)
+        document = pseudonyms_of(workspace).in_document(document)
     report = agreement_report(
         {key: value for key, value in document.items() if key != "sight"},
         sight=document.get("sight"),
@@ -392,19 +392,19 @@ def agree_command(request: AgreeRequest) -> None:
     ReportOutput(request.files, stdout).show(report, document, outputs)
 
 
-def _wanted(request: AgreeRequest, place: Workspace, viewer: Viewer) -> Wanted:
+def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:
     """Return what is compared, of which the viewer may see it.
 
     Raises:
         click.ClickException: A judge is not in the workspace, or hidden from the viewer.
     """
-    anybody = partial(asked_by, place, viewer.taxonomy, request.common, anybody=True)
+    anybody = partial(asked_by, workspace, viewer.taxonomy, request.common, anybody=True)
     if request.shards is not None and anybody().judges_hidden:
         raise click.ClickException(
             f"{request.shards}: what a judge found is hidden while you work blind or without "
             "suggestions"
         )
-    judges = [judge_named(place, name) for name in request.judges]
+    judges = [judge_named(workspace, name) for name in request.judges]
     if len(set(judges)) < len(judges):
         raise click.UsageError(f"--judge names {judges[0]!r} twice")
     count_beyond = None

@@ -87,7 +87,7 @@ class ConvertRequest:
 
     paths: tuple[Path, ...] = options.paths(required=True)
     output: Path = options.output(
-        "The file to write; one of an earlier run is replaced once everything has been read.",
+        help="The file to write; one of an earlier run is replaced once everything has been read.",
         required=True,
     )
     written_as: str = options.option(

@@ -40,15 +40,15 @@ class ExportCommandRequest:
         "--format", type=click.Choice(list(EXPORT_FORMATS)), required=True
     )
     output: Path = options.output(
-        "The file to write; for huggingface a folder. gold and label-studio write a second file "
-        "beside it.",
+        help="The file to write; for huggingface a folder. gold and label-studio write a second "
+        "file beside it.",
         required=True,
     )
     labels: str | None = options.option(
         "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
     )
     which: Which | None = options.which_pass(
-        "Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
+        help="Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
     )
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people."
@@ -77,7 +77,7 @@ class ExportCommandRequest:
 
     @property
     def of_gold(self) -> bool:
-        """Whether the format holds gold."""
+        """True if the format holds gold."""
         return EXPORT_FORMATS[self.file_format].content is FormatContent.GOLD
 
 

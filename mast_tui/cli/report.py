@@ -111,7 +111,7 @@ class ReportRequest:
     cascading: int = options.option(
         "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
     )
-    rounds: int = options.rounds("Resamples; 0: none.")
+    rounds: int = options.rounds(help="Resamples; 0: none.")
     seed: int = options.seed()
     without_places: bool = options.option(
         "--without-places", is_flag=True, help="Say nothing of places."
@@ -123,13 +123,13 @@ class ReportRequest:
         "runs.",
     )
     html_file: Path | None = options.report_file(
-        "--html", "Write the report as one page that opens anywhere without a network."
+        "--html", help="Write the report as one page that opens anywhere without a network."
     )
-    markdown_file: Path | None = options.report_file("--markdown", "Write it as Markdown.")
+    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
     csv_file: Path | None = options.report_file(
-        "--csv", "Write every figure as a row of a tidy table."
+        "--csv", help="Write every figure as a row of a tidy table."
     )
-    latex_file: Path | None = options.report_file("--latex", "Write its tables for LaTeX.")
+    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
     figures: Path | None = options.option(
         "--figures",
         type=click.Path(path_type=Path),

@@ -413,7 +413,7 @@ def release_command(request: StudyMemberRequest) -> None:
 class StudyExportRequest:
     """The options of ``mast-tui study export``."""
 
-    output: Path = options.output("Where to write it.", required=True)
+    output: Path = options.output(help="Where to write it.", required=True)
     force: bool = options.force()
     common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
 

@@ -250,7 +250,7 @@ class TaxonomyAddRequest:
         "--version", help="The version. Default: 3+1 follows 3, and 3+2 that."
     )
     output: Path | None = options.output(
-        "Where the new taxonomy file goes. Default: ID-VERSION.toml."
+        help="Where the new taxonomy file goes. Default: ID-VERSION.toml."
     )
     dry_run: bool = options.option(
         "--dry-run", is_flag=True, help="Tell what would come of it, and write nothing."

@@ -40,8 +40,8 @@ class TaxonomyAgreeRequest:
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it."
     )
-    which: Which = options.which_pass("The first reading, or the last one.", "1")
-    rounds: int = options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+    which: Which = options.which_pass(help="The first reading, or the last one.", default="1")
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
     common: CommonOptions = options.common(taxonomy="VERSION names the taxonomies, the newest last")
     as_json: bool = options.as_json()

@@ -96,13 +96,15 @@ class ExamRequest:
         help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
         "trail-to-mast, or a file of your own.",
     )
-    rounds: int = options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
-    markdown_file: Path | None = options.report_file("--markdown", "Also write it as Markdown.")
-    html_file: Path | None = options.report_file("--html", "Also write it as one page.")
-    latex_file: Path | None = options.report_file("--latex", "Also write LaTeX tables.")
+    markdown_file: Path | None = options.report_file(
+        "--markdown", help="Also write it as Markdown."
+    )
+    html_file: Path | None = options.report_file("--html", help="Also write it as one page.")
+    latex_file: Path | None = options.report_file("--latex", help="Also write LaTeX tables.")
     csv_file: Path | None = options.report_file(
-        "--csv", "Also write every figure as one row of a CSV file."
+        "--csv", help="Also write every figure as one row of a CSV file."
     )
     force: bool = options.force()
     workers: str | None = options.workers()

@@ -104,7 +104,7 @@ def web_command(request: WebRequest) -> int:
     server: Server = module.Server(
         (sys.executable, "-m", "mast_tui", *_options(request.common)),
         tuple(str(path.absolute()) for path in request.paths),
-        access=module.Access(
+        access=module.VisitorAccess(
             _token() if request.token else None,
             None if request.url is None else checked_url(request.url),
             only_this_machine=request.host in HERE and request.url is None,

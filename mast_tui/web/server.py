@@ -81,8 +81,8 @@ def _full_addresses(paths: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """How visitors reach the server.
+class VisitorAccess:
+    """The ways in which visitors reach the server.
 
     Attributes:
         token: What they must know; None if nothing.
@@ -118,7 +118,7 @@ class Server:
         command: Sequence[str],
         paths: Sequence[str],
         *,
-        access: Access,
+        access: VisitorAccess,
         annotator: str | None,
         workspace: str | None,
         taxonomy: str,

@@ -19,7 +19,7 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web.command import checked_url
-from mast_tui.web.server import Access, Server
+from mast_tui.web.server import Server, VisitorAccess
 from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role, TraceRecord
@@ -100,7 +100,7 @@ def team_server(workspace: str, **options: Any) -> Server:
     return Server(
         command,
         ("run.jsonl",),
-        access=Access(**options),
+        access=VisitorAccess(**options),
         annotator=annotator,
         workspace=workspace,
         taxonomy=MAST.ref,

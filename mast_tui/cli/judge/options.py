@@ -136,7 +136,7 @@ class ModelRequest:
         help="Set a share of all traces aside for good, which no prompt may use.",
     )
     redact: Path | None = options.input_file(
-        "--redact", "Patterns of your own, one a line, taken out before anything is sent."
+        "--redact", help="Patterns of your own, one a line, taken out before anything is sent."
     )
     no_redact: bool = options.option(
         "--no-redact", is_flag=True, help="Send texts as they are, secrets and all."
@@ -177,10 +177,10 @@ class ModelRequest:
         help="Number the spans from N on in what is sent, to the same end.",
     )
     record: Path | None = options.input_file(
-        "--record", "Write what the model answers into a file, behind what stands in it."
+        "--record", help="Write what the model answers into a file, behind what stands in it."
     )
     replay: Path | None = options.input_file(
-        "--replay", "Answer from such a file; nothing is sent, and no key is wanted."
+        "--replay", help="Answer from such a file; nothing is sent, and no key is wanted."
     )
     batch: bool = options.option(
         "--batch",
@@ -190,12 +190,12 @@ class ModelRequest:
     )
     write_batch: Path | None = options.input_file(
         "--write-batch",
-        "Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
+        help="Ask nothing: write what would be asked into FILE, as the OpenAI Batch API and "
         "vllm run-batch take it.",
     )
     read_batch: tuple[Path, ...] = options.input_file(
         "--read-batch",
-        "Ask nothing: take the answers from what they have written; several times for several "
+        help="Ask nothing: take the answers from what they have written; several times for several "
         "files.",
         multiple=True,
     )

@@ -69,7 +69,7 @@ class LintRequest:
         help="How findings are told: for people (the default), programs, code scanning, test "
         "reports, annotations of a GitHub workflow.",
     )
-    output: Path | None = options.output("The file to write. Default: stdout.")
+    output: Path | None = options.output(help="The file to write. Default: stdout.")
     force: bool = options.force()
     common: CommonOptions = options.common(blind=ALL_IS_TOLD)
     as_json: bool = options.as_json()

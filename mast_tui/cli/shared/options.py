@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
@@ -120,7 +120,7 @@ def _field(declaration: _Declaration) -> Any:
 
 
 def _declared(request_class: type) -> dict[str, Any]:
-    return {one.name: one.metadata[_DECLARED] for one in fields(request_class)}
+    return {member.name: member.metadata[_DECLARED] for member in fields(request_class)}
 
 
 @dataclass(frozen=True)
@@ -183,18 +183,18 @@ def takes(
         rules: The first one that refuses the command line is shown as wrong usage.
     """
     declared = _DeclaredGroup(request_class, _declared(request_class))
-    known = {*declared.flags, *declared.fields}
+    declared_names = {*declared.flags, *declared.fields}
     for rule in rules:
-        unknown = {*rule.options, *rule.needs, *rule.excludes} - known
+        unknown = {*rule.options, *rule.needs, *rule.excludes} - declared_names
         assert not unknown, f"{rule.message!r} is about options that are none: {unknown}"
 
     def decorate(command: Callable[[Request], Result]) -> Callable[..., Result]:
         @wraps(command)
         def with_request(**values: Any) -> Result:
-            given = typed()
+            typed_options = typed()
             request: Request = declared.value("", values)
             for rule in (_BLIND_OR_ASSISTED, *rules):
-                refusal = rule.refusal(request, given)
+                refusal = rule.refusal(request, typed_options)
                 if refusal is not None:
                     raise click.UsageError(refusal)
             return command(request)
@@ -296,98 +296,51 @@ def _refusal(flag: str, why: str) -> Callable[[click.Context, click.Parameter, o
     return refuse
 
 
-def gold() -> Any:
-    """Declare ``--gold``: how much of the gold counts."""
-    return option(
-        "--gold",
-        type=click.Choice(["all", "settled"]),
-        help="How much of the gold counts: all of it (the default), or only what two agreed on or "
-        "an adjudicator decided.",
-    )
+gold: Final = partial(
+    option,
+    "--gold",
+    type=click.Choice(["all", "settled"]),
+    help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
+    "adjudicator decided.",
+)
+pseudonyms: Final = partial(
+    option,
+    "--pseudonyms",
+    is_flag=True,
+    help="Letters in place of people's names, the same in every export and report of this "
+    "workspace.",
+)
+force: Final = partial(
+    option,
+    "--force",
+    is_flag=True,
+    help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
+    "in use and its traces are never replaced.",
+)
+seed: Final = partial(option, "--seed", type=click.IntRange(0), default=0, show_default=True)
+rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000, show_default=True)
+report_file: Final = partial(option, type=click.Path(path_type=Path), metavar="OUT")
+input_file: Final = partial(option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+output: Final = partial(option, "-o", "--output", type=click.Path(path_type=Path), metavar="OUT")
+which_pass: Final = partial(
+    option,
+    "--pass",
+    type=click.Choice(["1", "last"]),
+    show_default=True,
+    callback=lambda _context, _parameter, value: "first" if value == "1" else value,
+)
+"""The first or the last pass: ``first``, ``last`` or, without a default, None."""
 
-
-def pseudonyms() -> Any:
-    """Declare ``--pseudonyms``."""
-    return option(
-        "--pseudonyms",
-        is_flag=True,
-        help="Letters in place of people's names, the same in every export and report of this "
-        "workspace.",
-    )
-
-
-def force() -> Any:
-    """Declare ``--force``: which files are replaced."""
-    return option(
-        "--force",
-        is_flag=True,
-        help="Also replace what looks like a trace, a database or somebody else's file. The "
-        "workspace in use and its traces are never replaced.",
-    )
-
-
-def seed() -> Any:
-    """Declare ``--seed`` of the resamples."""
-    return option("--seed", type=click.IntRange(0), default=0, show_default=True)
-
-
-def rounds(help_text: str) -> Any:
-    """Declare ``--rounds``: the resamples for intervals."""
-    return option(
-        "--rounds", type=click.IntRange(0), default=2000, show_default=True, help=help_text
-    )
-
-
-def report_file(flag: str, help_text: str) -> Any:
-    """Declare an option for a file with a report, such as ``--csv OUT``."""
-    return option(flag, type=click.Path(path_type=Path), metavar="OUT", help=help_text)
-
-
-def input_file(flag: str, help_text: str, *, multiple: bool = False) -> Any:
-    """Declare an option that names a file."""
-    kind = click.Path(path_type=Path, dir_okay=False)
-    return option(flag, type=kind, multiple=multiple, metavar="FILE", help=help_text)
-
-
-def output(help_text: str, *, required: bool = False) -> Any:
-    """Declare ``-o OUT``: the file that a command makes."""
-    return option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        required=required,
-        metavar="OUT",
-        help=help_text,
-    )
-
-
-def which_pass(help_text: str, default: str | None = None) -> Any:
-    """Declare ``--pass``; the value is ``first``, ``last`` or, without a default, None."""
-    return option(
-        "--pass",
-        type=click.Choice(["1", "last"]),
-        default=default,
-        show_default=True,
-        callback=lambda _context, _parameter, value: "first" if value == "1" else value,
-        help=help_text,
-    )
-
-
-def as_json() -> Any:
-    """Declare ``--json``."""
-    return option(
-        "--json", is_flag=True, help="Print one JSON document on stdout and nothing else."
-    )
-
-
-def workers() -> Any:
-    """Declare ``--workers``: who reads the traces."""
-    return option(
-        "--workers",
-        metavar="auto|N|tcp://HOST:PORT",
-        help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
-        "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
-    )
+as_json: Final = partial(
+    option, "--json", is_flag=True, help="Print one JSON document on stdout and nothing else."
+)
+workers: Final = partial(
+    option,
+    "--workers",
+    metavar="auto|N|tcp://HOST:PORT",
+    help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
+    "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
+)
 
 
 def _existing_file(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
@@ -399,9 +352,8 @@ def _existing_file(_context: click.Context, parameter: click.Parameter, value: s
     return path
 
 
-def existing_file() -> Any:
-    """Declare the argument PATH: one file that exists."""
-    return argument(type=click.Path(), callback=_existing_file)
+existing_file: Final = partial(argument, type=click.Path(), callback=_existing_file)
+"""The argument PATH: one file that exists."""
 
 
 def paths(*, required: bool = False, exist: bool = False) -> Any:

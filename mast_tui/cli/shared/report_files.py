@@ -190,7 +190,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class ReportOutput:
-    """Where a command's report goes: into files, and as a document, as text or in a language.
+    """The files and the form in which a command prints a report.
 
     ``stdout`` is ``json``, ``text``, the name of a language, or None if files are enough.
     """
@@ -209,9 +209,9 @@ class ReportOutput:
         Raises:
             OutputError: A file is in the way that stays.
         """
-        is_taken = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
+        stdout_in_use = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
         for line in self.files.write(report, outputs):
-            click.echo(one_line(line), err=is_taken)
+            click.echo(one_line(line), err=stdout_in_use)
         if self.stdout == "json":
             print_json(document)
         elif self.stdout == "text":
