@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from math import inf
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
@@ -14,6 +16,8 @@ Row = TypeVar("Row")
 
 GAP: Final = 2
 """The cells between two columns."""
+
+_ROWS_AT_ONCE: Final = 1000
 
 
 def shortened(text: str, cells: int) -> str:
@@ -136,6 +140,28 @@ def text_lengths(columns: Sequence[TableColumn[Row]], row: Row) -> tuple[int, ..
     return tuple(cell_len(column.cell(row)) for column in columns)
 
 
+def table_lines(
+    columns: Sequence[TableColumn[Row]],
+    rows: Iterable[Row],
+    display: Callable[[str], str] = str,
+) -> Iterator[str]:
+    """Yield the headings and the rows of a table as wide as its texts.
+
+    Args:
+        columns: The columns.
+        rows: Rows are taken and measured many at a time; columns only grow wider.
+        display: Makes a heading and the text of a cell fit for display.
+    """
+    titles = [column.title for column in columns]
+    lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
+    widths = [0] * len(columns)
+    while batch := [[display(text) for text in line] for line in islice(lines, _ROWS_AT_ONCE)]:
+        for index, texts in enumerate(zip(*batch, strict=True)):
+            widths[index] = max(widths[index], *map(cell_len, texts))
+        for line in batch:
+            yield (" " * GAP).join(map(TableColumn.aligned, columns, line, widths)).rstrip()
+
+
 def fit(
     columns: Sequence[TableColumn[Row]], lengths: Sequence[Sequence[int]], line: int
 ) -> list[tuple[TableColumn[Row], int]]:
@@ -189,13 +215,15 @@ def _is_filled(index: int, share: float | None, lengths: Sequence[Sequence[int]]
 
 
 def _concessions(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, int | None]]:
-    """Yield columns by rank, each with the cells that it keeps; None where it is left out."""
-    steps: list[tuple[float, float, int, int | None]] = []
-    for index, column in enumerate(columns):
-        width = column.width
-        steps += [(rank, width.keeps, -index, least) for rank, least in width.cuts]
-        steps.append((width.keeps, width.keeps, -index, None))
-    steps.sort(key=lambda step: step[:3])
-    for rank, _, index, least in steps:
+    """Yield columns by rank, each with the cells that it keeps; None where it is left out.
+
+    Of equal ranks the column that is left out first comes first, then the one further right.
+    """
+    steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
+    for index in reversed(range(len(columns))):
+        width = columns[index].width
+        for rank, least in (*width.cuts, (width.keeps, None)):
+            steps.append(((rank, width.keeps), (index, least)))
+    for (rank, _), step in sorted(steps, key=itemgetter(0)):
         if rank < inf:
-            yield -index, least
+            yield step

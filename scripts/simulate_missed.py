@@ -22,7 +22,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.capture import CaptureJson, capture_report
+from mast_tui.figures.agreement.capture import Capture, capture
+from mast_tui.figures.record import FigureIndex
 
 SHOWS: Final = (0.03, 0.05, 0.07, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.28, 0.35, 0.42, 0.5)
 """In what part of the traces each mode shows."""
@@ -42,7 +43,7 @@ TRACES: Final = (50, 200)
 
 def study(
     skills: tuple[float, ...], traces: int, design: str, chance: np.random.Generator
-) -> tuple[CaptureJson, NDArray[np.int_]]:
+) -> tuple[Capture, NDArray[np.int_]]:
     """Draw one study: its figures, and by mode how many failures nobody found."""
     there = chance.random((traces, len(SHOWS))) < np.array(SHOWS)
     skill = np.array(skills)[:, None, None] * np.ones(there.shape)
@@ -54,7 +55,7 @@ def study(
     said = (found & there).astype(np.int8)
     if design == "wrong":
         said |= (chance.random(skill.shape) < 0.01).astype(np.int8)
-    report = capture_report(
+    report = capture(
         [f"finder {number}" for number in range(len(skills))],
         {str(mode): mode for mode in range(len(SHOWS))},
         said,
@@ -73,22 +74,25 @@ def simulate(
     bias, told = [], 0
     for _ in range(runs):
         report, true = study(skills, traces, design, chance)
-        told += bool(report["dependent"])
-        every = report["pooled"]
-        assert every["missed"]["value"] is not None
-        total = every["found"] + int(true.sum())
-        bias.append((every["missed"]["value"] - int(true.sum())) / total)
+        told += bool(report.dependent)
+        index = FigureIndex(report.figures)
+        every = index.table("missed_pooled")
+        missed = every.value("missed")
+        assert missed is not None
+        total = every.count("found") + int(true.sum())
+        bias.append((missed - int(true.sum())) / total)
+        modes = [index.table("missed", mode=str(mode)) for mode in range(len(SHOWS))]
         for held, figures, truth in (
             (of_all, [every], [true.sum()]),
-            (of_mode, report["modes"].values(), true),
+            (of_mode, modes, true),
         ):
             for one, really in zip(figures, truth, strict=True):
-                ends = one["missed"].get("ci")
+                ends = one["missed"].interval
                 if ends is not None:
                     held.append(ends[0] <= really <= ends[1])
-    modes = runs * len(SHOWS)
+    every_mode = runs * len(SHOWS)
     held = [sum(one) / len(one) if one else np.nan for one in (of_mode, of_all)]
-    shares = [held[0], len(of_mode) / modes, held[1], len(of_all) / runs]
+    shares = [held[0], len(of_mode) / every_mode, held[1], len(of_all) / runs]
     return [100 * float(x) for x in (*shares, np.mean(bias), told / runs)]
 
 

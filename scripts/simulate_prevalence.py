@@ -39,6 +39,7 @@ from mast_tui.figures.intervals import MARGIN, more_for, wilson
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.worth import worth
 from mast_tui.figures.prevalence import powered, weighted_tables
+from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.model import ABSENT, PRESENT
 from mast_tui.figures.signatures.modes import Counts
 from mast_tui.labels import VerdictValue
@@ -129,7 +130,7 @@ def of_chosen(
     each = np.array(list(weights.values()))
     if alone:
         verdicts = np.where(there[places], PRESENT, ABSENT).astype(np.uint8)[:, None]
-        return Counts.of(verdicts, each).rate(0)["ci"]
+        return Counts.of(verdicts, each).rate(0, FigureScope("mode")).interval
     cells = _cells(says[places], there[places])
     rest = np.delete(says, places)
     further = np.array([rest.sum(), (~rest).sum()])

@@ -50,7 +50,6 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson
 from mast_tui.figures.agreement.counting import (
-    FIGURES,
     Sums,
     TableSums,
     defined_mean,
@@ -67,6 +66,7 @@ from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, powered
+from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
@@ -415,7 +415,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
         )
     )  # fmt: skip
     truth: dict[tuple[str, int | str], float] = {}
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         truth |= {(name, mode): float(values[name][0]) for mode, values in enumerate(modes)}
         truth[name, MACRO] = float(defined_mean([values[name] for values in modes], 1)[0][0])
         truth[name, POOLED] = float(pooled[name][0])
@@ -426,7 +426,7 @@ def design_truth(design: Design) -> dict[tuple[str, int | str], float]:
 def true_sets(design: Design) -> float:
     """α of the sets of modes in a study that is endless for our purposes."""
     many = drawn(design, 12_000, np.random.default_rng(1))
-    return set_agreement(many, 0, 0)["krippendorff_alpha_jaccard"]["value"] or 0.0
+    return FigureTable(set_agreement(many, 0, 0)).value("krippendorff_alpha_jaccard") or 0.0
 
 
 def design_run(
@@ -452,13 +452,12 @@ def design_run(
     modes = [table_coefficients(sums.of([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
     coefficients: dict[tuple[str, int | str], Coefficient] = {}
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = set_agreement(table, rounds, seed)["krippendorff_alpha_jaccard"]
-    ends_of_sets = ends(sets)
-    if sets["value"] is not None:
-        coefficients[SETS, POOLED] = Coefficient(sets["value"], ci=ends_of_sets)
+    sets = FigureTable(set_agreement(table, rounds, seed))["krippendorff_alpha_jaccard"]
+    if sets.value is not None:
+        coefficients[SETS, POOLED] = Coefficient(sets.value, ci=sets.interval)
     return {where: one for where, one in coefficients.items() if one.value is not None}
 
 
@@ -468,13 +467,13 @@ def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Coefficient]:
     values = {where: table_values(table) for where, table in tables.items()}
     means = {
         name: defined_mean([one[name] for one in values.values()], len(sums.pairs))[0]
-        for name in FIGURES
+        for name in COEFFICIENTS
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
     return {
         (name, where): Coefficient(float(of[name][0]), ci=interval(of[name][0], of[name][1:]))
         for where, of in every.items()
-        for name in FIGURES
+        for name in COEFFICIENTS
         if not np.isnan(of[name][0])
     }
 
@@ -507,7 +506,7 @@ def design_rows(
                 for c in columns
             ],
         )
-        for name in (*FIGURES, SETS)
+        for name in (*COEFFICIENTS, SETS)
     ]
 
 
@@ -656,7 +655,9 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         hits = int(labelled[0] + labelled[2])
         left = random.multinomial((WHOLE - 1) * traces, cells)
         says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
-        results.setdefault("share", []).append(outcome(rate(hits, traces)["ci"], shows, ""))
+        results.setdefault("share", []).append(
+            outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
+        )
         overall = powered(labelled, says)
         add("share with a judge", overall["powered"], shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
@@ -667,10 +668,11 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         first_counts, second_counts = (
             Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)
         )
-        (plain,) = differences(first_counts, second_counts, ("first", "second"))
-        why = plain.get("undefined", {}).get("difference_ci_pp", "")
-        ends = plain["difference_ci_pp"]
-        results.setdefault("difference of halves", []).append(outcome(ends, 0.0, why))
+        scope = FigureScope("mode")
+        ((plain, *_),) = differences(first_counts, second_counts, ("first", "second"), [scope])
+        results.setdefault("difference of halves", []).append(
+            outcome(plain.interval, 0.0, plain.reason)
+        )
         strata = []
         for risk in (0.8 * shows, 1.2 * shows):
             n = max(1, traces // 4)
@@ -683,10 +685,10 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
                     second_size,
                 )
             )
-        within = mantel_haenszel(strata)
-        why = within.get("ci_withheld", "")
-        ends = within["difference_ci_pp"]
-        results.setdefault("difference within two models", []).append(outcome(ends, 0.0, why))
+        _, within, _ = mantel_haenszel(strata, scope)
+        results.setdefault("difference within two models", []).append(
+            outcome(within.interval, 0.0, within.withheld or "")
+        )
     return results
 
 

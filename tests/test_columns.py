@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.columns import ColumnWidth, TableColumn, fit, padded, shortened, text_lengths
+from mast_tui.columns import (
+    ColumnWidth,
+    TableColumn,
+    fit,
+    padded,
+    shortened,
+    table_lines,
+    text_lengths,
+)
 
 Record = Mapping[str, str]
 
@@ -83,3 +91,13 @@ def test_numbers_are_aligned_to_the_right_under_their_heading() -> None:
     assert (COUNT.heading(7), COUNT.text({"count": "12"}, 7)) == ("  count", "     12")
     assert (NAME.heading(7), NAME.text({"name": "ab"}, 7)) == ("name   ", "ab     ")
     assert NAME.heading(3) == "nam"
+
+
+def test_a_table_is_as_wide_as_its_texts_in_cells() -> None:
+    rows: list[Record] = [{"name": "李明", "count": "7"}, {"name": "ann", "count": "123456"}]
+    assert list(table_lines((NAME, COUNT), rows, str.upper)) == [
+        "NAME   COUNT",
+        "李明       7",
+        "ANN   123456",
+    ]
+    assert list(table_lines((NAME, COUNT), [])) == ["name  count"]

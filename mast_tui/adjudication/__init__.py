@@ -15,7 +15,7 @@ from mast_tui.adjudication.decisions import (
     current_answers,
     decided_words,
     has_changed,
-    settles_conflict,
+    resolves_conflict,
     targets_taken,
 )
 from mast_tui.adjudication.guidelines import (
@@ -76,8 +76,8 @@ __all__ = [
     "mode_page",
     "outcome_words",
     "queue",
+    "resolves_conflict",
     "row_id",
-    "settles_conflict",
     "take_on",
     "take_on_as_study_says",
     "targets_taken",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mast_tui.adjudication.decisions import current_answers, has_changed, settles_conflict
+from mast_tui.adjudication.decisions import current_answers, has_changed, resolves_conflict
 from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
 from mast_tui.gold.overlaps import in_reading_order, overlap
@@ -162,9 +162,9 @@ class Dispute:
         return bool(self.conflicts)
 
     @property
-    def settles_conflict(self) -> bool:
+    def resolves_conflict(self) -> bool:
         """True if the sides differed when it was decided."""
-        return any(settles_conflict(decision) for decision in self.decisions)
+        return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
         """Return whether all is decided, and a side has changed its answer since.
@@ -227,7 +227,7 @@ def row_id(decision: Decision) -> str:
 
     A place that an adjudicator added, or moved where the sides agree, is a row of its own.
     """
-    if decision.is_verdict or not settles_conflict(decision):
+    if decision.is_verdict or not resolves_conflict(decision):
         return decision.item
     return places_id(decision.mode)
 

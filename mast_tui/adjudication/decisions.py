@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mast_tui.gold import Decision, Order, Said, no_order, words_on
 from mast_tui.gold.overlaps import items_of_mode, overlap
-from mast_tui.gold.settle import comparable_places, comparable_verdicts
+from mast_tui.gold.resolve import comparable_places, comparable_verdicts
 from mast_tui.labels import Target, TraceWork, VerdictValue
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import Decided, GuidelineSet
@@ -75,7 +75,7 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
     return [target for decision in accepted for target in decision.targets]
 
 
-def settles_conflict(decision: Decision) -> bool:
+def resolves_conflict(decision: Decision) -> bool:
     """Return whether the sides differed when it was decided.
 
     Otherwise the decision changes an agreed answer.

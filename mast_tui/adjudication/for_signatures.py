@@ -11,7 +11,7 @@ from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.prevalence import prevalence
+from mast_tui.figures.prevalence import PrevalenceJson, prevalence
 from mast_tui.gold import no_orders
 from mast_tui.reports.examples import extras_from_workspace
 
@@ -83,12 +83,11 @@ def corrected_prevalence(
         workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
     )
     labelled = compared(judged)
-    groups: dict[str, Mapping[str, Mapping[str, object]]] = {}
+    groups: dict[str, Mapping[str, PrevalenceJson]] = {}
     for name, chosen in signature_input.members().items():
         trace_ids = {signature_input.traces[row] for row in chosen.nonzero()[0].tolist()}
         part = replace(judged, unlabelled=judged.unlabelled & trace_ids)
-        figures = prevalence(part, labelled)
-        groups[name] = {code: dict(figure) for code, figure in figures.items()}
+        groups[name] = prevalence(part, labelled)
     return groups
 
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mast_tui.adjudication.decisions import history_of, settles_conflict
+from mast_tui.adjudication.decisions import history_of, resolves_conflict
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import Target
@@ -59,7 +59,7 @@ def mode_page(
         Case(trace_id, decision)
         for trace_id, decisions in workspace.all_decisions(taxonomy.ref).items()
         for decision in decisions
-        if decision.mode == mode and (settles_conflict(decision) or decision.reason)
+        if decision.mode == mode and (resolves_conflict(decision) or decision.reason)
     ]
     cases.sort(key=lambda case: (case.decision.decided_at, case.trace_id, case.decision.item))
     page = ModePage(taxonomy.mode(mode), written, tuple(cases))

@@ -12,7 +12,7 @@ from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
 from mast_tui.gold.choice import NOBODY, Choice
 from mast_tui.gold.overlaps import item_id
-from mast_tui.gold.settle import words_at
+from mast_tui.gold.resolve import words_at
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,

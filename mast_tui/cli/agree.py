@@ -25,11 +25,11 @@ from mast_tui.cli.shared.common import (
     say,
 )
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
-from mast_tui.figures.agreement.report import agreement_report as agreement_figures
+from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
@@ -37,7 +37,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -48,10 +48,10 @@ from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
-    from mast_tui.figures.agreement.report import Report, StudyInput
+    from mast_tui.figures.agreement.report import Agreement, StudyInput
     from mast_tui.figures.judge.input import JudgeInput
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
+    from mast_tui.figures.spans.report import SpanAgreement
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
@@ -95,8 +95,8 @@ class Wanted:
 
 
 @uncollected()
-def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Report:
-    """The report of ``agree --json``, with its parts on spans and on a judge.
+def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Agreement:
+    """Compute the figures of ``agree``, with its parts on spans and on a judge.
 
     Raises ``WorkspaceError`` for a name that nobody here has.
     """
@@ -107,11 +107,12 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Re
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
-        report["spans"] = _spans(workspace, taxonomy, wanted, study, passes)
+        report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report["judge"] = _judge(judged, wanted)
+        report = replace(report, judge=_judge(judged, wanted))
     if judged is not None and other is not None:
-        report["judges"] = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
+        report = replace(report, judges=both)
     return report
 
 
@@ -175,7 +176,7 @@ def _spans(
     wanted: Wanted,
     study: StudyInput,
     passes: Sequence[Pass],
-) -> SpanReport:
+) -> SpanAgreement:
     given = _without_orders(workspace, study)
     if given is None:
         orders = SpanOrders(workspace)
@@ -189,7 +190,7 @@ def _spans(
             traces=wanted.traces,
             read_passes=passes,
         )
-    return span_report(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
@@ -285,6 +286,19 @@ class AgreeRequest:
     html_file: Path | None = options.report_file(
         "--html", help="Also write the report as one HTML page."
     )
+    methods: bool = options.option(
+        "--methods",
+        is_flag=True,
+        help="Print a paragraph for the methods section of a paper instead.",
+    )
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print the figures of people as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
     pseudonyms: bool = options.pseudonyms()
     force: bool = options.force()
     common: CommonOptions = options.common()
@@ -294,9 +308,21 @@ class AgreeRequest:
     def files(self) -> Files:
         """The files to write."""
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
-        return Files.named(
+        named = Files.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
         )
+        return replace(named, records=self.output)
+
+    @property
+    def stdout(self) -> str:
+        """The form that is printed."""
+        forms = (
+            ("json", self.as_json),
+            ("methods", self.methods),
+            ("records", self.records),
+            ("markdown", self.markdown == "-"),
+        )
+        return next((form for form, is_chosen in forms if is_chosen), "text")
 
 
 _RULES: Final = (
@@ -319,6 +345,27 @@ _RULES: Final = (
         "out --against",
         options=("--gold",),
         when=lambda request: not request.judges or request.against not in (None, "gold"),
+    ),
+    OptionRule[AgreeRequest](
+        "--methods prints one paragraph; leave out --json, --records, --traces and '-'",
+        options=("--methods",),
+        excludes=("--json", "--records", "--traces"),
+    ),
+    OptionRule[AgreeRequest](
+        "--methods prints one paragraph; leave out --json, --records, --traces and '-'",
+        options=("--methods",),
+        when=lambda request: request.markdown == "-",
+    ),
+    *RECORD_RULES,
+    OptionRule[AgreeRequest](
+        "--records prints records; leave out --json, --traces and '-'",
+        options=("--records",),
+        excludes=("--json", "--traces"),
+    ),
+    OptionRule[AgreeRequest](
+        "--records prints records; leave out --json, --traces and '-'",
+        options=("--records",),
+        when=lambda request: request.markdown == "-",
     ),
     OptionRule[AgreeRequest](
         "--json and --markdown - both print on stdout; give one of them",
@@ -358,38 +405,34 @@ def agree_command(request: AgreeRequest) -> None:
     chosen = kept_taxonomy(workspace, request.common.taxonomy)
     viewer = asked_by(workspace, chosen.ref, request.common)
     compared_work = _comparison(request, workspace, viewer)
-    hidden = viewer.hidden
-    sight = sight_values(viewer, hidden)
-    document: Mapping[str, Any]
+    sight = sight_values(viewer, viewer.hidden)
     if request.mode is not None:
-        document = traces_document(workspace, chosen, compared_work, request.mode)
+        traces = traces_document(workspace, chosen, compared_work, request.mode)
     else:
         figures = whole_report(workspace, chosen, compared_work)
-        if sight:
-            figures["traces"]["only_seen_by"] = sight["sight"]["annotator"]
-        document = {**figures, "revisions": list(workspace.revisions_read(chosen.ref))}
     people = (*(compared_work.annotators or ()), compared_work.against, compared_work.judge or "")
     judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
     viewer.reveal(viewer.traces or (), judges=judged)
     if not request.as_json:
         say_left_out(viewer, viewer.hidden)
-    document = {**document, **sight}
     if request.mode is not None:
-        print_traces(document, as_json=request.as_json)
+        print_traces(traces | sight, as_json=request.as_json)
         return
+    if sight:
+        figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
+    figures = replace(figures, revisions=tuple(workspace.revisions_read(chosen.ref)))
     if request.pseudonyms:
-        document = pseudonyms_of(workspace).in_document(document)
-    report = agreement_report(
-        {key: value for key, value in document.items() if key != "sight"},
-        sight=document.get("sight"),
-    )
+        letters = pseudonyms_of(workspace)
+        figures = figures.renamed(letters.letters, letters.in_document)
+        sight = letters.in_document(sight)
+    report = agreement_report(figures, sight=sight.get("sight"))
     if request.as_json:
         for note in report.notes:
             if note.reason == "few_annotators":
                 say(note.text)
-    in_markdown = "markdown" if request.markdown == "-" else "text"
-    stdout = "json" if request.as_json else in_markdown
-    ReportOutput(request.files, stdout).show(report, document, outputs)
+    document = agreement_json(figures) | sight
+    output = ReportOutput(request.files, request.stdout)
+    output.show(report, document, outputs, figures.figures)
 
 
 def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:

@@ -18,7 +18,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, say
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
@@ -37,11 +37,12 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 if TYPE_CHECKING:
     from mast_tui.adjudication import OrderOf
     from mast_tui.figures.signatures.model import SignatureInput
-    from mast_tui.figures.signatures.report import Report
+    from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
     from mast_tui.session import Viewer, WithinSight
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
+    from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _SHARDS: Final = "mast_tui.scale.report"
 """The module of the report on shards, which the core imports by name alone."""
@@ -146,6 +147,14 @@ class ReportRequest:
     bare: bool = options.option(
         "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
     )
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print all figures as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
     pseudonyms: bool = options.pseudonyms()
     force: bool = options.force()
     workers: str | None = options.workers()
@@ -161,7 +170,18 @@ class ReportRequest:
             csv=self.csv_file,
             latex=self.latex_file,
         )
-        return replace(named, figures=self.figures, image=self.image, bare=self.bare)
+        return replace(
+            named, figures=self.figures, image=self.image, bare=self.bare, records=self.output
+        )
+
+    @property
+    def stdout(self) -> str | None:
+        """The form that is printed; None where files take the place of the text."""
+        if self.as_json:
+            return "json"
+        if self.records:
+            return "records"
+        return None if self.files else "text"
 
     @property
     def rules(self) -> Rules:
@@ -223,6 +243,12 @@ _RULES: Final = (
         needs=("--figures",),
         when=lambda request: request.bare or request.image != "svg",
     ),
+    *RECORD_RULES,
+    OptionRule[ReportRequest](
+        "--records prints records; leave out --json",
+        options=("--records",),
+        excludes=("--json",),
+    ),
     SAME_FILE,
     OptionRule[ReportRequest](
         "--paired compares two models; leave out --compare and --by",
@@ -271,14 +297,14 @@ def report_command(request: ReportRequest) -> None:
         letters = pseudonyms_of(place) if request.pseudonyms else None
         report = report_of(place, chosen, given, request, traces=viewer.traces)
         if letters is not None:
-            report = letters.in_document(report)
-        if request.paired is not None and report["paired"] is None:
+            report = replace(report, given=_with_letters(report.given, letters))
+        if request.paired is not None and report.paired is None:
             raise click.ClickException(
                 f"--paired {request.paired}: no task is known that both have run"
             )
         # The document alone needs none of the labels' words.
         extras = None
-        if files.whole or not request.as_json:
+        if files.whole or request.stdout in (None, "text"):
             places = not request.without_places
             extras = extras_for(place, chosen, given, places=places, letters=letters)
         revisions = list(place.revisions_read(chosen.ref))
@@ -288,8 +314,7 @@ def report_command(request: ReportRequest) -> None:
     told = sight_values(viewer, left_out)
     if told:
         told["sight"]["outcomes_hidden"] = veiled
-    document = {
-        **report,
+    more = {
         "revisions": revisions,
         "what_helps": what_helps(chosen),
         **(told if letters is None else letters.in_document(told)),
@@ -303,8 +328,8 @@ def report_command(request: ReportRequest) -> None:
             )
     by_typed = "--by" in options.typed()
     made = signatures_report(report, extras=extras, groups_asked=by_typed)
-    text = None if files else "text"
-    ReportOutput(files, "json" if request.as_json else text).show(made, document, outputs)
+    output = ReportOutput(files, request.stdout)
+    output.show(made, {**made.document, **more}, outputs, report.figures.figures)
 
 
 def _input(
@@ -314,6 +339,11 @@ def _input(
     seen = None if sight is None else sight.seen
     with WorkerPool(None if request.without_places else request.workers) as pool:
         return signature_input(place, taxonomy, request, traces=seen, pool=pool)
+
+
+def _with_letters(given: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+    """Return the input of a report with letters in place of people's names."""
+    return replace(given, labels=letters.name(given.labels), gold=letters.in_document(given.gold))
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
@@ -331,7 +361,7 @@ def report_of(
     request: ReportRequest,
     *,
     traces: Container[str] | None = None,
-) -> Report:
+) -> SignatureReport:
     """Count the report on an input that was read from a workspace.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,8 @@ from mast_tui.cli.shared.asking import asked_by, say_left_out
 from mast_tui.cli.shared.common import open_workspace, print_json, print_table
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.migration.migrate import standing_migrations
-from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.agreement.report import agreement_figures
+from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import QueueKind, queue, sight_values
@@ -124,10 +125,11 @@ def _shared(study: StudyInput) -> frozenset[str]:
 def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
     """How many traces, and what all verdicts on them come to together."""
     finished = {name: done & traces for name, done in study.finished.items()}
-    report = agreement_report(
+    agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
     )
-    return {"traces": len(traces), **{name: report["pooled"][name] for name in _FIGURES}}
+    pooled = agreement.index.table("pooled")
+    return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
 def _beside(study: StudyInput, last: StudyInput, *, rounds: int, seed: int) -> dict[str, Any]:
@@ -160,7 +162,9 @@ def _print(document: Mapping[str, Any]) -> None:
         *(_figure_column(name, title) for name, title in _FIGURE_TITLES.items()),
         key_column("look_again", "look again", right=True),
         TableColumn(
-            "same traces", lambda version: _on_same_traces(version, "traces", str), right=True
+            "same traces",
+            lambda version: str(version["same_traces"]["traces"]) if version["same_traces"] else "",
+            right=True,
         ),
         *(
             _same_traces_column(name, key, f"{title} {column}")
@@ -177,16 +181,12 @@ def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
     return TableColumn(title, lambda version: _shown(version[name]), right=True)
 
 
-def _same_traces_column(name: str, key: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    def shown(figures: Mapping[str, Any]) -> str:
-        return _shown(figures[name])
+def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    def cell(version: Mapping[str, Any]) -> str:
+        same = version["same_traces"]
+        return "" if same is None else _shown(same[side][name])
 
-    return TableColumn(title, lambda version: _on_same_traces(version, key, shown), right=True)
-
-
-def _on_same_traces(version: Mapping[str, Any], key: str, shown: Callable[[Any], str]) -> str:
-    same = version["same_traces"]
-    return "" if same is None else shown(same[key])
+    return TableColumn(title, cell, right=True)
 
 
 def _shown(figure: Mapping[str, Any]) -> str:

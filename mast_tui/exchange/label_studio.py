@@ -370,30 +370,24 @@ def _number(value: Mapping[str, object], name: str) -> int:
     raise ValueError(f"{name!r} is {number!r}, not a number from 0")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenWork:
-    """The written form of one annotator's work: each label with the region that it became."""
+@dataclass(slots=True)
+class WrittenWork(TraceWork):
+    """One annotator's work as it was written: ``regions`` are the labels with a place by region."""
 
-    annotator: str
-    kind: AnnotatorKind
-    finished_at: str | None
-    labels: tuple[Label, ...]
-    regions: Mapping[str, tuple[Label, Document]]
-    placeless: tuple[Label, ...]
-    verdicts: Mapping[str, VerdictValue]
-    notes: Mapping[str, str]
+    regions: dict[str, tuple[Label, Document]] = field(default_factory=dict)
+    placeless: list[Label] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: its trace, the taxonomy, the spans, and what of it was written here."""
+    """A task: its trace, the taxonomy, the spans, and the written work by its number."""
 
     file: Path
     place: str
     trace_id: str
     taxonomy: Taxonomy
     spans: tuple[TextSpan, ...]
-    kept: Mapping[str, WrittenWork]
+    written: Mapping[str, WrittenWork]
 
     def mode(self, name: str) -> Mode:
         """Return the mode that is called so there; raises ``ValueError``."""
@@ -465,9 +459,14 @@ def _written_work(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> WrittenW
         "taxonomy": taxonomy.ref,
         "pass_number": 1,
     }
-    labels: list[Label] = []
-    placeless: list[Label] = []
-    regions: dict[str, tuple[Label, Document]] = {}
+    work = WrittenWork(
+        name,
+        trace_id,
+        taxonomy.ref,
+        fields.word("kind", AnnotatorKind),
+        notes=dict(fields.named_texts("span_notes")),
+        finished_at=fields.text_or_none("finished_at"),
+    )
     for detail in fields.children("labels"):
         label = LABEL.read(detail.child("label"), context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
@@ -475,32 +474,21 @@ def _written_work(fields: Fields, trace_id: str, taxonomy: Taxonomy) -> WrittenW
         target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
         label = replace(label, id=target_id, suggestion=None, origin=origin)
-        labels.append(label)
+        work.labels[target_id] = label
         region = detail.text_or_none("region")
         if region is None:
-            placeless.append(label)
+            work.placeless.append(label)
         else:
             region_value = detail.child("value")
             numbers = {key: region_value.whole(key) for key in ("startOffset", "endOffset")}
             ends = {key: region_value.text(key) for key in ("start", "end")}
-            regions[region] = (label, ends | numbers | {"name": region_value.text("name")})
+            work.regions[region] = (label, ends | numbers | {"name": region_value.text("name")})
     verdicts = fields.child_or_none("verdicts")
-    return WrittenWork(
-        annotator=name,
-        kind=fields.word("kind", AnnotatorKind),
-        finished_at=fields.text_or_none("finished_at"),
-        labels=tuple(labels),
-        regions=regions,
-        placeless=tuple(placeless),
-        verdicts={}
-        if verdicts is None
-        else {
-            mode.slug: VerdictValue(word)
-            for mode in taxonomy.modes
-            if (word := verdicts.text_or_none(mode.slug)) is not None
-        },
-        notes=dict(fields.named_texts("span_notes")),
-    )
+    for mode in taxonomy.modes:
+        value = None if verdicts is None else verdicts.text_or_none(mode.slug)
+        if value is not None:
+            work.verdicts[mode.slug] = VerdictValue(value)
+    return work
 
 
 @dataclass(slots=True)
@@ -608,7 +596,7 @@ def _read_annotation(
     written = _written_before(task, annotation)
     try:
         name = written.annotator if written is not None else _author_name(annotation, author)
-        kind = written.kind if written is not None else AnnotatorKind.IMPORTED
+        kind = written.author_kind if written is not None else AnnotatorKind.IMPORTED
         draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
         _add_results(draft, task, written, annotation, location, batch.problems)
     except ValueError as error:
@@ -616,7 +604,7 @@ def _read_annotation(
         return
     if written is None:
         draft.finished_at = _time(annotation)
-    elif set(draft.labels.values()) == set(written.labels) and draft.verdicts == written.verdicts:
+    elif draft.labels == written.labels and draft.verdicts == written.verdicts:
         draft.finished_at = written.finished_at
         draft.notes = dict(written.notes)
         if has_work(name, task.trace_id, task.taxonomy.ref):
@@ -645,7 +633,7 @@ def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
     """Return the written form of this annotation, by its number or by the mark on its regions."""
     if "model_version" in annotation:
         return next(
-            (k for k in task.kept.values() if k.annotator == annotation["model_version"]), None
+            (k for k in task.written.values() if k.annotator == annotation["model_version"]), None
         )
     numbers = [str(annotation.get("import_id")), str(annotation.get("id"))]
     results = annotation.get("result")
@@ -653,7 +641,7 @@ def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
         meta = result.get("meta") if isinstance(result, Mapping) else None
         if isinstance(meta, Mapping):
             numbers.append(str(meta.get(META)))
-    return next((task.kept[number] for number in numbers if number in task.kept), None)
+    return next((task.written[number] for number in numbers if number in task.written), None)
 
 
 def _author_name(annotation: Document, author: str | None) -> str:

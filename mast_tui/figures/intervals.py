@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from math import ceil, exp, floor, log, sqrt
 from statistics import NormalDist
-from typing import Final, NamedTuple, NotRequired, TypedDict
+from typing import Final, NamedTuple
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.bootstrap import LEVEL, Interval
+from mast_tui.figures.record import Figure, FigureScope
 
 MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
@@ -287,32 +288,23 @@ class Doubt(NamedTuple):
     bounds: Interval
 
 
-class RateJson(TypedDict):
-    """``count`` of ``n`` traces, as a share between 0 and 1 with its Wilson interval.
-
-    Where traces have weights, ``rate`` is the weighted share. Of no traces there is no share:
-    ``undefined`` says ``no_traces``. Annotators differ on ``unresolved`` further traces, if
-    there are any. If these are more than 2 %, there are ``bounds`` in the place of an interval:
-    ``ci_withheld`` says ``unresolved``, and ``ci_needs`` how many of them to resolve.
-    """
-
-    count: int
-    n: int
-    rate: float | None
-    ci: list[float] | None
-    undefined: NotRequired[str]
-    unresolved: NotRequired[int]
-    bounds: NotRequired[list[float]]
-    ci_withheld: NotRequired[str]
-    ci_needs: NotRequired[int]
-
-
 def rate(
-    count: int, n: int, effective: Effective | None = None, doubt: Doubt | None = None
-) -> RateJson:
-    """Return a share with its interval, or with bounds.
+    scope: FigureScope,
+    condition: str,
+    count: int,
+    n: int,
+    effective: Effective | None = None,
+    doubt: Doubt | None = None,
+) -> Figure:
+    """Return the record of a share with its Wilson interval, or with bounds.
+
+    Of no traces there is no share (``no_traces``). Where more than 2 % of the traces are
+    unresolved there are bounds in the place of an interval, and ``needs`` says how many of them to
+    resolve.
 
     Args:
+        scope: What the share is about.
+        condition: The traces that it is over: ``failed``.
         count: How many traces are hits.
         n: How many there are.
         effective: As how many both count where they are weighted, so that the share is theirs.
@@ -323,20 +315,27 @@ def rate(
     """
     hits, cases = (count, n) if effective is None else effective
     ends = wilson(hits, cases)
-    values: RateJson
-    if ends is None:
-        values = {"count": count, "n": n, "rate": None, "ci": None, "undefined": "no_traces"}
-    else:
-        values = {"count": count, "n": n, "rate": hits / cases, "ci": list(ends)}
-    if doubt is None or not doubt.unresolved:
-        return values
-    values["unresolved"] = doubt.unresolved
-    needs = to_resolve(doubt.unresolved, n)
-    if needs:
-        values |= {
-            "ci": None,
-            "bounds": list(doubt.bounds),
-            "ci_withheld": "unresolved",
-            "ci_needs": needs,
-        }
-    return values
+    unresolved = 0 if doubt is None else doubt.unresolved
+    needs = to_resolve(unresolved, n) if unresolved else 0
+    low, high = (None, None) if ends is None or needs else ends
+    bound_low, bound_high = doubt.bounds if doubt is not None and needs else (None, None)
+    return Figure(
+        statistic="rate",
+        scope=scope.name,
+        group=scope.group,
+        mode=scope.mode,
+        subject=scope.subject,
+        condition=condition,
+        taxonomy=scope.taxonomy,
+        value=None if ends is None else hits / cases,
+        low=low,
+        high=high,
+        bound_low=bound_low,
+        bound_high=bound_high,
+        count=count,
+        n=n,
+        unresolved=unresolved or None,
+        reason="no_traces" if ends is None else "unresolved" if needs else "",
+        needs=needs or None,
+        sources=scope.sources_of(condition),
+    )

@@ -25,6 +25,7 @@ from mast_tui.figures.bootstrap import (
     resampled_sums,
 )
 from mast_tui.figures.intervals import Z, wilson_of
+from mast_tui.figures.record import STATISTICS, Basis
 
 FEWEST: Final = 3
 """Traces below which no interval holds."""
@@ -35,29 +36,12 @@ MANY: Final = 2000
 SEEN_TWICE: Final = 2
 """In so many traces the rarer answer must occur: without that trace the figure means nothing."""
 
-SHARES: Final = frozenset(
-    {
-        *("raw_agreement", "positive_agreement", "negative_agreement"),
-        *("true_positive_rate", "true_negative_rate", "precision", "f1"),
-    }
-)
-"""The figures between 0 and 1; the others go down to -1."""
-
-_STEADY: Final = frozenset(
-    {"raw_agreement", "negative_agreement", "true_negative_rate", "gwet_ac1"}
-)
-"""The figures that a rare answer does not pull far off."""
-
 # From how much on an interval holds, by simulation.
 _LEAST_UNITS: Final = 16
 _LEAST_ANSWERS: Final = 5
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
 """For each rating that a unit has: with more of them the spread is less, and not the bias."""
-
-_OF_PRESENT: Final = frozenset({"positive_agreement", "f1"})
-_OF_ABSENT: Final = frozenset({"negative_agreement"})
-_OF_RARER: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha"})
 
 _ALIKE: Final = 1e-12
 _HALVINGS: Final = 80
@@ -86,7 +70,7 @@ class Scale:
 
 def scale_of_mean(name: str) -> Scale:
     """Return the scale of a mean over modes."""
-    return Scale(0.0 if name in SHARES else -1.0)
+    return Scale(STATISTICS[name].lowest)
 
 
 def least_over_chance(by_chance: float) -> float:
@@ -113,11 +97,14 @@ class Support:
 
     def answers(self, name: str) -> float | None:
         """Return how often the answer was given on which a figure rests; None if on both."""
-        if name in _OF_PRESENT:
-            return self.present
-        if name in _OF_ABSENT:
-            return self.absent
-        return min(self.present, self.absent) if name in _OF_RARER else None
+        match STATISTICS[name].basis:
+            case Basis.PRESENT:
+                return self.present
+            case Basis.ABSENT:
+                return self.absent
+            case Basis.RARER:
+                return min(self.present, self.absent)
+        return None
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
@@ -137,7 +124,7 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return "rare_answer", _LEAST_ANSWERS
-    if name != "raw_agreement" and support.rare_traces < SEEN_TWICE:
+    if not STATISTICS[name].linear and support.rare_traces < SEEN_TWICE:
         return "single_trace", SEEN_TWICE
     return None
 
@@ -151,7 +138,7 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
         ratings: How many ratings each unit has, on average.
     """
     least = _LEAST_TRACES_OF_STEADY_MEAN
-    if name not in _STEADY:
+    if not STATISTICS[name].steady:
         least = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
     return ("few_traces", least) if traces < least else None
 

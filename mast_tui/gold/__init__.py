@@ -12,7 +12,7 @@ from mast_tui.gold.model import (
     Source,
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
-from mast_tui.gold.settle import gold_of_trace, words_on
+from mast_tui.gold.resolve import gold_of_trace, words_on
 from mast_tui.gold.sources import GoldKind
 
 __all__ = [

@@ -1,18 +1,20 @@
-"""How far annotators agree, as a report: the one place where such a figure becomes a sentence.
+"""Tables and sentences on the agreement of annotators, made from the records of figures.
 
-It is made of the JSON document of ``agree --json``: agreement on whole traces here, on places in
-``places.py``, of a judge in ``judge.py``.
+Agreement on whole traces is here, on places in ``span_agreement.py``, of a judge in ``judge.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Final
 
+from mast_tui import __version__
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.capture import ALPHA
+from mast_tui.figures.agreement.report import Agreement, agreement_json
+from mast_tui.figures.jackknife import MANY
+from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
     CODE,
@@ -28,7 +30,7 @@ from mast_tui.reports.model import (
     Section,
     Table,
     columns,
-    figure_cells,
+    estimates,
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 from mast_tui.reports.sentences import (
@@ -42,7 +44,6 @@ from mast_tui.reports.sentences import (
     macro_note,
     of_pair,
     p_words,
-    paradox_mark,
     percent,
     why_undefined,
     withheld_notes,
@@ -50,16 +51,12 @@ from mast_tui.reports.sentences import (
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.workspace.registers.taxonomies import revision_words
 
-COEFFICIENTS: Final = columns("""
-    raw_agreement      | raw    | number | raw agreement      | 46
-    positive_agreement | P+     | number | positive agreement | 43
-    negative_agreement | P−     | number | negative agreement | 42
-    cohen_kappa        | κ      | number | Cohen's κ          | 48
-    fleiss_kappa       | Fleiss | number | Fleiss' κ          | 30
-    krippendorff_alpha | α      | number | Krippendorff's α   | 47
-    gwet_ac1           | AC1    | number | Gwet's AC1         | 45
-""")
-"""Every coefficient of people, in the order of the columns. Another one is a row here.
+_COLUMNS: Final = tuple(
+    Column(one.name, one.title, Kind.NUMBER, one.label, one.priority)
+    for one in map(STATISTICS.__getitem__, COEFFICIENTS)
+    if one.priority
+)
+"""The coefficients that tables show, in the order of the columns.
 
 The one that keeps most leads: names of modes are cut for its interval and for no other.
 """
@@ -110,87 +107,196 @@ _MISSED: Final = columns("""
 """)
 
 
-def agreement_report(document: Values, *, sight: Values | None = None) -> Report:
+def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = None) -> Report:
     """Put the figures of ``agree`` into tables and sentences.
 
     Args:
-        document: What ``figures.agreement.report`` made, with its parts ``spans`` and ``judge``,
-            which may be None.
+        agreement: The figures of whole traces, with its parts ``spans`` and ``judge``, which may be
+            None.
         sight: Whose sight limits the figures, as the field ``sight`` of ``agree --json``:
             ``annotator``, ``blind``, ``left_out``. With ``unlabelled`` so many traces that only
             the judge has judged are hidden from them.
     """
-    spans, judge = document.get("spans"), document.get("judge")
-    modes = modes_section(document)
+    spans = agreement.spans
+    judge = agreement.judge
+    modes = modes_section(agreement)
     sections = [
         replace(modes, facts=()),
-        categories_section(document),
-        pairs_section(document),
+        categories_section(agreement),
+        pairs_section(agreement),
         None if spans is None else places_section(spans),
-        None if judge is None else judge_section(judge, document.get("judges"), sight=sight),
+        None if judge is None else judge_section(judge, agreement.judges, sight=sight),
     ]
-    notes = [*_nothing(document), *_whose_sight(document, sight), *_copied(document)]
-    worded = revision_words(document.get("revisions", ()))
+    notes = [*_nothing(agreement), *_whose_sight(agreement, sight), *_copied(agreement)]
+    worded = revision_words(agreement.revisions or ())
     if worded:
         notes.append(Note(f"{worded[0].upper()}{worded[1:]}.", "revisions"))
     if spans is None:
         notes.append(Note("Places were not compared.", "no_spans"))
     if judge is None:
         notes.append(Note("No judge was measured.", "no_judge"))
+    document = agreement_json(agreement)
     return Report(
         "agreement",
         "Agreement",
-        f"{_who(document)} on {document['taxonomy']}, {_pass(document)}: "
-        f"{traces_compared(document)}.",
+        f"{_who(agreement)} on {agreement.taxonomy}, {_pass(agreement)}: "
+        f"{traces_compared(agreement)}.",
         tuple(section for section in sections if section is not None),
         tuple(notes),
         facts=modes.facts,
-        document=dict(document) if sight is None else {**document, "sight": sight},
+        methods=methods_paragraph(agreement),
+        document=document if sight is None else {**document, "sight": sight},
     )
 
 
-def modes_section(document: Values) -> Section:
+def methods_paragraph(agreement: Agreement) -> str:
+    """Write the paragraph on agreement for the methods section of a paper, without names.
+
+    Returns:
+        The paragraph; empty where no traces can be compared.
+    """
+    if len(agreement.annotators) < 2 or not _shared(agreement):
+        return ""
+    return " ".join(_methods(agreement))
+
+
+def _methods(agreement: Agreement) -> Iterator[str]:
+    index = agreement.index
+    people = len(agreement.annotators)
+    pooled = index.table("pooled")
+    by_two = "both" if people == 2 else "two or more"
+    yield (
+        f"{people} annotators labelled traces with {counted(len(agreement.modes), 'failure mode')} "
+        f"of the taxonomy {agreement.taxonomy}; {counted(_shared(agreement), 'trace')} were "
+        f"finished by {by_two} of them."
+    )
+    if agreement.pass_label == "1":
+        yield "Verdicts are those of each annotator's first pass."
+    else:
+        yield "Verdicts are those of each annotator's last pass."
+    left_out = index.table("left_out")
+    missing = [
+        f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
+        for statistic, description in (("unsure", "'unsure'"), ("open", "left open"))
+    ]
+    yield (
+        f"The unit is trace × mode, present or absent ({counted(pooled.count('n'), 'unit')} with "
+        f"two verdicts or more); verdicts that are missing ({' and '.join(missing)}) were left out."
+    )
+    columns = _People.of(agreement).columns
+    yield (
+        f"Agreement is given as {joined([_cited(column) for column in columns])}, by mode, as "
+        "the mean over modes and over all units together."
+    )
+    figures = [
+        f"{column.name} {_number(pooled[column.key])}"
+        for column in columns
+        if pooled.value(column.key) is not None
+    ]
+    if figures:
+        yield f"Over all units these are: {'; '.join(figures)}."
+    yield _intervals_of_methods(agreement)
+    yield from _without_kappa(agreement)
+    spans = agreement.spans
+    if spans is not None and spans.compared:
+        naming = spans.index.table("spans_naming")
+        alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
+        yield (
+            f"On {counted(naming.count('places'), 'marked place')} in "
+            f"{counted(spans.compared, 'trace')}, F1 of finding and naming a place is "
+            f"{_number(naming['f1_exact'])} exactly and "
+            f"{_number(naming.find('f1_overlap', '0.5'))} at an overlap of a half; "
+            f"Krippendorff's α_U (1995, 2004) is {_number(alpha_u)}."
+        )
+    if agreement.identical_blocks:
+        copies = sum(len(block.traces) for block in agreement.identical_blocks)
+        yield f"{counted(copies, 'trace')} share identical blocks of verdicts and are included."
+    yield f"Figures were computed with mast-tui {__version__}."
+
+
+def _number(figure: Figure) -> str:
+    """Write a figure with its interval, or undefined."""
+    return in_words(replace(figure, reason="")) if figure.value is not None else "undefined"
+
+
+def _cited(column: Column) -> str:
+    source = STATISTICS[column.key].source
+    return f"{column.name} ({source})" if source else column.name
+
+
+def _intervals_of_methods(agreement: Agreement) -> str:
+    rounds = agreement.bootstrap["rounds"]
+    if not rounds:
+        return "No intervals were computed."
+    if _shared(agreement) < MANY:
+        return (
+            "In brackets are 95 % intervals by the jackknife (Tukey 1958), in which each trace is "
+            "left out in turn with all of its modes, and Wilson's formula for as many cases as "
+            "have that variance (Korn and Graubard 1998)."
+        )
+    return (
+        "In brackets are 95 % intervals, the percentiles (Efron 1979) of "
+        f"{rounds:,} resamples of whole traces (seed {agreement.bootstrap['seed']})."
+    )
+
+
+def _without_kappa(agreement: Agreement) -> Iterator[str]:
+    """Say for how many modes κ is undefined, and for how many it has no interval."""
+    undefined: dict[str, int] = {}
+    withheld: dict[str, int] = {}
+    for _, code, _ in agreement.modes:
+        kappa = agreement.index.table("mode", mode=code)[_KAPPA]
+        for reason, counts in ((kappa.undefined, undefined), (kappa.withheld, withheld)):
+            if reason is not None:
+                counts[reason] = counts.get(reason, 0) + 1
+    for counts, meaning in ((undefined, "is undefined"), (withheld, "has no interval")):
+        if counts:
+            reasons = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
+            modes = f"{sum(counts.values())} of {len(agreement.modes)} modes"
+            yield f"κ {meaning} for {modes} ({reasons})."
+
+
+def modes_section(agreement: Agreement) -> Section:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
-    people = _People.of(document)
-    tables = [people.modes(), missed_table(document), people.sets(), people.rounds()]
+    people = _People.of(agreement)
+    tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
     tables.append(people.retests())
-    notes = [*_left_out(document), *_halving(document), *_missed_untold(document)]
+    notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
     kept = tuple(table for table in tables if table is not None)
     return Section("modes", "Modes", kept, tuple(people.facts()), tuple(notes))
 
 
-def missed_table(document: Values) -> Table | None:
-    """Make the table of failures that nobody found; None where two have found none."""
-    missed = document.get("missed")
-    if missed is None or not missed["pooled"]["found"]:
+def missed_table(agreement: Agreement) -> Table | None:
+    """Make the table of failures that no annotator found; None where two have found none."""
+    index = agreement.index
+    pooled = index.table("missed_pooled")
+    if not pooled.count("found"):
         return None
-    modes = document["modes"]
+    by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
     rows = [
-        _missed_row(modes[code]["slug"], {"code": code, "name": modes[code]["name"]}, one)
-        for code, one in missed["modes"].items()
-        if one["found"]
+        _missed_row(slug, {"code": code, "name": name}, by_code[code])
+        for slug, code, name in agreement.modes
+        if by_code[code].count("found")
     ]
-    more = "Chao's estimate" if len(missed["finders"]) > 2 else "Chapman's estimate"
+    more = "Chao's estimate" if len(agreement.finders) > 2 else "Chapman's estimate"
     return Table(
         "missed",
         "How many did we all miss?",
         (CODE, MODE, *_MISSED),
-        (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, missed["pooled"]),)),
-        f"Failures that nobody found, by capture and recapture of {joined(missed['finders'])} "
-        f"({more}; intervals after Sadinle 2009). {_who(document)}, {_pass(document)}.",
-        (
-            *_missed_notes(missed),
-            *withheld_notes({k: one for k, one in missed.items() if k in ("modes", "pooled")}),
-        ),
+        (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
+        f"Failures that nobody found, by capture and recapture of {joined(agreement.finders)} "
+        f"({more}; intervals after Sadinle 2009). {_who(agreement)}, {_pass(agreement)}.",
+        (*_missed_notes(agreement), *withheld_notes(*by_code.values(), pooled)),
     )
 
 
-def _missed_untold(document: Values) -> Iterator[Note]:
-    """Why nothing is told of failures that nobody found, where suggestions are to blame."""
-    missed = document.get("missed")
-    if missed is None or missed["pooled"]["n"] or not any(missed["with_suggestions"].values()):
+def _missed_untold(agreement: Agreement) -> Iterator[Note]:
+    """Say why nothing is estimated of missed failures, where suggestions are the cause."""
+    suggested = agreement.index.table("missed_left_out").values("with_suggestions")
+    compared = agreement.index.table("missed_pooled").count("n")
+    if compared or not any(suggested.values()):
         return
-    who = joined([name for name, n in missed["with_suggestions"].items() if n])
+    who = joined([name for name, n in suggested.items() if n])
     yield Note(
         "How many failures everybody missed cannot be told: that takes two who looked at the same "
         f"traces without a judge's suggestions on screen, which {who} had.",
@@ -198,100 +304,108 @@ def _missed_untold(document: Values) -> Iterator[Note]:
     )
 
 
-def _missed_row(ident: str, cells: dict[str, Cell], one: Values) -> Row:
-    value, ends = one["missed"]["value"], one["missed"].get("ci")
-    told = NONE if value is None else f"{value:.0f}"
-    if ends is not None:
-        told += f" [{ends[0]:.0f}, {ends[1]:.0f}]"
-    elif "ci_withheld" in one["missed"]:
-        told += f" {WITHHELD}"
-    return Row(ident, {**cells, **figure_cells(one, _MISSED), "missed": told})
+def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
+    missed = Estimate.of(table["missed"])
+    text = NONE if missed.value is None else f"{missed.value:.0f}"
+    if missed.ci is not None:
+        text += f" [{missed.ci[0]:.0f}, {missed.ci[1]:.0f}]"
+    elif missed.withheld is not None:
+        text += f" {WITHHELD}"
+    return Row(ident, {**cells, **estimates(table, _MISSED), "missed": text})
 
 
-def _missed_notes(missed: Values) -> Iterator[Note]:
-    """What the estimate takes for granted, and whether that holds."""
+def _missed_notes(agreement: Agreement) -> Iterator[Note]:
+    """Say what the estimate takes for granted, and whether that holds."""
     yield Note(
         "missed: from how often they found the same failures. It takes finders to be independent, "
         "failures of one mode to be equally hard to find, and all that somebody calls present to "
         "be real unless it was settled as absent: hard ones make it too low, wrong calls too high.",
         "missed",
     )
-    pairs = missed["pairs"]
-    together = missed["together"]
-    if missed["dependent"]:
-        alike = together["alike"]
+    index = agreement.index
+    p_value = index.table("missed_together").value("p_value")
+    pairs = [index.table("missed_pair", subject=pair) for pair in agreement.pairs]
+    if agreement.dependent and p_value is not None:
+        alike = agreement.alike
         yield Note(
             f"They are not independent: {'more' if alike else 'less'} was found by several than "
-            f"chance has it ({p_words(together['p_value'])}). So "
+            f"chance has it ({p_words(p_value)}). So "
             f"{'more' if alike else 'fewer'} were missed than the estimate says"
             f"{', unless wrong calls of single finders make it look so' if alike else ''}.",
             "dependent",
             warning=True,
         )
-        for key, one in pairs.items():
-            if one["p_adjusted"] is not None and one["p_adjusted"] < ALPHA:
-                yield _dependent(key, one)
-    elif missed["dependent"] is False:
+        for pair in pairs:
+            p_adjusted = pair.value("p_adjusted")
+            if p_adjusted is not None and p_adjusted < ALPHA:
+                yield _dependent(pair, p_adjusted)
+    elif p_value is not None:
         yield Note(
             "Nothing speaks against their independence, by what several found "
-            f"({p_words(together['p_value'])}); few failures would not show it.",
+            f"({p_words(p_value)}); few failures would not show it.",
             "independence",
         )
     else:
-        why = "Too few were found by a third to tell" if pairs else "Two alone cannot tell"
+        three = len(agreement.finders) > 2
+        why = "Too few were found by a third to tell" if three else "Two alone cannot tell"
         yield Note(
             f"{why} whether they are independent; where they are not, more were missed. A third "
             "finder can tell, such as a judge: --annotators names all.",
             "independence_untold",
             warning=True,
         )
+    left_out = index.table("missed_left_out")
     left = [
-        f"{counted(n, 'trace × mode', 'traces × modes')} by {name}"
-        for name, n in missed["with_suggestions"].items()
+        f"{counted(int(n), 'trace × mode', 'traces × modes')} by {name}"
+        for name, n in left_out.values("with_suggestions").items()
         if n
     ]
     if left:
         yield Note(
             f"Left out, as a judge's suggestions were on screen: {', '.join(left)}.", "suggested"
         )
-    if missed["settled_absent"]:
-        yield Note(f"Settled as absent, not counted: {missed['settled_absent']:,}.", "settled")
+    absent = left_out.count("settled_absent")
+    if absent:
+        yield Note(f"Settled as absent, not counted: {absent:,}.", "settled")
 
 
-def _dependent(key: str, one: Values) -> Note:
-    """That two finders find, or miss, the same failures."""
-    ratio = one["odds_ratio"]
+def _dependent(pair: FigureTable, p_adjusted: float) -> Note:
+    """Say that two finders find, or miss, the same failures."""
+    ratio = pair.value("odds_ratio")
     alike = ratio is None or ratio > 1
     odds = "" if ratio is None else f"odds ratio {fixed(ratio)}, "
     return Note(
-        f"{of_pair(key)} are not independent: of what a third found they find "
+        f"{joined(pair.subject)} are not independent: of what a third found they find "
         f"{'the same' if alike else 'different ones'} more often than chance has it ({odds}"
-        f"{p_words(one['p_adjusted'])}). So {'more' if alike else 'fewer'} were missed than the "
+        f"{p_words(p_adjusted)}). So {'more' if alike else 'fewer'} were missed than the "
         "estimate says.",
         "dependent_pair",
         warning=True,
     )
 
 
-def categories_section(document: Values) -> Section | None:
+def categories_section(agreement: Agreement) -> Section | None:
     """Make the page of categories of modes; None where the taxonomy has none."""
-    if not document["categories"]:
+    if not agreement.categories:
         return None
-    people = _People.of(document)
+    people = _People.of(agreement)
     return Section("categories", "Categories", (people.categories(), *people.levels()))
 
 
-def pairs_section(document: Values) -> Section | None:
+def pairs_section(agreement: Agreement) -> Section | None:
     """Make the page of every two of three annotators or more; None for fewer."""
-    if len(document["annotators"]) < 3:
+    if len(agreement.annotators) < 3:
         return None
-    people = _People.of(document)
+    people = _People.of(agreement)
     return Section("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
 
 
-def rotates(document: Values) -> bool:
-    """Tell whether two of three annotators or more share few of the traces: α leads there."""
-    return bool(document["pooled"].get("few_shared_by_pair"))
+def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
+    """Return the traces of each pair, where two of three annotators or more share few of them.
+
+    Krippendorff's α leads there, as κ of pairs is pulled down.
+    """
+    return agreement.index.table("pooled").values("few_shared_by_pair")
 
 
 def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column, ...]:
@@ -301,7 +415,7 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
         people: How many annotators are compared; Fleiss' κ is for three or more.
         rotating: Whether two of them share few of the traces, so that κ comes last.
     """
-    chosen = [one for one in COEFFICIENTS if people > 2 or one.key != _FLEISS]
+    chosen = [one for one in _COLUMNS if people > 2 or one.key != _FLEISS]
     if people > 2:
         kappa = next(one for one in chosen if one.key == _KAPPA)
         mean = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
@@ -316,136 +430,136 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """The tables of one document."""
+    """The tables of whole traces."""
 
-    document: Values
+    agreement: Agreement
     columns: tuple[Column, ...]
     """The coefficients of all annotators together."""
     alone: tuple[Column, ...]
     """Those of two."""
 
     @classmethod
-    def of(cls, document: Values) -> _People:
-        pooled = document["pooled"]
-
-        def known(columns: Iterable[Column]) -> tuple[Column, ...]:
-            # A document of an earlier version has no later coefficient, and without two traces
-            # that all have judged there is no Fleiss' κ.
-            return tuple(
-                column
-                for column in columns
-                if column.key in pooled and (column.key != _FLEISS or not _few_complete(document))
-            )
-
-        people = len(document["annotators"])
-        return cls(
-            document,
-            known(coefficient_columns(people, rotating=rotates(document))),
-            known(coefficient_columns(2)),
-        )
-
-    @property
-    def names(self) -> Sequence[str]:
-        names: Sequence[str] = self.document["annotators"]
-        return names
+    def of(cls, agreement: Agreement) -> _People:
+        people = len(agreement.annotators)
+        columns = coefficient_columns(people, rotating=bool(few_shared_by_pair(agreement)))
+        if _few_complete(agreement):
+            # Without two traces that all have judged there is no Fleiss' κ.
+            columns = tuple(column for column in columns if column.key != _FLEISS)
+        return cls(agreement, columns, coefficient_columns(2))
 
     @property
     def many(self) -> bool:
-        return len(self.names) > 2
+        return len(self.agreement.annotators) > 2
 
     @property
-    def slugs(self) -> tuple[str, ...]:
-        return tuple(mode["slug"] for mode in self.document["modes"].values())
+    def mode_tables(self) -> dict[str, FigureTable]:
+        """The figures of each mode, by its code."""
+        index = self.agreement.index
+        return {code: index.table("mode", mode=code) for _, code, _ in self.agreement.modes}
+
+    @property
+    def pooled(self) -> FigureTable:
+        """The figures of all modes together."""
+        return self.agreement.index.table("pooled")
 
     def facts(self) -> Iterator[tuple[str, str, str]]:
         """The figures over all, the one to lead with first."""
-        pooled = self.document["pooled"]
-        yield "pooled over", f"{pooled['n']:,}", "traces × modes"
+        pooled = self.pooled
+        yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
         for column in self.columns:
             if column.key in _HEADLINE:
                 yield fact(column.title, pooled[column.key])
 
+    def _withheld(self, *tables: FigureTable) -> tuple[Note, ...]:
+        """Say why figures of these tables, or of pairs in them, have no interval."""
+        pairs = [pair for table in tables for pair in self.agreement.index.pairs(table).values()]
+        return withheld_notes(*tables, *pairs)
+
     # Tables
 
     def modes(self) -> Table:
-        """A row per mode, then the totals."""
-        document = self.document
-        macro, pooled = document["macro"], document["pooled"]
-        modes = [
-            self._row(mode["slug"], code, mode["name"], mode, (mode["slug"],), self._halves(code))
-            for code, mode in document["modes"].items()
+        """Make a row per mode, then the totals."""
+        agreement = self.agreement
+        slugs = agreement.slugs
+        pooled = self.pooled
+        macro = agreement.index.table("macro")
+        tables = self.mode_tables
+        rows = [
+            self._row(slug, (code, name), tables[code], (slug,), self._halves(code), unit="trace")
+            for slug, code, name in agreement.modes
         ]
-        blocks = document["identical_blocks"]
         totals = (
             Row(
                 "macro",
-                {"name": "macro mean", **self._macro_cells(macro, document["modes"])},
-                behind=_behind("Mean over modes", self.slugs),
+                {"name": "macro mean", **self._macro_cells(macro, tables.values())},
+                behind=_behind("Mean over modes", slugs),
             ),
             self._row(
-                "pooled", "", "pooled", pooled, self.slugs, _shares_blocks(document),
-                mark=COPIED if blocks else "",
+                "pooled",
+                ("", "pooled"),
+                pooled,
+                slugs,
+                _shares_blocks(agreement),
+                mark=COPIED if agreement.identical_blocks else "",
             ),
-        )  # fmt: skip
-        tables = {**document["modes"], "pooled": pooled}
+        )
+        more = " pooled: traces × modes in one table."
+        by_name = {**tables, "pooled": pooled}
         return Table(
             "modes",
             "Agreement on whole traces, by mode",
             (CODE, MODE, _N, _PRESENT, *self.columns),
-            (tuple(modes), totals),
+            (tuple(rows), totals),
             self._caption(),
             (
                 *self._how_to_read(),
-                macro_note(document, self.columns, " pooled: traces × modes in one table."),
+                macro_note(macro.values("modes_defined"), len(tables), self.columns, more),
                 *self._own_n_notes(),
-                *_paradox_note(tables),
-                *_copied_mark(document),
-                *withheld_notes(document["modes"], macro, pooled),
+                *_paradox_note(by_name),
+                *_copied_mark(agreement),
+                *self._withheld(*tables.values(), macro, pooled),
             ),
         )
 
     def categories(self) -> Table:
-        """A row per category: its modes pooled."""
-        found = self.document["categories"]
-        slugs = {code: mode["slug"] for code, mode in self.document["modes"].items()}
-        rows = [
-            self._row(
-                ident, "", one["name"], one, tuple(slugs[code] for code in one["modes"]),
-                [f"The modes {joined(one['modes'])} in one table."],
-            )
-            for ident, one in found.items()
-        ]  # fmt: skip
+        """Make a row per category: its modes pooled."""
+        agreement = self.agreement
+        tables: dict[str, FigureTable] = {}
+        rows = []
+        for ident, name, slugs in agreement.categories:
+            table = tables[name] = agreement.index.table("category", mode=ident)
+            sentence = f"The modes {joined(agreement.codes(slugs))} in one table."
+            rows.append(self._row(ident, ("", name), table, slugs, [sentence]))
         return Table(
             "categories",
             "Agreement on whole traces, by category",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption(),
-            (
-                _N_POOLED,
-                *_paradox_note({one["name"]: one for one in found.values()}),
-                *withheld_notes(found),
-            ),
+            (_N_POOLED, *_paradox_note(tables), *self._withheld(*tables.values())),
         )
 
     def levels(self) -> Iterator[Table]:
-        """A table per level of categories, where there are several: each category as marked."""
-        slugs = {code: mode["slug"] for code, mode in self.document["modes"].items()}
-        for place, (level, one) in enumerate(self.document.get("levels", {}).items(), start=1):
-            found, macro, pooled = one["categories"], one["macro"], one["pooled"]
-            rows = [
-                self._row(
-                    ident, "", of["name"], of, tuple(slugs[code] for code in of["modes"]),
-                    [f"Present where any of {joined(of['modes'])} is."], unit="trace",
-                )
-                for ident, of in found.items()
-            ]  # fmt: skip
+        """Make a table per level of categories, where there are several: each as marked."""
+        agreement = self.agreement
+        index = agreement.index
+        for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
+            macro = index.table("level_macro", group=level)
+            pooled = index.table("level_pooled", group=level)
+            tables: dict[str, FigureTable] = {}
+            rows = []
+            for ident, name, slugs in groups:
+                table = tables[name] = index.table("level", group=level, mode=ident)
+                sentence = f"Present where any of {joined(agreement.codes(slugs))} is."
+                row = self._row(ident, ("", name), table, slugs, [sentence], unit="trace")
+                rows.append(row)
+            unit = f"trace × {level} pair"
             totals = (
-                Row("macro", {"name": "macro mean", **self._macro_cells(macro, found)}),
-                self._row("pooled", "", "pooled", pooled, self.slugs, unit=f"trace × {level} pair"),
+                Row("macro", {"name": "macro mean", **self._macro_cells(macro, tables.values())}),
+                self._row("pooled", ("", "pooled"), pooled, agreement.slugs, unit=unit),
             )
             yield Table(
-                f"level_{place}",
+                f"level_{number}",
                 f"Agreement on whole traces, at the level of {level}",
                 (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
@@ -461,36 +575,36 @@ class _People:
                         "all of the level in one table.",
                         "macro",
                     ),
-                    *_paradox_note({of["name"]: of for of in found.values()}),
-                    *withheld_notes(found, macro, pooled),
+                    *_paradox_note(tables),
+                    *self._withheld(*tables.values(), macro, pooled),
                 ),
             )
 
     def sets(self) -> Table:
-        """Agreement on which modes a trace has, taken together."""
-        sets = self.document["sets"]
-        figures = (
-            ("krippendorff_alpha_jaccard", "α Jaccard", "Krippendorff's α with Jaccard distance"),
-            ("krippendorff_alpha_masi", "α MASI", "Krippendorff's α with MASI distance"),
-        )
+        """Make the table of agreement on the set of modes of a trace."""
+        table = self.agreement.index.table("sets")
         reasons = {
             "no_variance": "all sets are the same, so that nothing can be told from chance",
             "no_overlap": "in no trace two people have answered every mode",
             "single_trace": "one trace tells nothing of chance",
             "single_rater": "only one person has answered every mode of a trace",
         }
-        cells: dict[str, Cell] = {"name": "sets of modes", "n": sets["n"]}
-        cells |= {key: Estimate.of(sets[key]) for key, _, _ in figures}
-        detail = tuple(why_undefined([(n, sets[key]) for key, _, n in figures], reasons, {}))
+        definitions = [table[name].definition for name in _SETS]
+        shown = tuple(Column(one.name, one.title, name=one.label) for one in definitions)
+        cells: dict[str, Cell] = {"name": "sets of modes", "n": table.count("n")}
+        cells |= estimates(table, shown)
+        figures = [(one.label, table[one.name]) for one in definitions]
+        detail = tuple(why_undefined(figures, reasons, {}))
+        slugs = self.agreement.slugs
         return Table(
             "sets",
             "Agreement on which modes a trace has, taken together",
             (
                 replace(MODE, title="", name="compared"),
                 replace(_N, title="traces", name="traces in which two or more judged every mode"),
-                *(Column(key, title, name=name) for key, title, name in figures),
+                *shown,
             ),
-            ((Row("sets", cells, "", detail, _behind("Sets of modes", self.slugs)),),),
+            ((Row("sets", cells, "", detail, _behind("Sets of modes", slugs)),),),
             self._caption(),
             (
                 Note(
@@ -498,88 +612,105 @@ class _People:
                     "every mode. Two sets that share modes agree in part.",
                     "sets",
                 ),
-                *withheld_notes(sets),
+                *withheld_notes(table),
             ),
         )
 
     def rounds(self) -> Table | None:
-        """A row per lot of the study, all modes pooled."""
-        rounds = self.document["rounds"]
-        if not rounds:
+        """Make a row per round of the study, all modes pooled."""
+        agreement = self.agreement
+        index = agreement.index
+        if not agreement.rounds:
             return None
+        tables = {name: index.table("round_pooled", group=name) for name in agreement.rounds}
         rows = [
             Row(
                 name,
-                {"round": name, "traces": one["traces"], **_cells(one["pooled"], self.columns)},
-                paradox_mark(one["pooled"]),
-                tuple(self._detail(one["pooled"], unit="trace × mode pair")),
+                {
+                    "round": name,
+                    "traces": index.table("round", group=name).count("traces"),
+                    **_cells(table, self.columns),
+                },
+                _mark(table),
+                tuple(self._detail(table, _UNITS)),
             )
-            for name, one in rounds.items()
-        ]  # fmt: skip
+            for name, table in tables.items()
+        ]
         return Table(
             "rounds",
             "Rounds of the study, all modes pooled",
             (
                 Column("round", "round", Kind.TEXT, keeps=102),
                 Column("traces", "traces", Kind.COUNT, keeps=98),
-                _N, _PRESENT, *self.columns,
+                _N,
+                _PRESENT,
+                *self.columns,
             ),
             (tuple(rows),),
             self._caption(),
-            (
-                *_paradox_note({name: one["pooled"] for name, one in rounds.items()}),
-                *withheld_notes(*(one["pooled"] for one in rounds.values())),
-            ),
-        )  # fmt: skip
+            (*_paradox_note(tables), *self._withheld(*tables.values())),
+        )
 
     def retests(self) -> Table | None:
-        """A row per annotator who labelled traces once more."""
-        retests = self.document["retests"]
-        if not retests:
+        """Make a row per annotator who labelled traces once more."""
+        agreement = self.agreement
+        if not agreement.retested:
             return None
+        tables = {
+            name: agreement.index.table("retest", subject=(name,)) for name in agreement.retested
+        }
         rows = [
             Row(
                 name,
-                {"annotator": name, "traces": one["n_traces"], **_cells(one, self.alone)},
-                paradox_mark(one),
-                (f"{name} with themselves: {_said(one, 'trace × mode pair')}",
-                     *_undefined(one, self.alone)),
+                {
+                    "annotator": name,
+                    "traces": table.count("n_traces"),
+                    **_cells(table, self.alone),
+                },
+                _mark(table),
+                (
+                    f"{name} with themselves: {_said(table, _UNITS)}",
+                    *_undefined(table, self.alone),
+                ),
             )
-            for name, one in retests.items()
-        ]  # fmt: skip
+            for name, table in tables.items()
+        ]
         return Table(
             "retests",
             "Agreement with oneself, all modes pooled",
             (
                 Column("annotator", "annotator", Kind.TEXT, keeps=102),
                 Column("traces", "traces", Kind.COUNT, keeps=98),
-                _N, _PRESENT, *self.alone,
+                _N,
+                _PRESENT,
+                *self.alone,
             ),
             (tuple(rows),),
             "Traces that repeat, labelled again without sight of the first time (taxonomy "
-            f"{self.document['taxonomy']}). {self._intervals()}",
+            f"{agreement.taxonomy}). {self._intervals()}",
             (
                 Note("present: the share of that verdict, the first / the second time.", "n"),
-                *_paradox_note(retests),
-                *withheld_notes(retests),
+                *_paradox_note(tables),
+                *withheld_notes(*tables.values()),
             ),
-        )  # fmt: skip
+        )
 
     def matrix(self) -> Table:
-        """κ of every two, all modes pooled."""
-        pairs = self.document["pooled"]["pairs"]
-        names = self.names
+        """Make the matrix of κ of every two, all modes pooled."""
+        pairs = self.agreement.index.pairs(self.pooled)
+        names = self.agreement.annotators
         rows = []
-        for place, name in enumerate(names[1:], 1):
+        for number, name in enumerate(names[1:], 1):
             cells: dict[str, Cell] = {"name": name}
-            behind, told = {}, {}
-            for other in names[:place]:
+            behind: dict[str, Behind] = {}
+            details: dict[str, tuple[str, ...]] = {}
+            for other in names[:number]:
                 key = f"with {other}"
-                pair = pairs[f"{other}|{name}"]
-                cells[key] = Estimate.of(pair["cohen_kappa"])
-                behind[key] = self._behind_pair(other, name)
-                told[key] = tuple(self._detail(pair, unit="trace × mode pair", pairs=False))
-            rows.append(Row(name, cells, behind_cells=behind, detail_cells=told))
+                pair = (other, name)
+                cells[key] = Estimate.of(pairs[pair][_KAPPA])
+                behind[key] = self._behind_pair(pair)
+                details[key] = tuple(self._detail(pairs[pair], _UNITS))
+            rows.append(Row(name, cells, behind_cells=behind, detail_cells=details))
         columns = [Column(f"with {name}", name, name=f"κ with {name}") for name in names[:-1]]
         return Table(
             "pairs_kappa",
@@ -587,27 +718,25 @@ class _People:
             (Column("name", "κ", Kind.TEXT, "annotator", keeps=102), *columns),
             (tuple(rows),),
             self._caption(),
-            (*withheld_notes(*(one["cohen_kappa"] for one in pairs.values())),),
+            withheld_notes(*(table[_KAPPA] for table in pairs.values())),
         )
 
     def pairs(self) -> Table:
-        """A row per pair with what it rests on."""
-        pairs = self.document["pooled"]["pairs"]
-        shared = self.document["pooled"].get("few_shared_by_pair") or {}
-        rows = [
-            Row(
-                f"{first}|{second}",
-                {
-                    "pair": joined((first, second)), "traces": shared.get(f"{first}|{second}"),
-                    **_cells(one, self.alone),
-                },
-                paradox_mark(one),
-                (*self._detail(one, unit="trace × mode pair", pairs=False),
-                     *_copied_by(self.document, (first, second))),
-                self._behind_pair(first, second),
-            )
-            for first, second, one in self._each_pair(pairs)
-        ]  # fmt: skip
+        """Make a row per pair with what it rests on."""
+        pairs = self.agreement.index.pairs(self.pooled)
+        shared = few_shared_by_pair(self.agreement)
+        rows = []
+        for pair in self.agreement.pairs:
+            table = pairs[pair]
+            traces = shared.get(PAIR.join(pair))
+            cells: dict[str, Cell] = {
+                "pair": joined(pair),
+                "traces": None if traces is None else int(traces),
+                **_cells(table, self.alone),
+            }
+            detail = (*self._detail(table, _UNITS), *_copied_by(self.agreement, pair))
+            behind = self._behind_pair(pair)
+            rows.append(Row(PAIR.join(pair), cells, _mark(table), detail, behind))
         return Table(
             "pairs",
             "Every two, all modes pooled",
@@ -615,131 +744,129 @@ class _People:
                 Column("pair", "pair", Kind.TEXT, keeps=102),
                 Column("traces", "traces", Kind.COUNT, "traces that both have judged", keeps=98),
                 replace(_N, name="traces × modes that both judged"),
-                _PRESENT, *self.alone,
+                _PRESENT,
+                *self.alone,
             ),
             (tuple(rows),),
             self._caption(),
             (
                 _N_POOLED,
                 *self._pulled_note(),
-                *_paradox_note({of_pair(key): one for key, one in pairs.items()}),
-                *withheld_notes(pairs),
+                *_paradox_note({joined(pair): table for pair, table in pairs.items()}),
+                *withheld_notes(*pairs.values()),
             ),
-        )  # fmt: skip
+        )
 
     def by_pair(self) -> Iterator[Table]:
-        """A folded table per pair: a row per mode."""
-        modes = self.document["modes"]
-        pooled = self.document["pooled"]["pairs"]
-        for place, (first, second, whole) in enumerate(self._each_pair(pooled), 1):
-            pair, told = (first, second), joined((first, second))
-            tables = {code: mode["pairs"][f"{first}|{second}"] for code, mode in modes.items()}
+        """Make a folded table per pair: a row per mode."""
+        agreement = self.agreement
+        pooled_pairs = agreement.index.pairs(self.pooled)
+        by_code = {code: agreement.index.pairs(one) for code, one in self.mode_tables.items()}
+        for number, pair in enumerate(agreement.pairs, 1):
+            pooled = pooled_pairs[pair]
+            tables = {code: pairs[pair] for code, pairs in by_code.items()}
             rows = [
-                self._row(
-                    modes[code]["slug"], code, modes[code]["name"], one, (modes[code]["slug"],),
-                    pair=pair,
-                )
-                for code, one in tables.items()
-            ]  # fmt: skip
-            total = self._row("pooled", "", "pooled", whole, self.slugs, pair=pair)
+                self._row(slug, (code, name), tables[code], (slug,), unit="trace")
+                for slug, code, name in agreement.modes
+            ]
+            total = self._row("pooled", ("", "pooled"), pooled, agreement.slugs)
             yield Table(
-                f"pair_{place}",
-                f"{told}, by mode",
+                f"pair_{number}",
+                f"{joined(pair)}, by mode",
                 (CODE, MODE, _N, _PRESENT, *self.alone),
                 (tuple(rows), (total,)),
-                f"Labels of {told} (taxonomy {self.document['taxonomy']}, "
-                f"{_pass(self.document)}). {self._intervals()}",
-                (*_paradox_note({**tables, "pooled": whole}), *withheld_notes(tables, whole)),
+                f"Labels of {joined(pair)} (taxonomy {agreement.taxonomy}, "
+                f"{_pass(agreement)}). {self._intervals()}",
+                (
+                    *_paradox_note({**tables, "pooled": pooled}),
+                    *withheld_notes(*tables.values(), pooled),
+                ),
                 folded=True,
             )
 
     # Rows
 
-    def _macro_cells(self, macro: Values, tables: Values) -> dict[str, Cell]:
+    def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
         """Return the cells of means, with the n of those that rest on fewer units than rows do."""
         cells: dict[str, Cell] = {}
+        units = macro.values("units")
+        rows = list(tables)
         for column in self.columns:
             key = column.key
-            own_n = macro.get("units", {}).get(key)
-            row_n = sum(one["n"] for one in tables.values() if one[key]["value"] is not None)
-            figure = macro[key] if own_n is None else {**macro[key], "n": own_n}
-            cells[key] = Estimate.of(figure, row_n)
+            row_n = sum(one.count("n") for one in rows if one.value(key) is not None)
+            own_n = int(units.get(key) or 0)
+            cells[key] = Estimate.of(replace(macro[key], n=own_n), row_n)
         return cells
 
     def _row(
         self,
         ident: str,
-        code: str,
-        name: str,
-        table: Values,
-        modes: tuple[str, ...],
-        told: Iterable[str] = (),
+        names: tuple[str, str],
+        table: FigureTable,
+        slugs: Sequence[str],
+        sentences: Iterable[str] = (),
         mark: str = "",
         *,
         unit: str = "",
-        pair: tuple[str, str] | None = None,
     ) -> Row:
-        """A row of all annotators, or of a pair of them; ``unit`` is what its n counts."""
-        shown = self.columns if pair is None else self.alone
-        unit = unit or ("trace" if len(modes) == 1 and code else "trace × mode pair")
+        """Make a row of all annotators, or of a pair of them.
+
+        ``names`` are the code and name of a mode, ``slugs`` the modes whose traces are listed, and
+        ``unit`` is what its n counts.
+        """
+        pair = table.subject
+        code, name = names
         title = f"{code} {name}".strip()
         return Row(
             ident,
-            {"code": code, "name": name, **_cells(table, shown)},
-            mark + paradox_mark(table),
-            (*self._detail(table, unit=unit, pairs=pair is None), *told),
-            _behind(title if pair is None else f"{title}, {joined(pair)}", modes, pair),
+            {"code": code, "name": name, **_cells(table, self.alone if pair else self.columns)},
+            mark + _mark(table),
+            (*self._detail(table, unit or _UNITS), *sentences),
+            _behind(f"{title}, {joined(pair)}" if pair else title, slugs, pair),
         )
 
-    def _detail(self, table: Values, *, unit: str, pairs: bool = True) -> Iterator[str]:
+    def _detail(self, table: FigureTable, unit: str) -> Iterator[str]:
         """Say of one row who said what, and what its figures are not."""
         yield _said(table, unit)
-        yield from _undefined(table, self.columns if pairs else self.alone)
-        if pairs and self.many:
-            told = [
-                f"{of_pair(key)} {in_words(one['cohen_kappa'])} (n {one['n']})"
-                for key, one in table["pairs"].items()
+        yield from _undefined(table, self.alone if table.subject else self.columns)
+        if self.many and not table.subject:
+            sentences = [
+                f"{joined(pair)} {in_words(one[_KAPPA])} (n {one.count('n')})"
+                for pair, one in self.agreement.index.pairs(table).items()
             ]
-            yield f"κ by pair: {'; '.join(told)}."
-        unsure = [f"{name} {n:,}" for name, n in table.get("unsure", {}).items() if n]
+            yield f"κ by pair: {'; '.join(sentences)}."
+        unsure = [f"{name} {n:,}" for name, n in table.values("unsure").items() if n]
         if unsure:
             yield f"Unsure, counted as missing: {', '.join(unsure)}."
 
     def _halves(self, code: str) -> Iterator[str]:
-        plan = self.document["halving"].get(code, {})
-        if plan.get("more_traces"):
-            width = f" ({fixed(plan['width'])} wide now)" if "width" in plan else ""
+        plan = self.agreement.index.table("halving", mode=code)
+        more = plan.count("more_traces")
+        if more:
             yield (
-                f"About {plan['more_traces']:,} more traces labelled by two would halve the "
-                f"interval of κ{width}."
+                f"About {more:,} more traces labelled by two would halve the "
+                f"interval of κ ({fixed(plan.value('width') or 0.0)} wide now)."
             )
 
-    def _each_pair(self, pairs: Values) -> Iterator[tuple[str, str, Values]]:
-        for first, second in combinations(self.names, 2):
-            yield first, second, pairs[f"{first}|{second}"]
-
-    def _behind_pair(self, first: str, second: str) -> Behind:
-        return _behind(joined((first, second)), self.slugs, (first, second))
+    def _behind_pair(self, pair: tuple[str, str]) -> Behind:
+        return _behind(joined(pair), self.agreement.slugs, pair)
 
     # Sentences
 
     def _caption(self) -> str:
-        document = self.document
+        agreement = self.agreement
         return (
-            f"Labels of {_who(document)} on {traces_compared(document)} "
-            f"(taxonomy {document['taxonomy']}, {_pass(document)}). {self._intervals()}"
+            f"Labels of {_who(agreement)} on {traces_compared(agreement)} "
+            f"(taxonomy {agreement.taxonomy}, {_pass(agreement)}). {self._intervals()}"
         )
 
     def _intervals(self) -> str:
-        return intervals_note(self.document["bootstrap"], _shared(self.document))
+        return intervals_note(self.agreement.bootstrap, _shared(self.agreement))
 
     def _how_to_read(self) -> Iterator[Note]:
-        """What n and present are, and which coefficient leads."""
-        who = (
-            "lowest and highest of them"
-            if self.many
-            else f"by {' / '.join(self.names) or 'nobody'}"
-        )
+        """Say what n and present are, and which coefficient leads."""
+        names = self.agreement.annotators
+        who = "lowest and highest of them" if self.many else f"by {' / '.join(names) or 'nobody'}"
         by = "two or more" if self.many else "both"
         yield Note(
             f"n: traces in which {by} have a verdict on the mode; of several modes, traces × "
@@ -751,119 +878,138 @@ class _People:
             yield from self._shared_note()
 
     def _shared_note(self) -> Iterator[Note]:
-        shared = self.document["pooled"].get("few_shared_by_pair")
+        shared = few_shared_by_pair(self.agreement)
         if shared:
-            told = ", ".join(f"{of_pair(key)} {n}" for key, n in shared.items())
+            pairs = ", ".join(f"{of_pair(key)} {n}" for key, n in shared.items())
             yield Note(
-                f"Traces that two of them share: {told}. So few pull κ of a pair, and mean κ, "
+                f"Traces that two of them share: {pairs}. So few pull κ of a pair, and mean κ, "
                 "down: lead with Krippendorff's α.",
                 "few_shared_traces",
             )
 
     def _pulled_note(self) -> Iterator[Note]:
-        if rotates(self.document):
+        if few_shared_by_pair(self.agreement):
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Tell on how many units figures rest that rest on fewer than their row."""
+        """Say on how many units figures rest that rest on fewer than their row."""
         if not self.many:
             return
-        document = self.document
-        pooled = document["pooled"]
-        if _few_complete(document):
-            traces = "only one trace" if pooled["n_complete"] else "no trace"
+        pooled = self.pooled
+        if _few_complete(self.agreement):
+            traces = "only one trace" if pooled.count("n_complete") else "no trace"
             sentence = f"Fleiss' κ is left out: {traces} was judged by all of them."
             yield Note(sentence, "n_complete")
-        tables = {**document["modes"], "pooled": pooled}
+        tables = {**self.mode_tables, "pooled": pooled}
         for column in self.columns:
             if column.key not in _OF_PAIRS:
                 continue
             by_n: dict[int, list[str]] = {}
             for name, table in tables.items():
-                own_n = table[column.key].get("n", table["n"])
-                if own_n != table["n"] and table[column.key]["value"] is not None:
-                    by_n.setdefault(own_n, []).append(name)
+                figure = table[column.key]
+                if (
+                    figure.value is not None
+                    and figure.n is not None
+                    and (figure.n != table.count("n"))
+                ):
+                    by_n.setdefault(figure.n, []).append(name)
             units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in by_n.items())
             if units:
                 meaning, reason = _OF_PAIRS[column.key]
                 yield Note(f"{meaning}: n {units}.", reason)
 
 
-def _few_complete(document: Values) -> bool:
+_UNITS: Final = "trace × mode pair"
+"""The unit of a row of several modes."""
+
+_SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
+
+
+def _few_complete(agreement: Agreement) -> bool:
     """Return whether all annotators have judged fewer than two traces, too few for Fleiss' κ."""
-    fleiss = document["pooled"].get(_FLEISS, {})
-    return fleiss.get("undefined") in ("no_overlap", "single_trace")
+    fleiss = agreement.index.table("pooled")[_FLEISS]
+    return fleiss.undefined in ("no_overlap", "single_trace")
 
 
-def _behind(title: str, modes: tuple[str, ...], pair: tuple[str, str] | None = None) -> Behind:
+def _behind(title: str, slugs: Sequence[str], pair: tuple[str, ...] = ()) -> Behind:
     which: tuple[tuple[str, Any], ...] = (("page", "people"),)
-    return Behind(title, modes, which if pair is None else (*which, ("pair", pair)))
+    return Behind(title, tuple(slugs), (*which, ("pair", pair)) if pair else which)
 
 
-def _cells(table: Values, shown: Iterable[Column]) -> dict[str, Cell]:
-    return {"n": table["n"], "prevalence": _present(table), **figure_cells(table, shown)}
+def _cells(table: FigureTable, shown: Iterable[Column]) -> dict[str, Cell]:
+    n = table.count("n")
+    return {"n": n, "prevalence": _present(table), **estimates(table, shown, n)}
 
 
-def _present(table: Values) -> str:
-    """Each one's share of present; of three or more the lowest and the highest."""
-    shares = list(table["prevalence"].values())
+def _present(table: FigureTable) -> str:
+    """Write each annotator's share of present; of three or more the lowest and the highest."""
+    shares = list(table.values("prevalence").values())
     if len(shares) > 2:
         known = [share for share in shares if share is not None]
         return f"{fixed(min(known))}–{fixed(max(known))}" if known else NONE
     return "/".join(NONE if share is None else fixed(share) for share in shares)
 
 
-def _said(table: Values, unit: str) -> str:
-    n = table["n"]
-    by = "both" if len(table["prevalence"]) == 2 else "two or more"
+def _said(table: FigureTable, unit: str) -> str:
+    n = table.count("n")
+    prevalence = table.values("prevalence")
+    by = "both" if len(prevalence) == 2 else "two or more"
     shares = [
-        f"{name} in {percent(share)}"
-        for name, share in table["prevalence"].items()
-        if share is not None
+        f"{name} in {percent(share)}" for name, share in prevalence.items() if share is not None
     ]
     said = f"; {joined(shares)} say present" if shares else ""
     have = "has" if n == 1 else "have"
     return f"{counted(n, unit)} {have} a verdict by {by}{said}."
 
 
-def _undefined(table: Values, columns: Iterable[Column]) -> Iterator[str]:
-    figures = [(one.name, table[one.key]) for one in columns if one.key in table]
+def _undefined(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
+    figures: list[tuple[str, Figure | Values]] = [
+        (one.name, table[one.key]) for one in columns if one.key in table
+    ]
     return why_undefined(figures, _UNDEFINED, _NEVER_SAID)
 
 
-def _who(document: Values) -> str:
-    return joined(document["annotators"]) or "nobody"
+def _who(agreement: Agreement) -> str:
+    return joined(agreement.annotators) or "nobody"
 
 
-def _pass(document: Values) -> str:
-    return _PASSES.get(document["pass"], str(document["pass"]))
+def _pass(agreement: Agreement) -> str:
+    return _PASSES.get(agreement.pass_label, agreement.pass_label)
 
 
-def _shared(document: Values) -> int:
-    traces = document["traces"]
-    shared: int = traces.get("finished_by_two", traces["finished_by_all"])
-    return shared
+def _shared(agreement: Agreement) -> int:
+    return agreement.index.table("traces").count("finished_by_two")
 
 
-def traces_compared(document: Values) -> str:
+def traces_compared(agreement: Agreement) -> str:
     """Return how many traces the figures compare, for the head of a page or a screen.
 
     Returns:
         ``3 traces by both``; of more annotators, who need not all have finished the same traces,
         ``20 traces by two or more, 5 of them by all``.
     """
-    people = len(document["annotators"])
-    by_all = document["traces"]["finished_by_all"]
+    people = len(agreement.annotators)
+    by_all = agreement.index.table("traces").count("finished_by_all")
     if people < 2:
         return f"{counted(by_all, 'trace')} finished"
     if people == 2:
         return f"{counted(by_all, 'trace')} by both"
-    words = f"{counted(_shared(document), 'trace')} by two or more"
+    words = f"{counted(_shared(agreement), 'trace')} by two or more"
     return f"{words}, {by_all:,} of them by all" if by_all else words
 
 
-def _paradox_note(tables: Values) -> Iterator[Note]:
-    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
+def _is_paradox(table: FigureTable) -> bool:
+    shares = table.values("prevalence").values()
+    return is_kappa_paradox(table.value(_KAPPA), table.value("raw_agreement"), shares)
+
+
+def _mark(table: FigureTable) -> str:
+    """Mark a row whose κ is low only because nearly all verdicts are the same."""
+    return PARADOX if _is_paradox(table) else ""
+
+
+def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
+    marked = [name for name, table in tables.items() if _is_paradox(table)]
     if marked:
         yield Note(
             f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high. Nearly all "
@@ -873,26 +1019,30 @@ def _paradox_note(tables: Values) -> Iterator[Note]:
         )
 
 
-def _left_out(document: Values) -> Iterator[Note]:
-    """What no figure rests on."""
-    left = document["left_out"]
-    whats = (
-        ("unfinished", "traces begun and not finished"),
-        ("alone", "traces finished by nobody else"),
-        ("examples", "traces that are examples in the judge's prompt"),
-        ("unsure", "verdicts 'unsure'"),
-        ("open", "modes left open in finished traces"),
-        ("open_codes", "labels of none of the modes"),
-    )
-    told = []
-    for key, what in whats:
-        by = [f"{name} {n:,}" for name, n in left.get(key, {}).items() if n]
+_LEFT_OUT: Final = {
+    "unfinished": "traces begun and not finished",
+    "alone": "traces finished by nobody else",
+    "examples": "traces that are examples in the judge's prompt",
+    "unsure": "verdicts 'unsure'",
+    "open": "modes left open in finished traces",
+    "open_codes": "labels of none of the modes",
+}
+
+
+def _left_out(agreement: Agreement) -> Iterator[Note]:
+    """Say what no figure rests on."""
+    left = agreement.index.table("left_out")
+    parts = []
+    for statistic, description in _LEFT_OUT.items():
+        by = [f"{name} {n:,}" for name, n in left.values(statistic).items() if n]
         if by:
-            told.append(f"{what} ({', '.join(by)})")
-    outside = [f"{name} {counted(n, 'trace')}" for name, n in left.get("not_in_study", {}).items()]
-    if told:
-        yield Note(f"Left out: {'; '.join(told)}.", "left_out")
-    elif not outside and "only_seen_by" not in document["traces"]:
+            parts.append(f"{description} ({', '.join(by)})")
+    outside = [
+        f"{name} {counted(int(n or 0), 'trace')}" for name, n in left.values("not_in_study").items()
+    ]
+    if parts:
+        yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
+    elif not outside and agreement.only_seen_by is None:
         yield Note("Nothing was left out.", "left_out")
     if outside:
         yield Note(
@@ -902,36 +1052,38 @@ def _left_out(document: Values) -> Iterator[Note]:
         )
 
 
-def _halving(document: Values) -> Iterator[Note]:
-    """How many more traces, labelled by two, would halve the interval of κ, by mode."""
+def _halving(agreement: Agreement) -> Iterator[Note]:
+    """Say how many more traces, labelled by two, would halve the interval of κ, by mode."""
     wanted: dict[int, list[str]] = {}
-    untold: dict[str, list[str]] = {}
-    for code, plan in document["halving"].items():
-        more = plan["more_traces"]
-        if more is not None:
-            wanted.setdefault(more, []).append(code)
+    unknown: dict[str, list[str]] = {}
+    for _, code, _ in agreement.modes:
+        more = agreement.index.table("halving", mode=code)["more_traces"]
+        if more.value is not None:
+            wanted.setdefault(int(more.value), []).append(code)
         else:
-            untold.setdefault(str(plan.get("undefined")).replace("_", " "), []).append(code)
+            unknown.setdefault(more.reason.replace("_", " "), []).append(code)
     if wanted:
-        told = "; ".join(f"about {more:,} for {', '.join(wanted[more])}" for more in sorted(wanted))
+        plans = "; ".join(
+            f"about {more:,} for {', '.join(wanted[more])}" for more in sorted(wanted)
+        )
         none = "".join(
-            f"; nobody can tell for {', '.join(codes)} ({why})" for why, codes in untold.items()
+            f"; nobody can tell for {', '.join(codes)} ({why})" for why, codes in unknown.items()
         )
         yield Note(
-            f"More traces, labelled by two, that would halve the interval of κ: {told}{none}.",
+            f"More traces, labelled by two, that would halve the interval of κ: {plans}{none}.",
             "halving",
         )
 
 
-def _nothing(document: Values) -> Iterator[Note]:
-    """Why nobody can be compared, where that is so."""
-    if len(document["annotators"]) < 2:
+def _nothing(agreement: Agreement) -> Iterator[Note]:
+    """Say why no annotators can be compared, where that is so."""
+    if len(agreement.annotators) < 2:
         yield Note(
             "Agreement needs two annotators with finished traces; --annotators names them.",
             "few_annotators",
             warning=True,
         )
-    elif not _shared(document):
+    elif not _shared(agreement):
         yield Note(
             "Agreement needs a trace that two of them have finished.",
             "nothing_shared",
@@ -939,8 +1091,8 @@ def _nothing(document: Values) -> Iterator[Note]:
         )
 
 
-def _whose_sight(document: Values, sight: Values | None) -> Iterator[Note]:
-    name = document["traces"].get("only_seen_by") or (sight or {}).get("annotator")
+def _whose_sight(agreement: Agreement, sight: Mapping[str, Any] | None) -> Iterator[Note]:
+    name = agreement.only_seen_by or (sight or {}).get("annotator")
     if name is None:
         return
     left = (sight or {}).get("left_out")
@@ -952,51 +1104,51 @@ def _whose_sight(document: Values, sight: Values | None) -> Iterator[Note]:
     )
 
 
-def _copied(document: Values) -> Iterator[Note]:
-    """That several traces share one and the same block of verdicts, where some do."""
-    found = document["identical_blocks"]
-    if not found:
+def _copied(agreement: Agreement) -> Iterator[Note]:
+    """Say that several traces share one and the same block of verdicts, where some do."""
+    blocks = agreement.identical_blocks
+    if not blocks:
         return
-    traces = sum(len(one["traces"]) for one in found)
-    every = document["blocks"]
+    traces = sum(len(block.traces) for block in blocks)
+    every = agreement.index.table("blocks")
     yield Note(
-        f"{counted(traces, 'trace')} share {counted(len(found), 'block')} of verdicts: everybody "
+        f"{counted(traces, 'trace')} share {counted(len(blocks), 'block')} of verdicts: everybody "
         "said the same of every mode on several traces, where chance would hardly have it so. Were "
         "they copied, or labelled together? They count as agreement all the same. In all, "
-        f"{counted(every['traces'], 'trace')} hold "
-        f"{counted(every['distinct'], 'different block')}.",
+        f"{counted(every.count('traces'), 'trace')} hold "
+        f"{counted(every.count('distinct'), 'different block')}.",
         "identical_blocks",
         warning=True,
     )
-    for one in found:
+    for block in blocks:
         yield Note(
-            f"One block, by {joined(one['annotators'])}: {_some(one['traces'])}.",
+            f"One block, by {joined(block.annotators)}: {_some(block.traces)}.",
             "identical_block",
             warning=True,
         )
 
 
-def _copied_mark(document: Values) -> Iterator[Note]:
-    if document["identical_blocks"]:
+def _copied_mark(agreement: Agreement) -> Iterator[Note]:
+    if agreement.identical_blocks:
         yield Note(
             f"{COPIED} pooled: traces that share a block of verdicts are counted.",
             "identical_blocks",
         )
 
 
-def _shares_blocks(document: Values) -> Iterator[str]:
-    for one in document["identical_blocks"]:
+def _shares_blocks(agreement: Agreement) -> Iterator[str]:
+    for block in agreement.identical_blocks:
         yield (
-            f"{counted(len(one['traces']), 'trace')} have one and the same block of verdicts by "
-            f"{joined(one['annotators'])}. Look whether they were copied: {_some(one['traces'])}."
+            f"{counted(len(block.traces), 'trace')} have one and the same block of verdicts by "
+            f"{joined(block.annotators)}. Look whether they were copied: {_some(block.traces)}."
         )
 
 
-def _copied_by(document: Values, pair: tuple[str, str]) -> Iterator[str]:
-    """That two share copied blocks with each other."""
-    own = [one for one in document["identical_blocks"] if set(pair) <= set(one["annotators"])]
+def _copied_by(agreement: Agreement, pair: tuple[str, str]) -> Iterator[str]:
+    """Say that two share copied blocks with each other."""
+    own = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     if own:
-        traces = sum(len(one["traces"]) for one in own)
+        traces = sum(len(block.traces) for block in own)
         blocks = counted(len(own), "block")
         yield f"{counted(traces, 'trace')} of theirs share {blocks} of verdicts."
 

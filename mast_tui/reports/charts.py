@@ -1,4 +1,4 @@
-"""What reports draw, as charts of a JSON document of figures; ``render/svg.py`` writes them.
+"""The charts of a report, drawn from its figures; ``render/svg.py`` writes them.
 
 Each chart says under it how many traces it rests on, whose labels, which taxonomy, and what is
 drawn. What has no data has no chart.
@@ -12,10 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable
+from mast_tui.figures.signatures.comparison import SIDES
+from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import ALL, OVERALL
-from mast_tui.figures.signatures.report import compares_outcomes, group_of, whose_labels
+from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.onset import BINS, Chain, chain_of
+from mast_tui.figures.signatures.report import SignatureReport, compares_outcomes, whose_labels
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     WIDTH,
@@ -26,13 +31,6 @@ from mast_tui.reports.render.svg import (
     wrapped,
 )
 from mast_tui.reports.sentences import percent
-
-if TYPE_CHECKING:
-    from mast_tui.figures.intervals import RateJson
-    from mast_tui.figures.signatures.groups import ModesPerTraceJson, TogetherJson
-    from mast_tui.figures.signatures.modes import DifferenceJson
-    from mast_tui.figures.signatures.onset import ChainJson, OrderJson, PlacesJson, PositionJson
-    from mast_tui.figures.signatures.report import Report
 
 MOST_CHAINS: Final = 10
 
@@ -54,32 +52,34 @@ Names = Sequence[tuple[str, str]]
 """Codes and names of modes, in their order."""
 
 
-def group_charts(report: Report, name: str) -> dict[str, Chart]:
+def group_charts(figures: SignatureReport, name: str) -> dict[str, Chart]:
     """Draw one group of a report on failure signatures.
 
     Args:
-        report: The report.
+        figures: The figures.
         name: The name of a group, or ``OVERALL``.
 
     Returns:
         The charts for which there are data, by their kinds in the order of the page.
     """
-    return dict(_OfGroup(report, name).charts())
+    return dict(_GroupCharts(figures, name).charts())
 
 
-def comparison_charts(report: Report) -> list[Chart]:
+def comparison_charts(figures: SignatureReport) -> list[Chart]:
     """Draw two groups of a report: their shares, and the first less the second."""
-    found = report["comparison"]
-    if found is None or not any(
-        one["first"]["n"] or one["second"]["n"] for one in found["modes"].values()
-    ):
+    compared = figures.compared
+    if compared is None:
         return []
-    first, second = found["groups"]
-    parts, groups = group_parts(report), report["groups"]
+    tables = figures.figures.rows("comparison", subject=compared)
+    if not any(one.find("rate", side).n for one in tables.values() for side in SIDES):
+        return []
+    first, second = compared
+    parts = group_parts(figures)
+    failed = [figures.group(name).count("traces", "failed") for name in compared]
     pair = f"{parts[first]}-{parts[second]}"
     traces = (
-        f"n = {groups[first]['failed']} failed traces of {first} and "
-        f"{groups[second]['failed']} of {second}. {source_words(report)}"
+        f"n = {failed[0]} failed traces of {first} and {failed[1]} of {second}. "
+        f"{source_words(figures)}"
     )
     shares = (
         "Bars: share of failed traces that show the mode, of those judged on it; lines: Wilson "
@@ -90,8 +90,14 @@ def comparison_charts(report: Report) -> list[Chart]:
         f"Newcombe 95 % intervals. {traces}"
     )
     rows = [
-        _Row(code, mode["name"], mode["first"], mode["second"], mode)
-        for code, mode in found["modes"].items()
+        _Row(
+            mode.code,
+            mode.name,
+            tables[mode.code].find("rate", "first"),
+            tables[mode.code].find("rate", "second"),
+            tables[mode.code]["difference"],
+        )
+        for mode in figures.given.modes
     ]
     sides = ((first, "v-first"), (second, "v-second"))
     return [
@@ -107,21 +113,21 @@ def comparison_charts(report: Report) -> list[Chart]:
     ]
 
 
-def group_words(report: Report, name: str) -> str:
+def group_words(figures: SignatureReport, name: str) -> str:
     """Return what a group is called where people read it.
 
     Args:
-        report: The report.
+        figures: The figures.
         name: The name of a group, or ``OVERALL``.
     """
-    return "All traces" if name == OVERALL or report["by"] == ALL else name
+    return "All traces" if name == OVERALL or figures.given.by == ALL else name
 
 
-def source_words(report: Report) -> str:
+def source_words(figures: SignatureReport) -> str:
     """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
-    sentence = f"Labels: {whose_labels(report)}; taxonomy: {report['taxonomy']}."
-    gold = report["gold"]
-    if gold is not None and gold["sources"].get("unresolved"):
+    given = figures.given
+    sentence = f"Labels: {whose_labels(given)}; taxonomy: {given.taxonomy_ref}."
+    if given.gold is not None and given.gold["sources"].get("unresolved"):
         sentence += (
             " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "
             "all of them absent, and present."
@@ -129,10 +135,10 @@ def source_words(report: Report) -> str:
     return sentence
 
 
-def group_parts(report: Report) -> dict[str, str]:
+def group_parts(figures: SignatureReport) -> dict[str, str]:
     """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
-    parts = file_names(report["groups"])
-    is_taken = report["by"] != ALL and "all" in parts.values()
+    parts = file_names(figures.groups)
+    is_taken = figures.given.by != ALL and "all" in parts.values()
     return {OVERALL: "all-traces" if is_taken else "all", **parts}
 
 
@@ -163,37 +169,46 @@ def _chart(id: str, title: str, note: str, drawn: Drawing, *, folded: bool = Fal
     return Chart(id, title, note, drawn.width, drawn.height, tuple(drawn.parts), folded)
 
 
-class _OfGroup:
+class _GroupCharts:
     """The charts of one group."""
 
-    def __init__(self, report: Report, name: str) -> None:
-        self.report = report
+    def __init__(self, figures: SignatureReport, name: str) -> None:
+        self.figures = figures
         self.name = name
-        self.group = group_of(report, name)
-        self.part = group_parts(report)[name]
-        self.names = [(code, mode["name"]) for code, mode in self.group["modes"].items()]
-        self.sides = f"{self.group['failed']} failed and {self.group['succeeded']} successful"
+        self.group = figures.group(name)
+        self.part = group_parts(figures)[name]
+        self.names = [(mode.code, mode.name) for mode in figures.given.modes]
+        self.modes = figures.rows("mode", name)
+        self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
+        self.sides = f"{self.failed} failed and {self.succeeded} successful"
 
     def chart(self, kind: str, title: str, note: str, drawn: Drawing) -> tuple[str, Chart]:
-        """A chart with the words that all of them end in."""
-        title = f"{title}: {group_words(self.report, self.name)}"
-        note = f"{note} {source_words(self.report)}"
+        """Return a chart with the words that all of them end in.
+
+        Args:
+            kind: Its kind.
+            title: Its title, to which the group is added.
+            note: Its caption, to which the source of the labels is added.
+            drawn: Its drawing.
+        """
+        title = f"{title}: {group_words(self.figures, self.name)}"
+        note = f"{note} {source_words(self.figures)}"
         folded = kind in _FOLDED
         return kind, _chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
         """Yield those for which there are data."""
-        group = self.group
-        if any(mode["n"] for mode in group["modes"].values()):
+        if any(mode.find("rate", "all").n for mode in self.modes.values()):
             yield self.occurrence()
-        if compares_outcomes(group):
+        compares = compares_outcomes(self.group)
+        if compares:
             yield from self.of_outcomes()
         yield from self.of_places()
-        of_failed = compares_outcomes(group) and group["failed"] > 0
-        pairs = group["together"]["failed"] if of_failed else group["together"]["all"]
+        of_failed = compares and self.failed > 0
+        pairs = self.figures.rows(f"together_{'failed' if of_failed else 'all'}", self.name)
         if pairs:
             traces = "failed traces" if of_failed else "traces"
-            n = group["failed"] if of_failed else group["traces"]
+            n = self.failed if of_failed else self.group.count("traces")
             note = (
                 f"Cells: number of {traces} that show both modes; the stronger the colour, the "
                 f"larger their share of the traces with either. n = {n} {traces}."
@@ -203,19 +218,16 @@ class _OfGroup:
 
     def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts of failed traces, and of these against successful ones."""
-        group = self.group
-        modes = group["modes"].values()
-        if group["failed"] and group["modes_per_failed_trace"]["complete"]:
+        if self.failed and self.group.count("n_complete"):
             yield self.distribution()
             yield self.shapes()
-        if any(one["failed"]["n"] or one["succeeded"]["n"] for one in modes):
+        rates = [one.find("rate", side) for one in self.modes.values() for side in OUTCOMES]
+        if any(rate.n for rate in rates):
             yield self.prevalence()
-        if any(one["difference_pp"] is not None for one in modes):
+        if any(one.value("difference") is not None for one in self.modes.values()):
             yield self.difference()
-        if any(
-            one["failed"]["count"] or one["succeeded"]["count"]
-            for one in group["categories"].values()
-        ):
+        categories = self.figures.rows("category", self.name).values()
+        if any(one.count("shown", side) for one in categories for side in OUTCOMES):
             yield self.categories()
 
     def occurrence(self) -> tuple[str, Chart]:
@@ -223,61 +235,60 @@ class _OfGroup:
         note = (
             "Bars: share of all labelled traces that show the mode, of those judged on it, "
             "whatever their outcome; lines: Wilson 95 % intervals; right: share and counts. "
-            f"n = {self.group['traces']} traces."
+            f"n = {self.group.count('traces')} traces."
         )
-        drawn = bars(
-            [_Row(code, mode["name"], mode["all"]) for code, mode in self.group["modes"].items()],
-            [("all labelled traces", "v-first")],
-        )
+        rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
+        drawn = bars(rows, [("all labelled traces", "v-first")])
         return self.chart("occurrence", "Share of traces with each mode", note, drawn)
 
     def distribution(self) -> tuple[str, Chart]:
-        """Modes per failed trace."""
-        found = self.group["modes_per_failed_trace"]
+        """Draw the number of modes per failed trace."""
+        group = self.group
         note = (
-            f"Bars: failed traces by how many modes they show; n = {found['complete']} of "
-            f"{found['n']} failed traces, those judged on all of {found['modes']} modes. Dot and "
+            "Bars: failed traces by how many modes they show; "
+            f"n = {group.count('n_complete')} of {self.failed} failed traces, those judged on all "
+            f"of {group.count('modes_judged')} modes. Dot and "
             "line: mean number of modes over all failed traces, with its 95 % interval "
-            f"({self.report['bootstrap']['rounds']} resamples of traces)."
+            f"({self.figures.rounds} resamples of traces)."
         )
-        return self.chart("distribution", "Modes per failed trace", note, distribution(found))
+        return self.chart("distribution", "Modes per failed trace", note, distribution(group))
 
     def shapes(self) -> tuple[str, Chart]:
-        """Isolated and cascading failures."""
-        rules = self.report["rules"]
-        most = rules["isolated"]
+        """Draw the shares of isolated and cascading failures."""
+        rules = self.figures.rules
+        most = rules.isolated
         words = {
             "none": "no mode",
             "isolated": f"isolated ({'1 mode' if most == 1 else f'1 to {most} modes'})",
             "between": "between",
-            "cascading": f"cascading ({rules['cascading']} modes or more)",
+            "cascading": f"cascading ({rules.cascading} modes or more)",
             "open": "open",
         }
-        parts = [(words[name], count) for name, count in self.group["shapes"].items()]
+        parts = [(words[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
-            f"Parts of the bar: shares of n = {self.group['failed']} failed traces, counts in "
+            f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
             "brackets. Open: modes not judged could change the word."
         )
         drawn = shares([("failed traces", parts)])
         return self.chart("shapes", "Isolated and cascading failures", note, drawn)
 
     def rows(self) -> list[_Row]:
-        """A row of shares for each mode."""
+        """Return a row of shares for each mode."""
         return [
             _Row(
-                code,
-                mode["name"],
-                mode["failed"],
-                mode["succeeded"],
-                mode,
-                mode["severity"],
-                mode["stated"] or "–",
+                mode.code,
+                mode.name,
+                self.modes[mode.code].find("rate", "failed"),
+                self.modes[mode.code].find("rate", "succeeded"),
+                self.modes[mode.code]["difference"],
+                severity(self.modes[mode.code], self.figures.rules)[0],
+                self.figures.stated_of(mode) or "–",
             )
-            for code, mode in self.group["modes"].items()
+            for mode in self.figures.given.modes
         ]
 
     def prevalence(self) -> tuple[str, Chart]:
-        """Failed against successful traces."""
+        """Draw failed against successful traces."""
         note = (
             "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
             f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
@@ -288,70 +299,81 @@ class _OfGroup:
         return self.chart("prevalence", "Failed against successful traces", note, drawn)
 
     def difference(self) -> tuple[str, Chart]:
-        """Differences and classes."""
-        rules, published = self.report["rules"], self.report["stated"]
+        """Draw the differences and classes of the modes."""
+        rules = self.figures.rules
+        published = self.figures.stated
         note = (
             "Dots: share in failed minus share in successful traces, in points; lines: Newcombe "
             f"95 % intervals; n = {self.sides} traces. Fatal: more often in failed traces, "
-            f"Fisher's exact test, p < {rules['alpha']:g} after Benjamini-Hochberg. Benign: in "
-            f"{rules['least']} successful traces or more, the interval ending at most at "
-            f"{rules['margin_pp']:g} points. Unclear: anything else."
+            f"Fisher's exact test, p < {rules.alpha:g} after Benjamini-Hochberg. Benign: in "
+            f"{rules.least} successful traces or more, the interval ending at most at "
+            f"{100 * rules.margin:g} points. Unclear: anything else."
         )
         if published is not None:
-            note += f" Published: what the {published['source']} say, not what follows here."
+            note += f" Published: what the {published.source} say, not what follows here."
         heads = ("class", "" if published is None else "published")
         drawn = differences(self.rows(), heads)
         return self.chart("difference", "Difference and class of each mode", note, drawn)
 
     def categories(self) -> tuple[str, Chart]:
-        """Shares of categories."""
-        found = list(self.group["categories"].values())
-        failed = [(one["name"], one["failed"]["count"]) for one in found]
-        succeeded = [(one["name"], one["succeeded"]["count"]) for one in found]
+        """Draw the shares of the categories."""
+        tables = self.figures.rows("category", self.name)
+        failed, succeeded = (
+            [(name, tables[id].count("shown", side)) for id, name in self.figures.given.categories]
+            for side in OUTCOMES
+        )
         note = (
             "Parts of the bars: share of each category among what shows, a mode in a trace "
-            f"counting once; n = {sum(n for _, n in failed)} in {self.group['failed']} failed and "
-            f"{sum(n for _, n in succeeded)} in {self.group['succeeded']} successful traces."
+            f"counting once; n = {sum(n for _, n in failed)} in {self.failed} failed and "
+            f"{sum(n for _, n in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
         drawn = shares(rows, "no mode shows in these traces")
         return self.chart("categories", "Categories of failure", note, drawn)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
-        """Onset, order and chains, of failed traces where there are any, else of all."""
-        both = self.group["places"]
-        if both is None:
-            return
-        places = both["failed"]
+        """Yield onset, order and chains, of failed traces where there are any, else of all."""
+        side = "failed"
         which = "failed traces"
-        if not places["traces"] or not compares_outcomes(self.group):
-            places = both["all"]
+        places = self.figures.places(self.name, side)
+        if places is None:
+            return
+        if not places.count("traces") or not compares_outcomes(self.group):
+            side = "all"
             which = "traces"
-        if places["onset"]:
+            places = self.figures.places(self.name, side)
+            assert places is not None
+        traces = places.count("traces")
+        onsets = self.figures.rows(f"onset_{side}", self.name)
+        if onsets:
             note = (
                 f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
                 "for each mode's first span, the stronger the colour the more traces. Dots: "
-                f"medians; lines: quartiles. n = {places['first_failure']['n']} of {places['of']} "
-                f"{which} with a failure, those whose labels name spans."
+                f"medians; lines: quartiles. n = {places['position'].n} of "
+                f"{places.count('showing')} {which} with a failure, those whose labels name spans."
             )
-            drawn = onset(places, self.names)
+            drawn = onset(places, onsets, self.names)
             yield self.chart("onset", "Where in the run failures set on", note, drawn)
-        if places["order"]:
+        pairs = self.figures.rows(f"order_{side}", self.name)
+        if pairs:
             note = (
                 "Cells: in how many of the traces with both modes the mode of the row sets on "
                 "before that of the column; the stronger the colour, the larger the share. n = "
-                f"{places['traces']} {which} whose labels name spans."
+                f"{traces} {which} whose labels name spans."
             )
-            drawn = order(places["order"], self.names)
+            drawn = order(pairs, self.names)
             yield self.chart("order", "Which mode sets on first", note, drawn)
-        if places["chains"]:
-            drawn = chain_rows(places["chains"][:MOST_CHAINS])
+        chains = [
+            (chain_of(chain), one.count("chains"))
+            for chain, one in self.figures.rows(f"chains_{side}", self.name).items()
+        ][:MOST_CHAINS]
+        if chains:
             note = (
                 "Rows: modes in the order of their onset, those of one span joined by +; bars: "
-                f"number of traces. n = {places['traces']} {which} whose labels name spans; the "
-                f"{min(MOST_CHAINS, len(places['chains']))} most frequent chains."
+                f"number of traces. n = {traces} {which} whose labels name spans; the "
+                f"{len(chains)} most frequent chains."
             )
-            yield self.chart("chains", "Chains of failure", note, drawn)
+            yield self.chart("chains", "Chains of failure", note, chain_rows(chains))
 
 
 # What several drawings share: scales, names and numbers as words, legends.
@@ -408,9 +430,9 @@ class _Row:
 
     code: str
     name: str
-    first: RateJson
-    second: RateJson | None = None
-    found: DifferenceJson | None = None
+    first: Figure
+    second: Figure | None = None
+    difference: Figure | None = None
     word: str = ""
     published: str = ""
 
@@ -446,17 +468,17 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
     return drawing
 
 
-def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, named: str) -> None:
+def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, named: str) -> None:
     baseline = y + _BAR - 1.2
-    ends = rate["ci"] or rate.get("bounds")
-    if rate["rate"] is None or ends is None:
+    ends = rate.interval or rate.bounds
+    if rate.value is None or ends is None:
         drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
         return
-    low, tip, high = (_LEFT + (right - _LEFT) * share for share in (ends[0], rate["rate"], ends[1]))
-    differ = f", {rate['unresolved']} unresolved" if rate["ci"] is None else ""
-    if rate["count"]:
+    low, tip, high = (_LEFT + (right - _LEFT) * share for share in (ends[0], rate.value, ends[1]))
+    differ = f", {rate.unresolved} unresolved" if rate.interval is None else ""
+    if rate.count:
         words = (
-            f"{named}, {side[0]}: {rate['count']} of {rate['n']}, {percent(rate['rate'])} "
+            f"{named}, {side[0]}: {rate.count} of {rate.n}, {percent(rate.value)} "
             f"({percent(ends[0])} to {percent(ends[1])}"
             f"{differ})"
         )
@@ -470,8 +492,8 @@ def _bar(drawing: Drawing, y: float, rate: RateJson, side: _Side, right: float, 
             if end > start:
                 drawing.line(start, middle, end, middle, kind)
                 drawing.line(at, middle - 3, at, middle + 3, kind)
-    drawing.text(568, baseline, percent(rate["rate"]), "v-s", "end")
-    drawing.text(622, baseline, f"{rate['count']}/{rate['n']}", "v-s v-m", "end")
+    drawing.text(568, baseline, percent(rate.value), "v-s", "end")
+    drawing.text(622, baseline, f"{rate.count}/{rate.n}", "v-s v-m", "end")
 
 
 def _weight(word: str) -> str:
@@ -485,11 +507,11 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     """
     drawing = Drawing(WIDTH)
     right, top = 496 if any(heads) else 600, 28.0
-    drawn = [(row, row.found) for row in rows if row.found is not None]
+    drawn = [(row, row.difference) for row in rows if row.difference is not None]
     ends = [
-        end
+        100 * end
         for _, difference in drawn
-        for end in difference["difference_ci_pp"] or difference.get("difference_bounds_pp", ())
+        for end in difference.interval or difference.bounds or ()
     ]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
@@ -506,19 +528,19 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
     for (row, difference), (middle, _) in zip(drawn, placed, strict=True):
-        value = difference["difference_pp"]
-        interval = difference["difference_ci_pp"]
-        bounds = difference.get("difference_bounds_pp")
-        if value is None:
+        interval = difference.interval
+        bounds = difference.bounds
+        if difference.value is None:
             words = "no difference can be had"
             drawing.text(at(0) + 6, middle + 4, words, "v-s v-m v-halo")
         else:
             if interval is not None:
-                drawing.interval(at(interval[0]), at(interval[1]), middle)
+                drawing.interval(at(100 * interval[0]), at(100 * interval[1]), middle)
             elif bounds is not None:
-                drawing.line(at(bounds[0]), middle, at(bounds[1]), middle, "v-end")
-            drawing.dot(at(value), middle, 4)
-            drawing.text(right + 40, middle + 4, _points(value), "v-s", "end")
+                drawing.line(at(100 * bounds[0]), middle, at(100 * bounds[1]), middle, "v-end")
+            points_apart = 100 * difference.value
+            drawing.dot(at(points_apart), middle, 4)
+            drawing.text(right + 40, middle + 4, _points(points_apart), "v-s", "end")
         drawing.text(612, middle + 4, row.word, _weight(row.word), "end")
         drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
     drawing.height = bottom + 22
@@ -528,12 +550,15 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
 # Counts: modes per failed trace, and bars that are divided into parts.
 
 
-def distribution(found: ModesPerTraceJson) -> Drawing:
-    """How many failed traces show how many modes, and the mean with its interval above."""
+def distribution(group: FigureTable) -> Drawing:
+    """Draw how many failed traces show how many modes, and the mean with its interval above."""
     drawing = Drawing(WIDTH)
     left, plot = 40.0, 110.0
-    counts = {int(modes): count for modes, count in found["distribution"].items()}
-    high = found["ci"][1] if found["ci"] else found["value"] or 0
+    mean = group["modes_per_failed_trace"]
+    counts = {
+        int(modes): int(one.value or 0) for modes, one in group.by_name("traces_with_modes").items()
+    }
+    high = mean.value or 0 if mean.high is None else mean.high
     last = max([*counts, int(high) + 1])
     marks = _ticks(max(counts.values(), default=0))
     bottom = 44.0 + plot
@@ -560,13 +585,15 @@ def distribution(found: ModesPerTraceJson) -> Drawing:
     words = "number of modes in a failed trace"
     drawing.text((left + WIDTH) / 2, bottom + 34, words, "v-s v-m", "middle")
     drawing.text(0, 12, "traces", "v-s v-m")
-    if found["value"] is not None:
-        words, middle, ci = f"mean {found['value']:.1f}", at(found["value"]), found["ci"]
+    if mean.value is not None:
+        words = f"mean {mean.value:.1f}"
+        middle = at(mean.value)
+        ci = mean.interval
         if ci is not None:
             words += f" ({ci[0]:.1f} to {ci[1]:.1f})"
             drawing.interval(at(ci[0]), at(ci[1]), 24)
             middle = at(sum(ci) / 2)
-        drawing.dot(at(found["value"]), 24, 4)
+        drawing.dot(at(mean.value), 24, 4)
         # Bold letters are wider than the plain ones that are measured.
         room = text_width(words, 14) / 2
         drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, words, "v-b", "middle")
@@ -618,17 +645,16 @@ def shares(
     return drawing
 
 
-def chain_rows(chains: Sequence[ChainJson]) -> Drawing:
-    """Chains of onset as boxes with arrows, each with its number of traces."""
+def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
+    """Draw chains of onset as boxes with arrows, each with its number of traces."""
     drawing = Drawing(WIDTH)
     left, gap, y = 132.0, 20.0, 0.0
-    largest = max((one["count"] for one in chains), default=1)
-    for one in chains:
-        count = one["count"]
+    largest = max((count for _, count in chains), default=1)
+    for chain, count in chains:
         drawing.text(24, y + 17, str(count), "v-b", "end")
         drawing.rect(32, y + 5, 84 * count / largest, 16, "v-failed", tip=f"{count} traces")
         x = left
-        for place, step in enumerate(one["steps"]):
+        for place, step in enumerate(chain):
             words = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
             wide = text_width(words) + 16
             if place and x + gap + wide > WIDTH:
@@ -649,15 +675,21 @@ def chain_rows(chains: Sequence[ChainJson]) -> Drawing:
 _RUN_ENDS: Final = 560
 
 
-def onset(found: PlacesJson, names: Names) -> Drawing:
-    """Above, traces by the tenth of the run with their first failure; below, each mode's onset."""
+def onset(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
+    """Draw traces by the tenth of the run with their first failure; below, each mode's onset.
+
+    Args:
+        places: What places tell as a whole.
+        onsets: The positions at which each mode sets on, by its code.
+        names: The codes and names of the modes.
+    """
     drawing = Drawing(WIDTH)
     top, plot = 22.0, 70.0
-    _firsts(drawing, found["first_failure"], top, plot)
-    there = [(code, name) for code, name in names if code in found["onset"]]
+    _firsts(drawing, places, top, plot)
+    there = [(code, name) for code, name in names if code in onsets]
     y = top + plot + 20
     for (code, name), (middle, end) in zip(there, _named_rows(drawing, there, y, 24), strict=True):
-        _strip(drawing, middle, found["onset"][code], f"{code} {name}")
+        _strip(drawing, middle, onsets[code], f"{code} {name}")
         y = end
     y += 4
     for quarter in range(5):
@@ -670,44 +702,53 @@ def onset(found: PlacesJson, names: Names) -> Drawing:
     return drawing
 
 
-def _firsts(drawing: Drawing, found: PositionJson, top: float, plot: float) -> None:
+def _bins(table: FigureTable) -> list[int]:
+    return [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
+
+
+def _firsts(drawing: Drawing, places: FigureTable, top: float, plot: float) -> None:
     bottom = top + plot
-    marks = _ticks(max(found["bins"], default=0))
-    tenth = (_RUN_ENDS - _LEFT) / len(found["bins"])
-    drawing.lines(0, top + plot / 2 - 2, ["first failure", f"of {found['n']} traces"], "v-b")
+    bins = _bins(places)
+    position = places["position"]
+    marks = _ticks(max(bins, default=0))
+    tenth = (_RUN_ENDS - _LEFT) / BINS
+    drawing.lines(0, top + plot / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
     for mark in marks:
         y = bottom - plot * mark / marks[-1]
         drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if mark else "v-axis")
         drawing.text(_RUN_ENDS + 8, y + 4, str(mark), "v-s v-m")
-    for place, count in enumerate(found["bins"]):
+    for place, count in enumerate(bins):
         if count:
             tall = plot * count / marks[-1]
             tip = f"{count} traces first fail between {10 * place} and {10 * place + 10} %"
             x = _LEFT + tenth * place + 2
             drawing.rect(x, bottom - tall, tenth - 4, tall, "v-failed", tip=tip)
-    if found["median"] is not None and found["quartiles"] is not None:
-        _box(drawing, top - 10, found["median"], found["quartiles"])
-        drawing.text(WIDTH, top - 6, f"median {percent(found['median'])}", "v-s", "end")
+    if position.value is not None and position.interval is not None:
+        _box(drawing, top - 10, position.value, position.interval)
+        drawing.text(WIDTH, top - 6, f"median {percent(position.value)}", "v-s", "end")
 
 
-def _strip(drawing: Drawing, y: float, found: PositionJson, words: str) -> None:
-    tenth = (_RUN_ENDS - _LEFT) / len(found["bins"])
-    most = max(found["bins"], default=0)
+def _strip(drawing: Drawing, y: float, onset: FigureTable, words: str) -> None:
+    bins = _bins(onset)
+    position = onset["position"]
+    tenth = (_RUN_ENDS - _LEFT) / BINS
+    most = max(bins, default=0)
     drawing.rect(_LEFT, y - 8, _RUN_ENDS - _LEFT, 16, "v-cell")
-    for place, count in enumerate(found["bins"]):
+    for place, count in enumerate(bins):
         if count:
-            tip = f"{words}: {count} of {found['n']} between {10 * place} and {10 * place + 10} %"
-            x, shade = _LEFT + tenth * place, 0.15 + 0.55 * count / most
+            tip = f"{words}: {count} of {position.n} between {10 * place} and {10 * place + 10} %"
+            x = _LEFT + tenth * place
+            shade = 0.15 + 0.55 * count / most
             drawing.rect(x + 0.5, y - 7.5, tenth - 1, 15, "v-heat", tip=tip, opacity=shade)
-    if found["median"] is None or found["quartiles"] is None:
+    if position.value is None or position.interval is None:
         drawing.text(_LEFT + 6, y + 4, "nobody counted the spans", "v-s v-m")
         return
-    _box(drawing, y, found["median"], found["quartiles"])
-    drawing.text(618, y + 4, percent(found["median"]), "v-s", "end")
-    drawing.text(WIDTH, y + 4, f"n {found['n']}", "v-s v-m", "end")
+    _box(drawing, y, position.value, position.interval)
+    drawing.text(618, y + 4, percent(position.value), "v-s", "end")
+    drawing.text(WIDTH, y + 4, f"n {position.n}", "v-s v-m", "end")
 
 
-def _box(drawing: Drawing, y: float, median: float, quartiles: list[float]) -> None:
+def _box(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
     low, middle, high = (
         _LEFT + (_RUN_ENDS - _LEFT) * at for at in (quartiles[0], median, quartiles[1])
     )
@@ -721,34 +762,45 @@ _Cell = tuple[str, float, str]
 """What stands in a cell, how dark it is (0 to 1), and what a pointer on it shows."""
 
 
-def together(pairs: Sequence[TogetherJson], names: Names) -> Drawing:
-    """In how many traces both modes show; the darker, the more of those with either."""
-    cells: dict[tuple[str, str], _Cell] = {
+def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
+    """Draw in how many traces both modes show; the darker, the more of those with either.
+
+    Args:
+        pairs: The figures of each pair of modes.
+        names: The codes and names of the modes.
+    """
+    cells: dict[tuple[str, str], _Cell] = {}
+    for pair, table in pairs.items():
+        first, second = pair.split(PAIR)
+        both = table.count("both")
+        alone = table.count("only_first") + table.count("only_second")
+        n = table["both"].n
+        tip = f"{first} and {second}: both in {both} of {n} traces, one alone in {alone}"
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
-        (pair["modes"][1], pair["modes"][0]): (
-            str(pair["both"]),
-            pair["jaccard"],
-            f"{pair['modes'][0]} and {pair['modes'][1]}: both in {pair['both']} of {pair['n']} "
-            f"traces, one alone in {pair['only_first'] + pair['only_second']}",
-        )
-        for pair in pairs
-    }
-    used = {code for pair in pairs for code in pair["modes"]}
+        cells[second, first] = (str(both), table.value("jaccard") or 0.0, tip)
+    used = {code for pair in cells for code in pair}
     return _grid([one for one in names if one[0] in used], cells, half=True)
 
 
-def order(pairs: Sequence[OrderJson], names: Names) -> Drawing:
-    """In how many traces with both the mode of the row sets on before that of the column."""
+def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
+    """Draw in how many traces with both modes that of the row sets on before that of the column.
+
+    Args:
+        pairs: The figures of each pair of modes.
+        names: The codes and names of the modes.
+    """
     cells: dict[tuple[str, str], _Cell] = {}
-    for pair in pairs:
-        one, other = pair["modes"]
-        for modes, count in (((one, other), pair["before"]), ((other, one), pair["after"])):
+    for pair, table in pairs.items():
+        first, second = pair.split(PAIR)
+        n = table.find("sets_on", "before").n or 0
+        for modes, condition in (((first, second), "before"), ((second, first), "after")):
+            count = table.count("sets_on", condition)
             tip = (
-                f"{modes[0]} before {modes[1]} in {count} of {pair['n']} traces with both, "
-                f"at the same span in {pair['together']}"
+                f"{modes[0]} before {modes[1]} in {count} of {n} traces with both, "
+                f"at the same span in {table.count('sets_on', 'together')}"
             )
-            cells[modes] = (f"{count}/{pair['n']}", count / pair["n"], tip)
-    used = {code for pair in pairs for code in pair["modes"]}
+            cells[modes] = (f"{count}/{n}", count / n, tip)
+    used = {code for pair in cells for code in pair}
     return _grid([one for one in names if one[0] in used], cells, half=False)
 
 

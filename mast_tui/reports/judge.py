@@ -32,7 +32,6 @@ from mast_tui.reports.sentences import (
     joined,
     macro_note,
     p_words,
-    paradox_mark,
     percent,
     resampled_note,
     why_undefined,
@@ -307,7 +306,7 @@ def _rates(judge: Values) -> Table:
                 "present the share that the judge finds. TNR: the same of absent.",
                 "n",
             ),
-            macro_note(judge, _RATES),
+            _macro_note(judge, _RATES),
             *withheld_notes(*_only(judge, _RATES)),
         ),
     )
@@ -322,7 +321,7 @@ def _beside_chance(judge: Values) -> Table:
         f"{counted(judge['traces']['compared'], 'trace')} (taxonomy {judge['taxonomy']}). "
         f"{_intervals(judge)}",
         (
-            macro_note(judge, _BESIDE),
+            _macro_note(judge, _BESIDE),
             *_paradox_note(judge),
             *_tilted(judge),
             *withheld_notes(*_only(judge, _BESIDE)),
@@ -344,7 +343,7 @@ def _groups(
             mode["slug"],
             {"code": code, "name": mode["name"], **cells(mode),
              "mcnemar_p_adjusted": mode["mcnemar_p_adjusted"]},
-            mark="" if detail else paradox_mark(mode),
+            mark=PARADOX if not detail and _is_paradox(mode) else "",
             detail=tuple(_mode_detail(judge, code)) if detail else (),
             behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
         )
@@ -355,7 +354,7 @@ def _groups(
         Row("macro", {"name": "macro mean", **figure_cells(judge["macro"], columns)},
             behind=_behind("Mean over modes", slugs)),
         Row("pooled", {"name": "pooled", **cells(pooled)},
-            mark="" if detail else paradox_mark(pooled),
+            mark=PARADOX if not detail and _is_paradox(pooled) else "",
             detail=tuple(_table_detail(judge, pooled)) if detail else (),
             behind=_behind("All modes pooled", slugs)),
     )  # fmt: skip
@@ -839,9 +838,21 @@ def _without_tables(judge: Values) -> Iterator[Note]:
         )
 
 
+def _macro_note(judge: Values, columns: Sequence[Column]) -> Note:
+    return macro_note(judge["macro"]["modes_defined"], len(judge["modes"]), columns)
+
+
+def _is_paradox(table: Values) -> bool:
+    return is_kappa_paradox(
+        table["cohen_kappa"]["value"],
+        table["raw_agreement"]["value"],
+        table["prevalence"].values(),
+    )
+
+
 def _paradox_note(judge: Values) -> Iterator[Note]:
     tables = {**judge["modes"], "pooled": judge["pooled"]}
-    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    marked = [name for name, table in tables.items() if _is_paradox(table)]
     if marked:
         yield Note(
             f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high, as one "

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from mast_tui.figures.record import Figure, FigureTable
+
 
 class Kind(StrEnum):
     """What stands in a column, which decides how it is written and aligned."""
@@ -51,13 +53,23 @@ class Estimate:
     bounds: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, figure: Mapping[str, Any], row_n: int | None = None) -> Estimate:
-        """Take a coefficient of a JSON document (``value``, ``ci``, ``undefined``…).
+    def of(cls, figure: Figure | Mapping[str, Any], row_n: int | None = None) -> Estimate:
+        """Make the estimate of a figure, or of a coefficient of a JSON document.
 
         Args:
-            figure: The coefficient.
+            figure: The figure.
             row_n: The n of its row; the figure's own is shown where it is another.
         """
+        if isinstance(figure, Figure):
+            own_n = None if row_n is None or figure.n in (None, row_n) else figure.n
+            return cls(
+                figure.value,
+                figure.interval,
+                figure.undefined,
+                figure.withheld,
+                own_n,
+                bounds=figure.bounds,
+            )
         own_n = figure.get("n", row_n)
         return cls(
             figure["value"],
@@ -111,6 +123,28 @@ def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[
         key: Estimate.of(cell, row_n) if isinstance(cell, Mapping) else cell
         for key, cell in there.items()
     }
+
+
+def estimates(
+    table: FigureTable, columns: Iterable[Column], row_n: int | None = None
+) -> dict[str, Cell]:
+    """Make the cells of a row from its figures, under those columns that have one.
+
+    Args:
+        table: The figures of the row.
+        columns: The columns; the key of each is the name of a statistic.
+        row_n: The n of the row; the n of a figure is shown where it is another.
+    """
+    cells: dict[str, Cell] = {}
+    for column in columns:
+        figure = table.get(column.key)
+        if figure is None:
+            continue
+        if column.kind is Kind.COUNT:
+            cells[column.key] = None if figure.value is None else int(figure.value)
+        else:
+            cells[column.key] = Estimate.of(figure, row_n)
+    return cells
 
 
 def columns(table: str, **words: str) -> tuple[Column, ...]:
@@ -292,6 +326,7 @@ class Report:
         sections: Its pages.
         notes: What holds for all of it.
         document: The figures as ``--json`` prints them; ``render/csv.py`` makes rows of them.
+        methods: A paragraph for the methods section of a paper, which pages and Markdown show.
     """
 
     id: str
@@ -301,6 +336,7 @@ class Report:
     notes: tuple[Note, ...] = ()
     facts: tuple[tuple[str, str, str], ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)
+    methods: str = ""
 
     @property
     def tables(self) -> Sequence[Table]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mast_tui.figures.jackknife import MANY
-from mast_tui.reports.model import Column, Note
+from mast_tui.figures.record import Figure, FigureTable
+from mast_tui.reports.model import Column, Estimate, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
 
 Values = Mapping[str, Any]
@@ -49,28 +50,34 @@ def undefined_words(reason: str) -> str:
     return f"{NONE} {reason.replace('_', ' ')}"
 
 
-def in_words(figure: Values) -> str:
-    """Write a figure of a document within a sentence: ``0.61 [0.48, 0.72]``."""
-    value = figure["value"]
-    if value is None:
-        return undefined_words(str(figure.get("undefined", "undefined")))
-    ends = figure.get("ci")
-    if ends is not None:
-        return f"{fixed(value)} [{fixed(ends[0])}, {fixed(ends[1])}]"
-    bounds = figure.get("bounds")
-    if bounds is not None:
-        return f"{fixed(value)} ({fixed(bounds[0])} to {fixed(bounds[1])}, unresolved)"
-    return f"{fixed(value)} {WITHHELD}" if "ci_withheld" in figure else fixed(value)
+def in_words(figure: Figure | Values) -> str:
+    """Write a figure within a sentence: ``0.61 [0.48, 0.72]``."""
+    estimate = Estimate.of(figure)
+    if estimate.value is None:
+        return undefined_words(str(estimate.undefined))
+    value = fixed(estimate.value)
+    if estimate.ci is not None:
+        return f"{value} [{fixed(estimate.ci[0])}, {fixed(estimate.ci[1])}]"
+    if estimate.bounds is not None:
+        low, high = estimate.bounds
+        return f"{value} ({fixed(low)} to {fixed(high)}, unresolved)"
+    return value if estimate.withheld is None else f"{value} {WITHHELD}"
 
 
-def fact(name: str, figure: Values) -> tuple[str, str, str]:
-    """Make a fact for the head of a page: the figure, and its interval or why there is none."""
-    value, ends = figure["value"], figure.get("ci")
-    if value is None:
-        return name, NONE, str(figure.get("undefined", "")).replace("_", " ")
-    if ends is not None:
-        return name, fixed(value), f"{fixed(ends[0])} to {fixed(ends[1])}"
-    return name, fixed(value), "no interval" if "ci_withheld" in figure else ""
+def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
+    """Make a fact for the head of a page: the figure, and its interval or why there is none.
+
+    Args:
+        name: The name of the figure.
+        figure: The figure.
+    """
+    estimate = Estimate.of(figure)
+    if estimate.value is None:
+        return name, NONE, str(estimate.undefined).replace("_", " ")
+    value = fixed(estimate.value)
+    if estimate.ci is not None:
+        return name, value, f"{fixed(estimate.ci[0])} to {fixed(estimate.ci[1])}"
+    return name, value, "" if estimate.withheld is None else "no interval"
 
 
 def resampled_note(bootstrap: Values) -> str:
@@ -106,7 +113,11 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
 
 
 def withheld_notes(*parts: object) -> tuple[Note, ...]:
-    """Say why figures anywhere in these parts of a document have no interval, a note a reason."""
+    """Say why figures have no interval, with one note for each reason.
+
+    Args:
+        parts: Figures, tables of figures, or parts of a JSON document.
+    """
     needs: dict[str, set[int]] = {}
     for part in parts:
         _needs(part, needs)
@@ -158,7 +169,14 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
 
 
 def _needs(part: object, found: dict[str, set[int]]) -> None:
-    if isinstance(part, Mapping):
+    if isinstance(part, Figure):
+        reason = "unresolved" if part.bounds is not None else part.withheld
+        if reason is not None:
+            found.setdefault(reason, set()).add(part.needs or 0)
+    elif isinstance(part, FigureTable):
+        for figure in part.figures:
+            _needs(figure, found)
+    elif isinstance(part, Mapping):
         if "ci_withheld" in part:
             found.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
         else:
@@ -167,7 +185,7 @@ def _needs(part: object, found: dict[str, set[int]]) -> None:
 
 
 def why_undefined(
-    figures: Sequence[tuple[str, Values]],
+    figures: Sequence[tuple[str, Figure | Values]],
     reasons: Mapping[str, str],
     own: Mapping[str, str],
 ) -> Iterator[str]:
@@ -180,7 +198,7 @@ def why_undefined(
     """
     found: dict[str, list[str]] = {}
     for name, figure in figures:
-        reason = figure.get("undefined")
+        reason = Estimate.of(figure).undefined
         if reason is None:
             continue
         why = reasons.get(reason, reason.replace("_", " "))
@@ -191,38 +209,43 @@ def why_undefined(
         yield f"Undefined: {joined(names)}, as {why}."
 
 
-def is_kappa_paradox(table: Values) -> bool:
+def is_kappa_paradox(
+    kappa: float | None, raw: float | None, shares: Iterable[float | None]
+) -> bool:
     """Tell whether κ is low only because nearly all verdicts are the same.
 
     That is: raw agreement of 0.8 or more, κ under 0.4, and on average 'present' in at most a
     fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
+
+    Args:
+        kappa: Cohen's κ.
+        raw: The raw agreement.
+        shares: Each side's share of 'present'.
     """
-    kappa, raw = table["cohen_kappa"]["value"], table["raw_agreement"]["value"]
-    shares = [share for share in table["prevalence"].values() if share is not None]
-    if kappa is None or raw is None or not shares:
+    present = [share for share in shares if share is not None]
+    if kappa is None or raw is None or not present:
         return False
-    mean = sum(shares) / len(shares)
+    mean = sum(present) / len(present)
     return bool(
         kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
     )
 
 
-def paradox_mark(table: Values) -> str:
-    """Mark a row whose κ is low only because nearly all verdicts are the same."""
-    return PARADOX if is_kappa_paradox(table) else ""
-
-
-def macro_note(document: Values, columns: Iterable[Column], more: str = "") -> Note:
+def macro_note(
+    defined: Mapping[str, float | None], total: int, columns: Iterable[Column], more: str = ""
+) -> Note:
     """Say over how many modes the means are of those figures that are undefined for some.
 
     Args:
-        document: A document with ``macro`` and ``modes``.
+        defined: In how many modes each figure is defined, by the key of its column.
+        total: How many modes there are.
         columns: The columns of the figures.
         more: What is said after it.
     """
-    defined, total = document["macro"]["modes_defined"], len(document["modes"])
     fewer = [
-        f"{one.title} {defined[one.key]}" for one in columns if defined.get(one.key, total) < total
+        f"{column.title} {defined[column.key]}"
+        for column in columns
+        if (defined.get(column.key, total) or 0) < total
     ]
     of = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
     return Note(f"macro mean: over the modes for which the figure is defined{of}.{more}", "macro")

@@ -2,24 +2,28 @@
 
 Tables are made by ``_Group`` for one group of traces, or for all of them; a page takes them group
 by group, the screen takes one at a time. Each begins with how often modes occur, whatever the
-outcome; failed and successful traces are compared where enough outcomes are known. In ``Behind``
-modes are codes, as in the JSON document.
+outcome; failed and successful traces are compared where enough outcomes are known. A column names
+its figure: ``statistic:condition``, with ``#count``, ``#n``, ``#low`` or ``#high`` for a part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, Sources
+from mast_tui.figures.signatures.comparison import SIDES
 from mast_tui.figures.signatures.model import ALL, OVERALL
+from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
     LEAST_TRACES,
+    SignatureReport,
     compares_outcomes,
-    group_of,
     large_groups,
     whose_labels,
 )
@@ -44,14 +48,16 @@ from mast_tui.reports.model import (
     columns,
 )
 from mast_tui.reports.sentences import withheld_notes
+from mast_tui.reports.signature_document import (
+    cannot_say,
+    group_cannot_say,
+    is_reversed,
+    signature_document,
+)
 
 if TYPE_CHECKING:
-    from mast_tui.figures.intervals import RateJson
-    from mast_tui.figures.signatures.comparison import PairedCountsJson
-    from mast_tui.figures.signatures.groups import CategoryJson, GroupJson, LevelJson, TogetherJson
-    from mast_tui.figures.signatures.modes import DifferenceJson, ModeJson
-    from mast_tui.figures.signatures.onset import PlacesJson, TransitionJson
-    from mast_tui.figures.signatures.report import Report
+    from mast_tui.figures.prevalence import PrevalenceJson
+    from mast_tui.figures.signatures.trend import TrendAxis
     from mast_tui.reports.examples import Example, Extras
     from mast_tui.taxonomy.model import Taxonomy
 
@@ -69,9 +75,6 @@ HOW_TO_GIVE_OUTCOMES: Final = (
     "and score). Where traces have a score, --failed-below says below which they have failed."
 )
 
-_Side = Literal["failed", "succeeded"]
-_SIDES: Final[tuple[_Side, ...]] = ("failed", "succeeded")
-
 _BECAUSE: Final[Mapping[str, str]] = {
     "more_in_failed": "more often in failed traces",
     "seen_in_successes": "seen in successful traces as well",
@@ -86,6 +89,9 @@ _SIDE_WORDS: Final = {
     "first": "trace of the first group",
     "second": "trace of the second group",
 }
+
+_ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
+"""Shares of success, whose n is always shown."""
 
 _FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mode"}
 
@@ -136,7 +142,7 @@ _MODE: Final = columns("""
     name | mode | text | | 100
 """)
 _DIFFERENCE: Final = """
-    difference_pp | points | points | {first} minus {second}, points | 90
+    difference | points | points | {first} minus {second}, points | 90
     risk_ratio | ratio | number | risk ratio | 45
 """
 _P_ADJUSTED: Final = "p_adjusted | p adj | p_value | p, adjusted over the modes | 60"
@@ -146,9 +152,9 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "mode_shares": (
         "How often each mode occurs",
         """
-        all | of all | share | share of all labelled traces | 95
-        count | traces | count | traces that show it | 92
-        n | of | count | traces judged on it | 91
+        rate:all | of all | share | share of all labelled traces | 95
+        rate:all#count | traces | count | traces that show it | 92
+        rate:all#n | of | count | traces judged on it | 91
         unsure | unsure | count | traces on which it is unsure | 40
         open | open | count | traces not judged on it | 41
         unresolved | unresolved | count | open ones on which annotators differ | 42
@@ -158,8 +164,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "modes": (
         "Modes in failed and successful traces",
         f"""
-        failed | failed | share | share of failed traces | 95
-        succeeded | succeeded | share | share of successful traces | 95
+        rate:failed | failed | share | share of failed traces | 95
+        rate:succeeded | succeeded | share | share of successful traces | 95
         {_DIFFERENCE.strip().format(first="failed", second="successful")}
         {_P_ADJUSTED}
         severity | class | text | | 92
@@ -169,15 +175,15 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "counts": (
         "Counts and tests of the modes",
         """
-        failed | failed | count | failed traces that show it
-        failed_n | of | count | failed traces judged on it
-        succeeded | succeeded | count | successful traces that show it
-        succeeded_n | of | count | successful traces judged on it
+        rate:failed#count | failed | count | failed traces that show it
+        rate:failed#n | of | count | failed traces judged on it
+        rate:succeeded#count | succeeded | count | successful traces that show it
+        rate:succeeded#n | of | count | successful traces judged on it
         unsure | unsure | count | traces on which it is unsure
         open | open | count | traces not judged on it
         unresolved | unresolved | count | open ones on which annotators differ
-        with | success with it | share | share of success with the mode
-        without | without it | share | share of success without the mode
+        rate:success_if_present | success with it | share | share of success with the mode
+        rate:success_if_absent | without it | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
         severity_because | class because | text | why the class is what it is
         """,
@@ -186,7 +192,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "Difference failed - successful, within {} models",
         f"""
         strata | models | count | models with both outcomes | 30
-        n | n | count | traces of these models | 40
+        strata#n | n | count | traces of these models | 40
         {_DIFFERENCE.strip().format(first="failed", second="successful")}
         """,
     ),
@@ -202,10 +208,10 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "Shares of the categories",
         """
         name | category | text | | 100
-        failed_share | share, failed | share | share of what shows in failed traces
-        failed_traces | traces, failed | share | failed traces with any of its modes | 40
-        succeeded_share | share, successful | share | share of what shows in successful traces | 30
-        succeeded_traces | traces, successful | share | successful traces with any of its modes | 20
+        share:failed | share, failed | share | share of what shows in failed traces
+        rate:failed | traces, failed | share | failed traces with any of its modes | 40
+        share:succeeded | share, successful | share | share of what shows in successful traces | 30
+        rate:succeeded | traces, successful | share | successful traces with any of its modes | 20
         """,
     ),
     "first_failure": (
@@ -219,8 +225,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "first_mode": (
         "Which mode comes first",
         """
-        count | traces | count | traces in which it comes first | 90
-        share | share | share | share of the traces with a place | 80
+        rate#count | traces | count | traces in which it comes first | 90
+        rate | share | share | share of the traces with a place | 80
         """,
     ),
     "transitions": (
@@ -228,16 +234,16 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """
         step | step | text | | 100
         name | next mode | text | | 90
-        count | traces | count | | 95
+        transitions | traces | count | | 95
         """,
     ),
     "mode_onsets": (
         "Where in the run each mode sets on",
         """
-        median | median | share | part of the run at onset, median | 90
-        low | from | share | lower quartile | 70
-        high | to | share | upper quartile | 70
-        n | n | count | traces | 80
+        position#value | median | share | part of the run at onset, median | 90
+        position#low | from | share | lower quartile | 70
+        position#high | to | share | upper quartile | 70
+        position#n | n | count | traces | 80
         """,
     ),
     "after_fatal": (
@@ -255,17 +261,17 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "Of two modes, which sets on first",
         """
         pair | modes | text | | 100
-        before | first one first | count | | 90
-        after | second one first | count | | 90
-        together | at the same span | count | | 60
-        n | n | count | traces with both | 80
+        sets_on:before | first one first | count | | 90
+        sets_on:after | second one first | count | | 90
+        sets_on:together | at the same span | count | | 60
+        sets_on:before#n | n | count | traces with both | 80
         """,
     ),
     "chain_counts": (
         "Chains of failure",
         """
         chain | modes by onset | text | | 100
-        count | traces | count | | 90
+        chains | traces | count | | 90
         """,
     ),
     "bill": (
@@ -285,8 +291,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """
         pair | modes | text | | 100
         both | both | count | {which} with both | 95
-        n | of | count | traces judged on both | 80
-        jaccard | of either | share | share of the traces with either | 70
+        both#n | of | count | traces judged on both | 80
+        jaccard#value | of either | share | share of the traces with either | 70
         phi | φ | number | correlation φ | 60
         """,
     ),
@@ -302,20 +308,20 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
 
 _ALL_SHARES: Final = """
     name | category | text | | 100
-    share | share | share | share of all that shows
-    traces | traces | share | traces with any of its modes | 40
+    share:all#value | share | share | share of all that shows
+    rate:all | traces | share | traces with any of its modes | 40
 """
 """The columns of categories where few outcomes are known."""
 
 _COMPARED: Final = f"""
-    first | {{first}} | share | share of the failed traces of {{first}} | 95
-    second | {{second}} | share | share of the failed traces of {{second}} | 95
+    rate:first | {{first}} | share | share of the failed traces of {{first}} | 95
+    rate:second | {{second}} | share | share of the failed traces of {{second}} | 95
     {_DIFFERENCE.strip()}
     {_P_ADJUSTED}
 """
 _OF_TASKS: Final = f"""
-    first | {{first}} | share | share of the tasks, {{first}} | 95
-    second | {{second}} | share | share of the tasks, {{second}} | 95
+    rate:first | {{first}} | share | share of the tasks, {{first}} | 95
+    rate:second | {{second}} | share | share of the tasks, {{second}} | 95
     only_first | only first | count | tasks of {{first}} alone | 30
     only_second | only second | count | tasks of {{second}} alone | 30
     {_DIFFERENCE.strip().splitlines()[0]}
@@ -325,18 +331,18 @@ _OF_TASKS: Final = f"""
 _ALONG: Final = f"""
     first | {{first}} | share | share, {{first}} | 80
     last | {{last}} | share | share, {{last}} | 80
-    slope_pp | {{slope}} | points | {{slope_words}}
+    slope | {{slope}} | points | {{slope_words}}
     {_P_ADJUSTED}
 """
 
 
 def signatures_report(
-    document: Report, *, extras: Extras | None = None, groups_asked: bool = False
+    figures: SignatureReport, *, extras: Extras | None = None, groups_asked: bool = False
 ) -> model.Report:
     """Put failure signatures into words: all traces, the groups, the comparison, the rules.
 
     Args:
-        document: The figures as ``report --json`` prints them.
+        figures: The figures.
         extras: The taxonomy with its strategies, the traces that modes decided, and examples.
         groups_asked: Whether groups were asked for by name of the field: then all of them are
             shown, and of all traces together only how often modes occur. Otherwise all traces come
@@ -345,45 +351,48 @@ def signatures_report(
     Returns:
         The report, with charts.
     """
-    parts = group_parts(document)
-    by_groups = groups_asked and document["by"] != ALL
-    group_names = list(document["groups"]) if by_groups else large_groups(document)
+    parts = group_parts(figures)
+    by = figures.given.by
+    by_groups = groups_asked and by != ALL
+    group_names = list(figures.groups) if by_groups else large_groups(figures)
     sections = []
     for name in (OVERALL, *group_names):
-        group = _Group(document, name, f"-{parts[name]}", extras=extras)
+        group = _Group(figures, name, f"-{parts[name]}", extras=extras)
         brief = name == OVERALL and by_groups
         section = Section(
             f"group-{parts[name]}",
-            group_words(document, name),
+            group_words(figures, name),
             tuple(_prevalence_of(group) if brief else _page_of(group)),
             tuple(_group_facts(group.group)),
             () if brief else tuple(group.in_short()),
         )
         sections.append(section)
-    if document["comparison"] is not None:
-        sections.append(_comparison(document))
-    if document["trend"] is not None:
-        sections.append(_trend(document))
-    method = (_method(document), *_measured(extras))
+    if figures.compared is not None:
+        sections.append(_comparison(figures, figures.compared))
+    if figures.axis is not None:
+        sections.append(_trend(figures, figures.axis))
+    method = (_method(figures), *_measured(extras))
     sections.append(Section("method", "How it was counted", method))
-    by = document["by"]
-    notes = [*_cannot_say(document["cannot_say"]), *_small_groups(document, len(group_names))]
+    notes = [
+        *_cannot_say(cannot_say(figures.given)),
+        *_small_groups(figures, len(group_names)),
+    ]
     return model.Report(
         id="signatures",
         title="Failure signatures" + (f" by {by.replace(',', ' and ')}" if by_groups else ""),
-        about=_about(document, by if by_groups else ALL),
+        about=_about(figures, by if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document=document,
+        document=signature_document(figures),
     )
 
 
-def _small_groups(document: Report, shown_count: int) -> Iterator[Note]:
-    """Tell how many groups are not shown by themselves."""
-    groups = len(document["groups"])
-    left = 0 if document["by"] == ALL or groups < 2 else groups - shown_count
+def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
+    """Say how many groups are not shown by themselves."""
+    grouping = figures.given.by
+    groups = len(figures.groups)
+    left = 0 if grouping == ALL or groups < 2 else groups - shown_count
     if left:
-        grouping = document["by"]
         yield Note(
             f"Not shown by itself: {counted(left, grouping)} of fewer than {LEAST_TRACES} traces; "
             f"--by {grouping} shows each.",
@@ -392,7 +401,7 @@ def _small_groups(document: Report, shown_count: int) -> Iterator[Note]:
 
 
 def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
-    """Tell what helps against modes, as ``report --json`` has it.
+    """Return what helps against modes, as ``report --json`` has it.
 
     Args:
         taxonomy: Names the strategies.
@@ -412,48 +421,50 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def group_report(
-    document: Report, group: str, *, every: bool = False, extras: Extras | None = None
+    figures: SignatureReport, group: str, *, every: bool = False, extras: Extras | None = None
 ) -> model.Report:
     """Put one group into words for a screen: its modes, their onset, what shows together.
 
     Args:
-        document: The figures as ``report --json`` prints them.
+        figures: The figures.
         group: The name of one of its groups, or ``OVERALL``.
         every: Count onset and what shows together over all traces, not over failed ones alone.
         extras: What ``signatures_report`` takes; with a taxonomy there is a section on what helps.
 
     Returns:
-        The report, without charts. Behind its rows and cells stand traces of the group.
+        The report, without charts. The rows and cells lead to traces of the group.
 
     Raises:
         KeyError: There is no such group.
     """
-    found = _Group(document, group, "", every=every, extras=extras)
-    reading = tuple(Note(text, "method") for text in _reading(document))
-    no_places = () if found.places is not None else (_no_places(document),)
+    tables = _Group(figures, group, "", every=every, extras=extras)
+    reading = tuple(Note(text, "method") for text in _reading(figures))
+    no_places = () if tables.places is not None else (_no_places(figures),)
     sections = [
         Section(
             "modes",
             "modes",
-            _tables(found.prevalence(), found.modes(), *found.categories(), *found.of_judges()),
+            _tables(tables.prevalence(), tables.modes(), *tables.categories(), *tables.of_judges()),
         ),
-        Section("onset", "onset", _tables(*found.onset_tables()), notes=no_places),
-        Section("together", "together", _tables(found.matrix(), found.pairs())),
+        Section("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
+        Section("together", "together", _tables(tables.matrix(), tables.pairs())),
     ]
-    helps = found.helps_table()
+    helps = tables.helps_table()
     if helps is not None:
         sections.append(Section("helps", "what helps", (helps, *_measured(extras))))
-    notes = [*_cannot_say(found.group["cannot_say"]), *_cannot_say(document["cannot_say"])]
-    if not found.compares:
+    notes = [
+        *_cannot_say(group_cannot_say(figures, group)),
+        *_cannot_say(cannot_say(figures.given)),
+    ]
+    if not tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
-        title=group_words(document, group),
-        about=_about(document, document["by"]),
+        title=group_words(figures, group),
+        about=_about(figures, figures.given.by),
         sections=tuple(sections),
         notes=(*notes, *reading),
-        facts=tuple(_group_facts(found.group)),
-        document=document,
+        facts=tuple(_group_facts(tables.group)),
     )
 
 
@@ -461,174 +472,168 @@ def _tables(*tables: Table | None) -> tuple[Table, ...]:
     return tuple(one for one in tables if one is not None)
 
 
-def _page_of(found: _Group) -> Iterator[model.Part]:
-    """What a page shows of a group, charts beside the tables that they draw."""
-    drawn = group_charts(found.document, found.name)
+def _page_of(group: _Group) -> Iterator[model.Part]:
+    """Yield what a page shows of a group, charts beside the tables that they draw."""
+    drawn = group_charts(group.figures, group.name)
 
     def charts(*kinds: str) -> Iterator[model.Chart]:
         return (drawn[kind] for kind in kinds if kind in drawn)
 
-    yield from _prevalence_of(found)
+    yield from _prevalence_of(group)
     yield from charts("prevalence", "difference")
-    yield from _tables(found.modes(), found.counts(), *found.of_judges())
+    yield from _tables(group.modes(), group.counts(), *group.of_judges())
     yield from charts("distribution", "shapes", "categories")
-    yield from _tables(*found.categories())
+    yield from _tables(*group.categories())
     yield from charts("onset", "chains")
-    yield from _tables(*found.onset_tables())
+    yield from _tables(*group.onset_tables())
     yield from charts("order", "together")
-    yield from _tables(found.pairs())
-    yield from found.help_texts()
-    yield from found.example_texts()
+    yield from _tables(group.pairs())
+    yield from group.help_texts()
+    yield from group.example_texts()
 
 
 def _prevalence_of(group: _Group) -> Iterator[model.Part]:
     """Yield the chart and the table of how often modes occur in a group."""
-    drawn = group_charts(group.document, group.name)
+    drawn = group_charts(group.figures, group.name)
     if "occurrence" in drawn:
         yield drawn["occurrence"]
     yield from _tables(group.prevalence())
 
 
-def _about(document: Report, grouping: str) -> str:
-    traces = document["traces"]
-    below = document["rules"]["failed_below"]
+def _about(figures: SignatureReport, grouping: str) -> str:
+    given = figures.given
+    overall = figures.group(OVERALL)
+    below = given.failed_below
     outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
     return (
-        f"{document['taxonomy']}, labels: {whose_labels(document)}, by {grouping}; "
-        f"{counted(traces['labelled'], 'trace')}: {traces['failed']:,} failed, "
-        f"{traces['succeeded']:,} succeeded, {traces['unknown']:,} unknown.{outcome}"
+        f"{given.taxonomy_ref}, labels: {whose_labels(given)}, by {grouping}; "
+        f"{counted(len(given.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
+        f"{overall.count('traces', 'succeeded'):,} succeeded, "
+        f"{overall.count('traces', 'unknown'):,} unknown.{outcome}"
     )
 
 
-def _group_facts(group: GroupJson) -> Iterator[tuple[str, str, str]]:
+def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
     """Yield how many traces there are, how they ended, and how failed ones fail."""
-    yield "traces", f"{group['traces']:,}", ""
-    yield "failed", f"{group['failed']:,}", ""
-    yield "successful", f"{group['succeeded']:,}", ""
-    if group["unknown"]:
-        yield "outcome unknown", f"{group['unknown']:,}", ""
+    failed = group.count("traces", "failed")
+    unknown = group.count("traces", "unknown")
+    yield "traces", f"{group.count('traces'):,}", ""
+    yield "failed", f"{failed:,}", ""
+    yield "successful", f"{group.count('traces', 'succeeded'):,}", ""
+    if unknown:
+        yield "outcome unknown", f"{unknown:,}", ""
     score = group["mean_score"]
-    if score["value"] is not None:
-        yield "mean score", f"{score['value']:.2f}", f"n {score['n']:,}"
+    if score.value is not None:
+        yield "mean score", f"{score.value:.2f}", f"n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
-    if mean["value"] is not None:
-        ends = "" if mean["ci"] is None else f"{mean['ci'][0]:.1f} to {mean['ci'][1]:.1f}"
-        if "bounds" in mean:
-            low, high = mean["bounds"]
-            ends = f"bounds {low:.1f} to {high:.1f}, {mean['unresolved']:,} unresolved"
-        yield "modes per failed trace", f"{mean['value']:.1f}", ends
+    if mean.value is not None:
+        ends = ""
+        if mean.interval is not None:
+            ends = f"{mean.low:.1f} to {mean.high:.1f}"
+        if mean.bounds is not None:
+            low, high = mean.bounds
+            ends = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
+        yield "modes per failed trace", f"{mean.value:.1f}", ends
     for shape in ("isolated", "cascading"):
-        if group["shapes"][shape]:
-            share = group["shapes"][shape] / group["failed"]
-            yield shape, f"{group['shapes'][shape]:,}", f"{share:.0%} of failed"
+        count = group.count("shape", shape)
+        if count:
+            yield shape, f"{count:,}", f"{count / failed:.0%} of failed"
 
 
-def _cannot_say(said: Iterable[str]) -> Iterator[Note]:
-    return (Note(one, "cannot_say") for one in said)
+def _cannot_say(sentences: Iterable[str]) -> Iterator[Note]:
+    return (Note(one, "cannot_say") for one in sentences)
 
 
-def _no_places(document: Report) -> Note:
-    said = "No label names spans that are known here, so nothing can be said of places."
-    if document["traces"]["labels_not_found"]:
-        said += (
+def _no_places(figures: SignatureReport) -> Note:
+    sentence = "No label names spans that are known here, so nothing can be said of places."
+    if figures.given.unplaced:
+        sentence += (
             " The traces of the labels were never read here: open the folder that holds them once, "
             "with mast-tui FOLDER, so that the workspace knows the order of their spans."
         )
     else:
-        said += " Labels on spans are given with the cursor on the span, not with t."
-    return Note(said, "no_places")
+        sentence += " Labels on spans are given with the cursor on the span, not with t."
+    return Note(sentence, "no_places")
 
 
-def _notes(*told: tuple[object, str, str]) -> list[Note]:
-    """The notes, as (whether there is anything to tell, sentence, reason), that tell something."""
-    return [Note(text, reason) for something, text, reason in told if something]
+def _notes(*notes: tuple[object, str, str]) -> list[Note]:
+    """Return the notes, as (condition, sentence, reason), whose condition holds."""
+    return [Note(text, reason) for condition, text, reason in notes if condition]
 
 
 def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def _interval(ends: Iterable[float] | None, scale: float = 1) -> tuple[float, float] | None:
-    if ends is None:
-        return None
-    low, high = ends
-    return low / scale, high / scale
+# Cells
 
 
-def _rate(rate: RateJson, of: int) -> Estimate:
-    """A share; what it is of is told beside it where that are not all ``of`` traces."""
-    n = None if rate["n"] in (0, of) else rate["n"]
-    return Estimate(
-        rate["rate"],
-        _interval(rate["ci"]),
-        rate.get("undefined"),
-        rate.get("ci_withheld"),
-        n,
-        _interval(rate.get("bounds")),
-    )
+def _cells(
+    table: FigureTable, shown: Iterable[Column], sizes: Mapping[str, int] | None = None
+) -> dict[str, Cell]:
+    """Make the cells of a row under those columns of which it has a figure.
 
-
-def _difference_cells(found: Mapping[str, Any], *, ratio: bool = True) -> dict[str, Cell]:
-    """The difference in points and the ratio, of a mode or of one within each model.
-
-    Without ``ratio`` there is an empty cell where there is none, as a note tells why.
+    Args:
+        table: The figures of the row.
+        shown: The columns.
+        sizes: How many traces each condition has; the n of a share is shown where it is another.
     """
-    why = found.get("undefined", {})
-    # A stratified mode has one reason for whatever is missing.
-    reasons = why if isinstance(why, dict) else {"difference_pp": why, "risk_ratio": why}
-    points = found["difference_pp"]
-    cells: dict[str, Cell] = {
-        "difference_pp": Estimate(
-            None if points is None else points / 100,
-            _interval(found["difference_ci_pp"], 100),
-            reasons.get("difference_pp") if points is None else None,
-            found.get("ci_withheld") or reasons.get("difference_ci_pp"),
-            bounds=_interval(found.get("difference_bounds_pp"), 100),
-        ),
-    }
-    if ratio or found.get("risk_ratio") is not None:
-        cells["risk_ratio"] = Estimate(
-            found["risk_ratio"],
-            _interval(found["risk_ratio_ci"]),
-            reasons.get("risk_ratio") if found["risk_ratio"] is None else None,
-            found.get("ci_withheld") or reasons.get("risk_ratio_ci"),
-        )
+    cells: dict[str, Cell] = {}
+    for column in shown:
+        key, _, part = column.key.partition("#")
+        statistic, _, condition = key.partition(":")
+        figure = table.get(statistic, condition)
+        if figure is not None:
+            cells[column.key] = _cell(figure, column, part, sizes or {})
     return cells
 
 
-def _withheld(modes: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
-    """Say why shares and differences of modes have no interval."""
-    differences = [mode.get("undefined", {}) for mode in modes.values()]
-    stated = [
-        {"ci_withheld": reason, "ci_needs": LEAST_OF_DIFFERENCE}
-        for reason in ("few_traces", "rare_mode")
-        if any(isinstance(one, dict) and reason in one.values() for one in differences)
-    ]
-    yield from withheld_notes(modes, *stated)
+def _cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -> Cell:
+    if part:
+        value: Cell = getattr(figure, part)
+        return value
+    if column.kind is Kind.COUNT:
+        return figure.value
+    own_n = figure.n if figure.condition in sizes else None
+    if own_n in (0, sizes.get(figure.condition)):
+        own_n = None
+    return replace(Estimate.of(figure), n=own_n)
 
 
-def _no_ratio(modes: Mapping[str, DifferenceJson], sides: Mapping[str, str]) -> Iterator[Note]:
-    """Which modes have no ratio; ``sides`` name in words where they do not show, by reason."""
+def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
+    """Empty the cell of a ratio that is undefined, as a note says why."""
+    return {key: cell for key, cell in cells.items() if key != "risk_ratio" or _has_value(cell)}
+
+
+def _has_value(cell: Cell) -> bool:
+    return isinstance(cell, Estimate) and cell.value is not None
+
+
+def _withheld(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
+    """Say why shares, differences and corrected prevalences of modes have no interval."""
+    corrected = report.corrected.get(report.key(name), {})
+    yield from withheld_notes(*tables, *corrected.values())
+
+
+def _no_ratio(modes: Mapping[str, FigureTable], sides: Mapping[str, str]) -> Iterator[Note]:
+    """Say which modes have no ratio.
+
+    Args:
+        modes: The figures of each mode by its code.
+        sides: Where they do not show, in words, by reason.
+    """
     for reason, where in sides.items():
-        codes = [
-            code
-            for code, mode in modes.items()
-            if mode.get("undefined", {}).get("risk_ratio") == reason
-        ]
+        codes = [code for code, mode in modes.items() if mode["risk_ratio"].undefined == reason]
         if codes:
             yield Note(f"No ratio, as {where} shows the mode: {', '.join(codes)}.", reason)
 
 
-def _p_cell(found: DifferenceJson, name: Literal["p_value", "p_adjusted"]) -> Estimate:
-    return Estimate(found[name], undefined=found.get("undefined", {}).get(name))
-
-
-def _missing(found: Mapping[str, Any]) -> Iterator[str]:
-    """Why a figure of a mode is missing, each reason once."""
-    why = found.get("undefined", {})
-    for reason in dict.fromkeys(why.values() if isinstance(why, dict) else [why]):
+def _missing(mode: FigureTable) -> Iterator[str]:
+    """Say why figures of a mode are missing, each reason once."""
+    reasons = (mode["difference"].reason, mode["risk_ratio"].reason)
+    for reason in dict.fromkeys(filter(None, reasons)):
         yield _MISSING.get(reason, reason)
 
 
@@ -668,15 +673,27 @@ def _with_values(table: Table) -> Table | None:
 class _Group:
     """The tables of one group; ``suffix`` makes their ids unlike those of other groups."""
 
-    document: Report
+    figures: SignatureReport
     name: str
     suffix: str
     every: bool | None = None
     extras: Extras | None = None
 
-    @property
-    def group(self) -> GroupJson:
-        return group_of(self.document, self.name)
+    @cached_property
+    def group(self) -> FigureTable:
+        """The figures of the group as a whole."""
+        return self.figures.group(self.name)
+
+    @cached_property
+    def of_modes(self) -> dict[str, FigureTable]:
+        """The figures of each mode by its code."""
+        return self.figures.rows("mode", self.name)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many traces there are by outcome, and in all."""
+        of_outcome = {side: self.group.count("traces", side) for side in OUTCOMES}
+        return {"all": self.group.count("traces"), **of_outcome}
 
     @property
     def compares(self) -> bool:
@@ -684,12 +701,20 @@ class _Group:
         return compares_outcomes(self.group)
 
     @property
-    def places(self) -> PlacesJson | None:
-        """The places in the traces that have the ``outcome``."""
-        both = self.group["places"]
-        return None if both is None else both["all" if self.outcome is None else "failed"]
+    def places(self) -> FigureTable | None:
+        """What the places tell in the traces that have the ``outcome``, as a whole."""
+        return self.figures.places(self.name, self.side)
 
     @property
+    def side(self) -> str:
+        """The traces that onset and what shows together are counted over: ``failed`` or ``all``."""
+        return self.outcome or "all"
+
+    def rows(self, scope: str) -> dict[str, FigureTable]:
+        """Return figures of the traces that have the ``outcome``, by mode or pair."""
+        return self.figures.rows(f"{scope}_{self.side}", self.name)
+
+    @cached_property
     def outcome(self) -> str | None:
         """The outcome of the traces that onset and what shows together are counted over.
 
@@ -698,13 +723,17 @@ class _Group:
         """
         if not self.compares or self.every:
             return None
-        both = self.group["places"]
-        none_failed = both is not None and not both["failed"]["traces"]
+        failed = self.figures.places(self.name, "failed")
+        none_failed = failed is not None and not failed.count("traces")
         return None if self.every is None and none_failed else "failed"
 
     @property
     def which(self) -> str:
         return "traces" if self.outcome is None else "failed traces"
+
+    def columns(self, id: str) -> tuple[Column, ...]:
+        """Return the columns of a table of ``_TABLES``."""
+        return columns(_TABLES[id][1], which=self.which)
 
     def table(
         self,
@@ -723,181 +752,152 @@ class _Group:
         rows = tuple(rows)
         if not rows:
             return None
-        told, lines = _TABLES.get(id, (title, ""))
-        shown = tuple(shown) or columns(lines, which=self.which)
+        title = title or _TABLES[id][0]
+        shown = tuple(shown) or self.columns(id)
         if "code" in rows[0].cells:
             shown = (*_MODE, *shown)
-        caption = f"{group_words(self.document, self.name)}: {n or self.sides}."
+        caption = f"{group_words(self.figures, self.name)}: {n or self.sides}."
         if id == "mode_shares":
-            caption += f" {source_words(self.document)}"
+            caption += f" {source_words(self.figures)}"
         ident = f"{id}{self.suffix}"
-        return _with_values(Table(ident, title or told, shown, (rows,), caption, notes, folded))
+        return _with_values(Table(ident, title, shown, (rows,), caption, notes, folded))
 
     def mode_cells(self, code: str) -> dict[str, Cell]:
-        """What names the row of a mode."""
-        return {"code": code, "name": self.mode_name(code)}
+        """Return what names the row of a mode."""
+        return {"code": code, "name": self.mode_names[code]}
 
     @property
     def sides(self) -> str:
-        group = self.group
-        failed = counted(group["failed"], "failed trace")
-        return f"{failed} and {counted(group['succeeded'], 'successful trace')}"
+        failed = counted(self.sizes["failed"], "failed trace")
+        return f"{failed} and {counted(self.sizes['succeeded'], 'successful trace')}"
 
-    def behind(self, title: str, *codes: str, outcome: str | None = "", **more: Any) -> Behind:
-        """The traces of this group with all of these modes."""
-        outcome = self.outcome if outcome == "" else outcome
-        which = {"group": self.name or None, "outcome": outcome, **more}
-        return Behind(
-            title, codes, tuple((key, value) for key, value in which.items() if value is not None)
-        )
+    def behind(self, title: str, figure: Figure) -> Behind:
+        """Return the traces of a figure."""
+        return _behind(self.figures, title, figure)
 
-    def mode_name(self, code: str) -> str:
-        return self.group["modes"][code]["name"]
+    @cached_property
+    def mode_names(self) -> dict[str, str]:
+        """The names of the modes by code."""
+        return {mode.code: mode.name for mode in self.figures.given.modes}
 
     # Modes in all traces, in failed and in successful ones.
 
+    def lead(self, code: str) -> Behind | None:
+        """Return all traces of a mode, None where there are none."""
+        figure = self.of_modes[code].find("rate", "all")
+        return self.behind(f"{code} in all traces", figure) if figure.count else None
+
     def prevalence(self) -> Table | None:
         """Make the table of how often each mode occurs in all traces, whatever their outcome."""
-        rows = [
-            Row(
-                code,
-                {
-                    **self.mode_cells(code),
-                    "all": _rate(mode["all"], mode["n"])
-                    if mode["n"]
-                    else Estimate(None, undefined="not_judged"),
-                    "count": mode["count"],
-                    "n": mode["n"],
-                    "unsure": mode["unsure"] or None,
-                    "open": mode["open"] or None,
-                    "unresolved": mode["unresolved"] or None,
-                    "more_labels": mode["more_labels"],
-                },
-                detail=tuple(_corrected_words(mode)),
-                behind=self.behind(f"{code} in all traces", code, outcome=None)
-                if mode["count"]
-                else None,
+        shown = self.columns("mode_shares")
+        rows = []
+        for code, mode in self.of_modes.items():
+            cells = _cells(mode, shown)
+            if not mode.find("rate", "all").n:
+                cells["rate:all"] = Estimate(None, undefined="not_judged")
+            for key in ("unsure", "open", "unresolved"):
+                cells[key] = cells[key] or None
+            detail = tuple(self._corrected_words(code))
+            rows.append(
+                Row(code, self.mode_cells(code) | cells, detail=detail, behind=self.lead(code))
             )
-            for code, mode in self.group["modes"].items()
-        ]
-        known_outcomes = self.group["failed"] + self.group["succeeded"]
+        known_outcomes = self.sizes["failed"] + self.sizes["succeeded"]
         notes = _notes(
             (
-                not self.compares and self.group["traces"],
+                not self.compares and self.sizes["all"],
                 f"Failed and successful traces are compared from {LEAST_OUTCOMES} known outcomes "
-                f"on; {known_outcomes:,} of {counted(self.group['traces'], 'trace')} "
+                f"on; {known_outcomes:,} of {counted(self.sizes['all'], 'trace')} "
                 f"{'has' if known_outcomes == 1 else 'have'} one.",
                 "few_outcomes",
             ),
             (
-                any(mode["more_labels"] for mode in self.group["modes"].values()),
+                any(mode.value("more_labels") for mode in self.of_modes.values()),
                 "for ± 3: about so many more traces bring the interval to ± 3 points.",
                 "more_labels",
             ),
         )
-        n = counted(self.group["traces"], "labelled trace")
-        shares = {code: mode["all"] for code, mode in self.group["modes"].items()}
-        return self.table("mode_shares", rows, *notes, *withheld_notes(shares), n=n)
+        n = counted(self.sizes["all"], "labelled trace")
+        shares = [mode.find("rate", "all") for mode in self.of_modes.values()]
+        return self.table("mode_shares", rows, *notes, *withheld_notes(*shares), n=n)
 
     def modes(self) -> Table | None:
         """Make the table of how often each mode shows in failed and in successful traces."""
         if not self.compares:
             return None
-        group = self.group
-        rows = [self._mode_row(code, mode) for code, mode in group["modes"].items()]
-        withheld = tuple(_withheld(group["modes"]))
+        rows = [self._mode_row(code, mode) for code, mode in self.of_modes.items()]
+        withheld = _withheld(self.figures, self.name, *self.of_modes.values())
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-        ratios = _no_ratio(group["modes"], sides)
+        ratios = _no_ratio(self.of_modes, sides)
         return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
 
     def counts(self) -> Table | None:
         """Make the table of what the table of modes has no room for: counts, tests, reasons."""
         if not self.compares:
             return None
-        rows = [
-            Row(
-                code,
-                {
-                    **self.mode_cells(code),
-                    "failed": mode["failed"]["count"],
-                    "failed_n": mode["failed"]["n"],
-                    "succeeded": mode["succeeded"]["count"],
-                    "succeeded_n": mode["succeeded"]["n"],
-                    "unsure": mode["unsure"],
-                    "open": mode["open"],
-                    "unresolved": mode["unresolved"],
-                    "with": _rate(given["present"], 0),
-                    "without": _rate(given["absent"], 0),
-                    "p_value": _p_cell(mode, "p_value"),
-                    "severity_because": _BECAUSE[mode["severity_because"]],
-                },
-            )
-            for code, mode in self.group["modes"].items()
-            for given in (mode["success_given"],)
-        ]
+        rows = []
+        for code, mode in self.of_modes.items():
+            why = severity(mode, self.figures.rules)[1]
+            cells = self.mode_cells(code) | _cells(mode, self.columns("counts"), _ANY_SIZE)
+            rows.append(Row(code, cells | {"severity_because": _BECAUSE[why]}))
         note = Note(
             "Success with and without a mode is no effect of it: outcomes came as they did.",
             "no_effect",
         )
         return self.table("counts", rows, note, folded=True)
 
-    def _mode_row(self, code: str, mode: ModeJson) -> Row:
+    def _mode_row(self, code: str, mode: FigureTable) -> Row:
+        word, _ = severity(mode, self.figures.rules)
+        info = next(one for one in self.figures.given.modes if one.code == code)
         cells: dict[str, Cell] = {
             **self.mode_cells(code),
-            "failed": _rate(mode["failed"], self.group["failed"]),
-            "succeeded": _rate(mode["succeeded"], self.group["succeeded"]),
-            **_difference_cells(mode, ratio=False),
-            "p_adjusted": _p_cell(mode, "p_adjusted"),
-            "severity": mode["severity"],
-            "stated": mode["stated"],
+            **_without_missing_ratio(_cells(mode, self.columns("modes"), self.sizes)),
+            "severity": word,
+            "stated": self.figures.stated_of(info),
         }
-        leads: dict[str, Behind] = {}
-        if mode["failed"]["count"]:
-            leads["failed"] = self.behind(f"{code} in failed traces", code, outcome="failed")
-        if mode["succeeded"]["count"]:
-            title = f"{code} in successful traces"
-            leads["succeeded"] = self.behind(title, code, outcome="succeeded")
-        whole = self.behind(f"{code} in all traces", code, outcome=None)
-        lead = whole if mode["count"] else None
-        return Row(code, cells, "", tuple(self._mode_words(mode)), lead, leads)
+        leads = {}
+        for side, which in (("failed", "failed"), ("succeeded", "successful")):
+            figure = mode.find("rate", side)
+            if figure.count:
+                leads[f"rate:{side}"] = self.behind(f"{code} in {which} traces", figure)
+        words = tuple(self._mode_words(mode))
+        return Row(code, cells, "", words, self.lead(code), leads)
 
-    def _mode_words(self, mode: ModeJson) -> Iterator[str]:
-        yield f"Failed: {_rate_words(mode['failed'])}."
-        yield f"Succeeded: {_rate_words(mode['succeeded'])}."
+    def _mode_words(self, mode: FigureTable) -> Iterator[str]:
+        yield f"Failed: {_rate_words(mode.find('rate', 'failed'))}."
+        yield f"Succeeded: {_rate_words(mode.find('rate', 'succeeded'))}."
         yield from _missing(mode)
-        rules = self.document["rules"]
+        rules = self.figures.rules
+        word, why = severity(mode, rules)
         because = {
-            "more_in_failed": "it shows more often in failed traces, adjusted p < "
-            f"{rules['alpha']:g}",
+            "more_in_failed": f"it shows more often in failed traces, adjusted p < {rules.alpha:g}",
             "seen_in_successes": (
-                f"{rules['least']} successful traces or more show it, and the difference lies at "
-                f"{rules['margin_pp']:g} points or less with its whole interval"
+                f"{rules.least} successful traces or more show it, and the difference lies at "
+                f"{100 * rules.margin:g} points or less with its whole interval"
             ),
             "too_few_traces": (
-                f"fewer than {rules['least']} failed or successful traces judged on it"
+                f"fewer than {rules.least} failed or successful traces judged on it"
             ),
             "unresolved": "over 2 % of the verdicts on it are unresolved disagreements",
             "not_told_apart": (
                 "these traces show neither that it decides runs nor that it does not"
             ),
-        }[mode["severity_because"]]
-        yield f"Class: {mode['severity']}; {because}."
-        out = [f"{counted(mode['unsure'], 'trace')} unsure"] if mode["unsure"] else []
-        out += [f"{counted(mode['open'], 'trace')} not judged"] if mode["open"] else []
-        out += [f"{mode['unresolved']:,} of them unresolved"] if mode["unresolved"] else []
+        }[why]
+        yield f"Class: {word}; {because}."
+        unsure, open_, unresolved = map(mode.count, ("unsure", "open", "unresolved"))
+        out = [f"{counted(unsure, 'trace')} unsure"] if unsure else []
+        out += [f"{counted(open_, 'trace')} not judged"] if open_ else []
+        out += [f"{unresolved:,} of them unresolved"] if unresolved else []
         if out:
             yield f"Left out: {', '.join(out)}."
 
     def _fewer(self) -> Iterator[Note]:
-        """Which modes were not judged on all failed or successful traces."""
-        group = self.group
-        parts = [
-            f"{code} {mode['failed']['n']:,}/{mode['succeeded']['n']:,}"
-            for code, mode in group["modes"].items()
-            if mode["n"]
-            and (mode["failed"]["n"], mode["succeeded"]["n"])
-            != (group["failed"], group["succeeded"])
-        ]
+        """Say which modes were not judged on all failed or successful traces."""
+        parts = []
+        for code, mode in self.of_modes.items():
+            failed, succeeded = (mode.find("rate", side).n for side in OUTCOMES)
+            judged = mode.find("rate", "all").n
+            if judged and (failed, succeeded) != tuple(self.sizes[side] for side in OUTCOMES):
+                parts.append(f"{code} {failed:,}/{succeeded:,}")
         if parts:
             yield Note(
                 f"Judged on fewer traces (failed/successful): {', '.join(parts)}.",
@@ -905,69 +905,65 @@ class _Group:
             )
 
     def of_judges(self) -> Iterator[Table | None]:
-        """The modes within each model, and corrected for a judge's errors, where there are such."""
+        """Yield the modes within each model, and corrected for a judge's errors."""
         yield self._stratified()
         yield self._corrected()
 
     def _stratified(self) -> Table | None:
-        found = self.group["stratified"]
-        if found is None or not self.compares:
+        tables = self.figures.rows("stratified", self.name)
+        if not tables or not self.compares:
             return None
+        other_sign = [code for code in tables if is_reversed(self.figures, self.name, code)]
         notes = []
-        if found["reversed"]:
+        if other_sign:
             notes.append(
                 Note(
                     "The other way round over all models at once than within each, so that the "
                     "table of all misleads (Simpson's paradox): "
-                    f"{', '.join(found['reversed'])}.",
+                    f"{', '.join(other_sign)}.",
                     "reversed",
                     warning=True,
                 )
             )
-        left_out = f"{counted(found['left_out'], 'trace')} of unknown model left out."
+        whole = self.figures.figures.table("stratified", group=self.figures.key(self.name))
+        unknown = whole.count("unknown_model")
+        left_out = f"{counted(unknown, 'trace')} of unknown model left out."
+        shown = self.columns("stratified")
         rows = [
             Row(
                 code,
-                {
-                    **self.mode_cells(code),
-                    "strata": one["strata"],
-                    "n": one["n"],
-                    **_difference_cells(one),
-                },
-                "†" if code in found["reversed"] else "",
-                tuple(_missing(one)),
-                self.behind(f"{code} in all traces", code, outcome=None),
+                self.mode_cells(code) | _cells(one, shown),
+                "†" if code in other_sign else "",
+                tuple(_missing_once(one)),
+                self.behind(f"{code} in all traces", one["strata"]),
             )
-            for code, one in found["modes"].items()
+            for code, one in tables.items()
         ]
         sign = "†: the difference over all models has the other sign."
         notes += _notes(
-            (found["left_out"], left_out, "left_out"),
+            (unknown, left_out, "left_out"),
             (
                 True,
                 "After Mantel and Haenszel, with models as strata; intervals of differences after "
                 "Miettinen and Nurminen.",
                 "mantel_haenszel",
             ),
-            (found["reversed"], sign, "mark"),
+            (other_sign, sign, "mark"),
         )
-        notes += withheld_notes(found["modes"])
-        title = _TABLES["stratified"][0].format(len(found["strata"]))
+        notes += withheld_notes(*tables.values())
+        title = _TABLES["stratified"][0].format(len(self.figures.given.stratum_names))
         return self.table("stratified", rows, *notes, title=title)
 
     def _corrected(self) -> Table | None:
         rows = []
-        for code, mode in self.group["modes"].items():
-            found: Any = mode["corrected"]
-            if found is not None:
-                cells: dict[str, Cell] = {
-                    **self.mode_cells(code),
-                    "n_unlabelled": found["n_unlabelled"],
-                    "apparent": Estimate.of(found["apparent"]),
-                    "corrected": Estimate.of(found["corrected"]),
-                }
-                words = tuple(_corrected_words(mode))
-                rows.append(Row(code, cells, detail=words))
+        for code, found in self.corrected.items():
+            cells: dict[str, Cell] = {
+                **self.mode_cells(code),
+                "n_unlabelled": found["n_unlabelled"],
+                "apparent": Estimate.of(found["apparent"]),
+                "corrected": Estimate.of(found["corrected"]),
+            }
+            rows.append(Row(code, cells, detail=tuple(self._corrected_words(code))))
         note = Note(
             "On the traces that nobody but the judge has judged: how often it says that the mode "
             "shows, and how often it really shows if the judge errs there as it does on the gold "
@@ -976,296 +972,322 @@ class _Group:
         )
         return self.table("corrected", rows, note)
 
+    @property
+    def corrected(self) -> Mapping[str, PrevalenceJson]:
+        """The corrected prevalences by code; none where the labels are no judge's."""
+        return self.figures.corrected.get(self.figures.key(self.name), {})
+
+    def _corrected_words(self, code: str) -> Iterator[str]:
+        """Say how often a mode shows once the judge's errors are corrected, or why not."""
+        found = self.corrected.get(code)
+        if found is None:
+            return
+        corrected = Estimate.of(found["corrected"])
+        if corrected.value is None:
+            why = _MISSING.get(corrected.undefined or "", "Too little is known.")
+            yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
+            return
+        between = ""
+        if corrected.ci is not None:
+            low, high = map(_percent, corrected.ci)
+            between = f" ({low} to {high})"
+        if corrected.bounds is not None:
+            low, high = map(_percent, corrected.bounds)
+            between = f" ({low} to {high}, as disagreements are unresolved)"
+        elif corrected.withheld is not None:
+            least = found["corrected"]["ci_needs"]
+            between = f" (too few traces for an interval, n < {least})"
+        apparent = found["apparent"]["value"] or 0.0
+        yield (
+            f"Corrected for the judge's errors: {_percent(corrected.value)}{between}, where it "
+            f"says {_percent(apparent)}, on {found['n_unlabelled']:,} traces that nobody else has "
+            "labelled."
+        )
+
     def categories(self) -> Iterator[Table | None]:
-        """What part of all that shows belongs to which category, and traces with any of it."""
-        yield self._shares("category_shares", self.group["categories"])
-        for number, (level, one) in enumerate(self.lower, start=2):
-            yield self._shares(f"level_{number}", one["categories"], level)
+        """Yield the part of each category in all that shows, and the traces with any of it."""
+        for number, (level, scope, names) in enumerate(self.levels, start=1):
+            ident = "category_shares" if number == 1 else f"level_{number}"
+            yield self._shares(ident, scope, names, level)
 
     @property
-    def lower(self) -> Sequence[tuple[str, LevelJson]]:
-        """The levels of categories under the topmost."""
-        return tuple(self.group.get("levels", {}).items())[1:]
+    def levels(self) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+        """The levels of categories: the name of a lower one, its scope, its categories by id."""
+        given = self.figures.given
+        yield "", "category", dict(given.categories)
+        for level, groups in list(given.levels.items())[1:]:
+            yield level, f"level {level}", {id: name for id, name, _ in groups}
 
-    def _shares(
-        self, ident: str, categories: Mapping[str, CategoryJson], level: str = ""
-    ) -> Table | None:
-        rows = []
-        for id, one in categories.items():
-            cells: dict[str, Cell] = {
-                "name": one["name"],
-                "share": one["share"],
-                "traces": _rate(one["traces"], self.group["traces"]),
-            }
-            for side in _SIDES:
-                found = one[side]
-                share = found["share"]
-                cells[f"{side}_share"] = Estimate(share, undefined=None if share else "no_traces")
-                cells[f"{side}_traces"] = _rate(found["traces"], self.group[side])
-            if one["count"]:
-                rows.append(Row(id, cells))
+    def _shares(self, ident: str, scope: str, names: Mapping[str, str], level: str) -> Table | None:
         title, lines = _TABLES["category_shares"]
-        if not self.compares:
-            lines = _ALL_SHARES
-        level_columns = list(columns(lines))
+        shown = columns(lines if self.compares else _ALL_SHARES)
         if level:
-            level_columns = [
-                replace(one, title=level) if one.key == "name" else one for one in level_columns
-            ]
+            shown = tuple(replace(one, title=level) if one.key == "name" else one for one in shown)
             title = f"{title}, at the level of {level}"
-        return self.table(ident, rows, title=title, shown=level_columns, folded=self.every is None)
+        tables = self.figures.rows(scope, self.name)
+        rows = [
+            Row(id, {"name": name, **_cells(tables[id], shown, self.sizes)})
+            for id, name in names.items()
+            if tables[id].count("shown", "all")
+        ]
+        return self.table(ident, rows, title=title, shown=shown, folded=self.every is None)
 
     # Places.
 
     def onset_tables(self) -> Iterator[Table | None]:
-        """Where failures stand along the run, which mode comes first, and what follows."""
+        """Yield where failures stand along the run, which mode comes first, and what follows."""
         places = self.places
-        if places is None or not places["traces"]:
+        if places is None or not places.count("traces"):
             return
         yield self._tenths(places)
         yield self._first_modes(places)
-        yield self._steps(places)
-        yield self._onsets(places)
+        yield self._steps()
+        yield self._onsets()
         yield self._after_fatal(places)
         yield self.bill()
-        yield self._order(places)
-        yield self._chains(places)
+        yield self._order()
+        yield self._chains()
 
-    def _of_places(self, places: PlacesJson) -> str:
+    def _of_places(self) -> str:
+        places = self.places
+        assert places is not None
         return (
-            f"over {counted(places['traces'], 'trace')} with a place, of "
-            f"{counted(places['of'], self.which.removesuffix('s'))} with a failure"
+            f"over {counted(places.count('traces'), 'trace')} with a place, of "
+            f"{counted(places.count('showing'), self.which.removesuffix('s'))} with a failure"
         )
 
     def in_short(self) -> Iterator[Note]:
-        """What stands under a group, among it what its folded tables tell in full."""
-        levels = [self.group["categories"], *(one["categories"] for _, one in self.lower)]
-        for categories in levels:
+        """Yield what stands under a group, among it what its folded tables tell in full."""
+        side = "failed" if self.compares else "all"
+        for _, scope, names in self.levels:
+            tables = self.figures.rows(scope, self.name)
             shares = [
-                f"{one['name']} {_percent(share)}"
-                for one in categories.values()
-                for share in (one["failed"]["share"] if self.compares else one["share"],)
+                f"{name} {_percent(share)}"
+                for id, name in names.items()
+                for share in (tables[id].value("share", side),)
                 if share is not None
             ]
             if shares:
                 which = "failed traces" if self.compares else "all traces"
                 yield Note(f"Of what shows in {which}: {', '.join(shares)}.", "categories")
         yield from self.first_failure()
-        yield from _cannot_say(self.group["cannot_say"])
+        yield from _cannot_say(group_cannot_say(self.figures, self.name))
 
     def first_failure(self) -> Iterator[Note]:
-        """Where the first failure stands, in a sentence."""
-        first = None if self.places is None else self.places["first_failure"]
-        if first and first["median"] is not None and first["quartiles"] is not None:
-            low, high = (_percent(end) for end in first["quartiles"])
+        """Yield where the first failure stands, in a sentence."""
+        first = None if self.places is None else self.places["position"]
+        if first is not None and first.value is not None and first.interval is not None:
+            low, high = map(_percent, first.interval)
             yield Note(
-                f"The first failure stands at {_percent(first['median'])} of the run in the "
-                f"median (quartiles {low} to {high}; {counted(first['n'], 'trace')}).",
+                f"The first failure stands at {_percent(first.value)} of the run in the "
+                f"median (quartiles {low} to {high}; {counted(first.n or 0, 'trace')}).",
                 "first_failure",
             )
 
-    def _tenths(self, places: PlacesJson) -> Table | None:
-        first = places["first_failure"]
-        uncounted = places["uncounted"]
-        said = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
-        notes = [*self.first_failure(), *_notes((uncounted, said, "uncounted"))]
+    def _tenths(self, places: FigureTable) -> Table | None:
+        uncounted = places.count("uncounted")
+        words = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
+        notes = [*self.first_failure(), *_notes((uncounted, words, "uncounted"))]
+        n = places["position"].n
+        tenths = places.by_name("position_tenth")
         rows = []
-        for tenth, count in enumerate(first["bins"] if first["n"] else ()):
+        for tenth in range(BINS if n else 0):
             what = f"{10 * tenth}–{10 * tenth + 10} %"
             title = f"first failure at {what} of the run"
+            figure = tenths.get(str(tenth))
+            count = 0 if figure is None else int(figure.value or 0)
             rows.append(
                 Row(
                     f"tenth {tenth}",
-                    {"part": what, "traces": count, "share": count / first["n"]},
-                    behind=self.behind(title, tenth=tenth) if count else None,
+                    {"part": what, "traces": count, "share": count / (n or 1)},
+                    behind=None if figure is None else self.behind(title, figure),
                 )
             )
-        n = self._of_places(places)
         # On a page a chart shows it, and a sentence stands under the group.
         folded = self.every is None
-        return self.table("first_failure", rows, *notes, n=n, folded=folded)
+        return self.table("first_failure", rows, *notes, n=self._of_places(), folded=folded)
 
-    def _first_modes(self, places: PlacesJson) -> Table | None:
-        ordered = sorted(places["first_mode"].items(), key=lambda item: -item[1]["count"])
-        said = (
-            f"In {counted(places['tied'], 'trace')} several modes set on at the first span; each "
+    def _first_modes(self, places: FigureTable) -> Table | None:
+        tied = places.count("tied")
+        words = (
+            f"In {counted(tied, 'trace')} several modes set on at the first span; each "
             "of them counts."
         )
-        notes = _notes((places["tied"], said, "tied"))
+        shown = self.columns("first_mode")
+        ordered = sorted(
+            self.rows("first_mode").items(), key=lambda item: -(item[1]["rate"].count or 0)
+        )
         rows = [
             Row(
                 f"first {code}",
-                {
-                    **self.mode_cells(code),
-                    "count": rate["count"],
-                    "share": _rate(rate, places["traces"]),
-                },
-                behind=self.behind(f"{code} first, {self.which}", code, first=code),
+                self.mode_cells(code) | _cells(table, shown),
+                behind=self.behind(f"{code} first, {self.which}", table["rate"]),
             )
-            for code, rate in ordered
+            for code, table in ordered
         ]
-        return self.table("first_mode", rows, *notes, n=self._of_places(places))
+        return self.table("first_mode", rows, *_notes((tied, words, "tied")), n=self._of_places())
 
-    def _steps(self, places: PlacesJson) -> Table | None:
-        steps = places["transitions"]
-        rows = [
-            Row(
-                f"step {' '.join(step['modes'])}",
-                {
-                    "step": " → ".join(step["modes"]),
-                    "name": self.mode_name(step["modes"][1]),
-                    "count": step["count"],
-                },
-                detail=tuple(self._step_words(step, places)),
-                behind=self.behind(" → ".join(step["modes"]), step=tuple(step["modes"])),
+    def _steps(self) -> Table | None:
+        steps = self.rows("transitions")
+        shown = self.columns("transitions")
+        rows = []
+        for pair, table in list(steps.items())[:MOST_STEPS]:
+            first, second = pair.split(PAIR)
+            words = f"{first} → {second}"
+            cells = {"step": words, "name": self.mode_names[second], **_cells(table, shown)}
+            rows.append(
+                Row(
+                    f"step {first} {second}",
+                    cells,
+                    detail=tuple(self._step_words(first, second)),
+                    behind=self.behind(words, table["transitions"]),
+                )
             )
-            for step in steps[:MOST_STEPS]
-        ]
         often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
         notes = _notes(
             (True, "A → B: the onset of B is the next after that of A.", "transitions"),
             (len(steps) > MOST_STEPS, often, "most_frequent"),
         )
-        return self.table("transitions", rows, *notes, n=self._of_places(places))
+        return self.table("transitions", rows, *notes, n=self._of_places())
 
-    def _step_words(self, step: TransitionJson, places: PlacesJson) -> Iterator[str]:
-        first, second = step["modes"]
-        for one in places["order"]:
-            if set(one["modes"]) == {first, second}:
-                before, after = one["before"], one["after"]
-                if one["modes"][0] != first:
+    def _step_words(self, first: str, second: str) -> Iterator[str]:
+        for pair, table in self.rows("order").items():
+            if set(pair.split(PAIR)) == {first, second}:
+                before, after = table.count("sets_on", "before"), table.count("sets_on", "after")
+                if pair.split(PAIR)[0] != first:
                     before, after = after, before
+                n = table.find("sets_on", "before").n or 0
                 yield (
-                    f"Of {counted(one['n'], 'trace')} with both, {first} sets on earlier in "
-                    f"{before:,}, later in {after:,}, at the same span in {one['together']:,}."
+                    f"Of {counted(n, 'trace')} with both, {first} sets on earlier in "
+                    f"{before:,}, later in {after:,}, at the same span in "
+                    f"{table.count('sets_on', 'together'):,}."
                 )
 
-    def _onsets(self, places: PlacesJson) -> Table | None:
-        rows = []
-        for code, at in places["onset"].items():
-            if at["median"] is not None and at["quartiles"] is not None:
-                low, high = at["quartiles"]
-                cells: dict[str, Cell] = {
-                    **self.mode_cells(code),
-                    "median": at["median"],
-                    "low": low,
-                    "high": high,
-                    "n": at["n"],
-                }
-                title = f"{code} with a place, {self.which}"
-                lead = self.behind(title, code, placed=True)
-                rows.append(Row(f"onset {code}", cells, behind=lead))
-        return self.table("mode_onsets", rows, n=self._of_places(places), folded=True)
-
-    def _after_fatal(self, places: PlacesJson) -> Table | None:
-        rows = []
-        for after in places["after_fatal"]:
-            on, share = after["spans_after"], after["share_after"]
-            if on["median"] is None or on["quartiles"] is None:
-                continue
-            by = _FATAL_BY[after["by"]]
-            cells: dict[str, Cell] = {
-                "by": by,
-                "median": on["median"],
-                "low": on["quartiles"][0],
-                "high": on["quartiles"][1],
-                "share": share["median"],
-                "n": on["n"],
-            }
-            words = (
-                f"After the first failure that is fatal, {by}, a run went on for "
-                f"{on['median']:.0f} spans in the median (quartiles {on['quartiles'][0]:.0f} to "
-                f"{on['quartiles'][1]:.0f}; {on['n']:,} {self.which})."
-            )
-            rows.append(Row(f"after {after['by']}", cells, detail=(words,)))
-        return self.table("after_fatal", rows, n=self._of_places(places))
-
-    def _order(self, places: PlacesJson) -> Table | None:
+    def _onsets(self) -> Table | None:
+        shown = self.columns("mode_onsets")
         rows = [
             Row(
-                f"order {' '.join(one['modes'])}",
-                {
-                    "pair": " + ".join(one["modes"]),
-                    "before": one["before"],
-                    "after": one["after"],
-                    "together": one["together"],
-                    "n": one["n"],
-                },
-                behind=self.behind(f"{' and '.join(one['modes'])}", *one["modes"], placed=True),
+                f"onset {code}",
+                self.mode_cells(code) | _cells(table, shown),
+                behind=self.behind(f"{code} with a place, {self.which}", table["position"]),
             )
-            for one in sorted(places["order"], key=lambda one: -one["n"])
+            for code, table in self.rows("onset").items()
+            if table.value("position") is not None
         ]
-        return self.table("order_counts", rows, n=self._of_places(places), folded=True)
+        return self.table("mode_onsets", rows, n=self._of_places(), folded=True)
 
-    def _chains(self, places: PlacesJson) -> Table | None:
+    def _after_fatal(self, places: FigureTable) -> Table | None:
         rows = []
-        for place, one in enumerate(places["chains"]):
-            codes = tuple(code for step in one["steps"] for code in step)
-            words = " → ".join("+".join(step) for step in one["steps"])
-            chain = tuple(tuple(step) for step in one["steps"])
-            lead = self.behind(words, *codes, chain=chain)
-            rows.append(Row(f"chain {place}", {"chain": words, "count": one["count"]}, behind=lead))
+        for by, words in _FATAL_BY.items():
+            spans = places.find("spans_after", by)
+            if spans.value is None:
+                continue
+            cells: dict[str, Cell] = {
+                "by": words,
+                "median": spans.value,
+                "low": spans.low,
+                "high": spans.high,
+                "share": places.value("share_after", by),
+                "n": spans.n,
+            }
+            sentence = (
+                f"After the first failure that is fatal, {words}, a run went on for "
+                f"{spans.value:.0f} spans in the median (quartiles {spans.low:.0f} to "
+                f"{spans.high:.0f}; {spans.n:,} {self.which})."
+            )
+            rows.append(Row(f"after {by}", cells, detail=(sentence,)))
+        return self.table("after_fatal", rows, n=self._of_places())
+
+    def _order(self) -> Table | None:
+        shown = self.columns("order_counts")
+        ordered = sorted(
+            self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
+        )
+        rows = []
+        for pair, table in ordered:
+            modes = pair.split(PAIR)
+            cells = {"pair": " + ".join(modes), **_cells(table, shown)}
+            lead = self.behind(" and ".join(modes), table.find("sets_on", "before"))
+            rows.append(Row(f"order {' '.join(modes)}", cells, behind=lead))
+        return self.table("order_counts", rows, n=self._of_places(), folded=True)
+
+    def _chains(self) -> Table | None:
+        rows = []
+        for place, (chain, table) in enumerate(self.rows("chains").items()):
+            words = " → ".join("+".join(step) for step in chain_of(chain))
+            cells: dict[str, Cell] = {"chain": words, "chains": table.count("chains")}
+            lead = self.behind(words, table["chains"])
+            rows.append(Row(f"chain {place}", cells, behind=lead))
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
-        return self.table("chain_counts", rows, note, n=self._of_places(places), folded=True)
+        return self.table("chain_counts", rows, note, n=self._of_places(), folded=True)
 
     def bill(self) -> Table | None:
-        """What failed runs used up before and after they were lost, where that was counted."""
+        """Make the table of what failed runs used up before and after they were lost."""
+        whole = self.figures.figures.table("bill", group=self.figures.key(self.name))
+        by_mode = self.figures.rows("bill", self.name)
         rows = []
-        for one in self.group["bill"] or ():
-            by = _FATAL_BY[one["by"]]
-            for name, sums in (("tokens", one["tokens"]), ("minutes", one["minutes"])):
-                if sums is None:
+        for by, fatal in _FATAL_BY.items():
+            for amount in ("tokens", "minutes"):
+                condition = f"{by}{PAIR}{amount}"
+                total = whole.get("used_total", condition)
+                if total is None:
                     continue
-                cells: dict[str, Cell] = {
-                    "by": by,
-                    "what": name,
-                    "total": round(sums["total"]),
-                    "before": round(sums["before_first_fatal"]),
-                    "after": round(sums["after"]),
-                    "share": sums["share_after"],
-                    "n": sums["traces"],
+                used = {
+                    key: round(whole.value(f"used_{key}", condition) or 0)
+                    for key in ("total", "before_first_fatal", "after")
                 }
-                most = sorted(sums["by_mode"].items(), key=lambda item: -item[1])
-                told = [f"{code} {value:,.0f}" for code, value in most if value]
-                words = (f"After a first fatal failure by mode: {', '.join(told)}.",) * bool(told)
-                rows.append(Row(f"bill {one['by']} {name}", cells, detail=words))
-        n = f"over {self.group['failed']:,} failed traces"
+                cells: dict[str, Cell] = {
+                    "by": fatal,
+                    "what": amount,
+                    "total": used["total"],
+                    "before": used["before_first_fatal"],
+                    "after": used["after"],
+                    "share": whole.value("used_share_after", condition),
+                    "n": total.n,
+                }
+                amounts = [
+                    (code, table.value("used_after", condition) or 0)
+                    for code, table in by_mode.items()
+                ]
+                amounts.sort(key=lambda item: -item[1])
+                parts = [f"{code} {value:,.0f}" for code, value in amounts if value]
+                sentence = f"After a first fatal failure by mode: {', '.join(parts)}."
+                rows.append(Row(f"bill {by} {amount}", cells, detail=(sentence,) if parts else ()))
+        n = f"over {self.sizes['failed']:,} failed traces"
         return self.table("bill", rows, n=n)
 
     # What shows together.
 
-    @property
-    def _pairs(self) -> list[TogetherJson]:
-        return self.group["together"]["all" if self.outcome is None else "failed"]
-
-    def _seen(self) -> dict[str, int]:
-        """The modes that show, and in how many traces."""
-        counts = {
-            code: mode["all" if self.outcome is None else "failed"]["count"]
-            for code, mode in self.group["modes"].items()
-        }
-        return {code: count for code, count in counts.items() if count}
+    def _seen(self) -> dict[str, Figure]:
+        """Return the modes that show, with the share of the traces that show each."""
+        rates = {code: mode.find("rate", self.side) for code, mode in self.of_modes.items()}
+        return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
-        """How many traces show both of two modes; on the diagonal how many show the one."""
+        """Make the table of how many traces show both of two modes, or the one (diagonal)."""
         seen = self._seen()
-        pairs = {frozenset(pair["modes"]): pair for pair in self._pairs}
+        pairs = {frozenset(pair.split(PAIR)): one for pair, one in self.rows("together").items()}
         rows = []
-        for code, count in seen.items():
+        for code, rate in seen.items():
             cells = self.mode_cells(code)
-            leads, told = {}, {}
+            leads: dict[str, Behind] = {}
+            details: dict[str, tuple[str, ...]] = {}
             for other in seen:
+                key = f"with {other}"
                 pair = pairs.get(frozenset((code, other)))
-                both = count if other == code else 0 if pair is None else pair["both"]
-                cells[f"with {other}"] = both
-                if both:
-                    codes = (code,) if other == code else (code, other)
-                    title = f"{' and '.join(codes)} in {self.which}"
-                    leads[f"with {other}"] = self.behind(title, *codes)
-                if pair is not None and other != code:
-                    told[f"with {other}"] = tuple(_pair_words(pair, self.which))
+                if other == code:
+                    cells[key] = rate.count
+                    leads[key] = self.behind(f"{code} in {self.which}", rate)
+                elif pair is None:
+                    cells[key] = 0
+                else:
+                    cells[key] = pair.count("both")
+                    details[key] = tuple(_pair_words(pair, self.which))
+                    if cells[key]:
+                        title = f"{code} and {other} in {self.which}"
+                        leads[key] = self.behind(title, pair["both"])
             lead = leads[f"with {code}"]
-            rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=told))
+            rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=details))
         shown = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
             for code in seen
@@ -1279,29 +1301,26 @@ class _Group:
         return self.table("together", rows, note, title=title, shown=shown, n=self._together_n())
 
     def _together_n(self) -> str:
-        many = self.group["traces" if self.outcome is None else "failed"]
-        return f"over {counted(many, self.which.removesuffix('s'))}"
+        return f"over {counted(self.sizes[self.side], self.which.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
-        """The pairs of modes that most often show in one trace."""
+        """Make the table of the pairs of modes that most often show in one trace."""
+        shown = self.columns("pairs")
         there = sorted(
-            (pair for pair in self._pairs if pair["both"]), key=lambda pair: -pair["both"]
+            (item for item in self.rows("together").items() if item[1].count("both")),
+            key=lambda item: -item[1].count("both"),
         )
-        rows = [
-            Row(
-                " ".join(pair["modes"]),
-                {
-                    "pair": " + ".join(pair["modes"]),
-                    "both": pair["both"],
-                    "n": pair["n"],
-                    "jaccard": pair["jaccard"],
-                    "phi": Estimate(pair["phi"], undefined=pair.get("undefined", {}).get("phi")),
-                },
-                detail=tuple(_pair_words(pair, self.which)),
-                behind=self.behind(f"{' and '.join(pair['modes'])}", *pair["modes"]),
+        rows = []
+        for pair, table in there[:MOST_PAIRS]:
+            modes = pair.split(PAIR)
+            rows.append(
+                Row(
+                    " ".join(modes),
+                    {"pair": " + ".join(modes), **_cells(table, shown)},
+                    detail=tuple(_pair_words(table, self.which)),
+                    behind=self.behind(" and ".join(modes), table["both"]),
+                )
             )
-            for pair in there[:MOST_PAIRS]
-        ]
         often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
         notes = _notes((len(there) > MOST_PAIRS, often, "most_frequent"))
         return self.table("pairs", rows, *notes, n=self._together_n())
@@ -1316,14 +1335,15 @@ class _Group:
         those that all traces show, and nothing of what they decided.
         """
         if not self.compares:
-            modes = self.group["modes"].items()
-            shown = [(code, None, mode["count"]) for code, mode in modes if mode["count"]]
+            rates = {code: mode.find("rate", "all") for code, mode in self.of_modes.items()}
+            shown = [(code, None, rate.count) for code, rate in rates.items() if rate.count]
             return sorted(shown, key=lambda one: -one[2])
         by_labels = None if self.extras is None else self.extras.decided.get(self.name)
         counts: list[tuple[str, int, int]] = []
-        for code, mode in self.group["modes"].items():
-            showing = mode["failed"]["count"]
-            by_class = showing if mode["severity"] == "fatal" else 0
+        for code, mode in self.of_modes.items():
+            showing = mode.find("rate", "failed").count or 0
+            is_fatal = severity(mode, self.figures.rules)[0] == "fatal"
+            by_class = showing if is_fatal else 0
             decided = by_class if by_labels is None else by_labels.get(code, 0)
             if showing:
                 counts.append((code, decided, showing))
@@ -1342,10 +1362,10 @@ class _Group:
                 "Ordered by the number of traces that show each mode. The strategies are those of "
                 "the taxonomy."
             )
-        said = self.extras is not None and self.name in self.extras.decided
+        by_labels = self.extras is not None and self.name in self.extras.decided
         rule = (
             "A mode decided a failed trace where its labels there are fatal."
-            if said
+            if by_labels
             else 'No severities were set, so modes of class "fatal" count as decisive in the '
             "failed traces that show them."
         )
@@ -1358,6 +1378,7 @@ class _Group:
         """Make the table of modes that decided failed traces; the strategies are details."""
         if self.extras is None or self.extras.taxonomy is None:
             return None
+        side = "failed" if self.compares else "all"
         rows = [
             Row(
                 code,
@@ -1368,9 +1389,7 @@ class _Group:
                 },
                 detail=self._strategies(code),
                 behind=self.behind(
-                    f"{code} in {'failed' if self.compares else 'all'} traces",
-                    code,
-                    outcome="failed" if self.compares else None,
+                    f"{code} in {side} traces", self.of_modes[code].find("rate", side)
                 ),
             )
             for code, decided, showing in self._decided()
@@ -1383,89 +1402,93 @@ class _Group:
         if self.extras is None or self.extras.taxonomy is None:
             return
         source = (
-            counted(self.group["failed"], "failed trace")
+            counted(self.sizes["failed"], "failed trace")
             if self.compares
-            else counted(self.group["traces"], "trace")
+            else counted(self.sizes["all"], "trace")
         )
-        told = [
-            f"{code} {self.mode_name(code)} "
+        paragraphs = [
+            f"{code} {self.mode_names[code]} "
             + ("" if decided is None else f"decided {decided or 'none'} and ")
             + f"shows in {showing} of {source}. {' '.join(self._strategies(code))}"
             for code, decided, showing in self._decided()
         ]
-        if not told:
+        if not paragraphs:
             return
-        open_ones = (self._helps_order(), *told[:MOST_HELPED])
+        open_ones = (self._helps_order(), *paragraphs[:MOST_HELPED])
         yield model.Text(f"helps{self.suffix}", "What helps", open_ones)
-        if told[MOST_HELPED:]:
+        if paragraphs[MOST_HELPED:]:
             yield model.Text(
                 f"helps-more{self.suffix}",
                 "What helps against the other modes",
-                tuple(told[MOST_HELPED:]),
+                tuple(paragraphs[MOST_HELPED:]),
                 folded=True,
             )
 
     def example_texts(self) -> Iterator[model.Text]:
-        """Labels on failed traces, with the text that they stand on."""
+        """Yield labels on failed traces, with the text that they stand on."""
         if self.extras is None:
             return
-        told = [
-            _example_words(f"{one.code} {self.mode_name(one.code)}", one)
+        paragraphs = [
+            _example_words(f"{one.code} {self.mode_names[one.code]}", one)
             for one in self.extras.examples
-            if one.group == self.name and one.code in self.group["modes"]
+            if one.group == self.name and one.code in self.mode_names
         ]
-        if told:
+        if paragraphs:
             yield model.Text(
-                f"examples{self.suffix}", "Examples from failed traces", tuple(told), folded=True
+                f"examples{self.suffix}",
+                "Examples from failed traces",
+                tuple(paragraphs),
+                folded=True,
             )
 
 
-def _rate_words(rate: RateJson) -> str:
-    """A share, with what it is of and its interval."""
-    if rate["rate"] is None:
+def _behind(figures: SignatureReport, title: str, figure: Figure) -> Behind:
+    """Return the query for the traces of a figure, with its title."""
+    sources = figure.sources or Sources("signatures")
+    codes = {mode.slug: mode.code for mode in figures.given.modes}
+    where = dict(sources.where)
+    if figure.statistic == "position_tenth":
+        where["tenth"] = figure.condition
+    if sources.group:
+        where = {"group": sources.group, **where}
+    return Behind(title, tuple(codes[slug] for slug in sources.modes), tuple(where.items()))
+
+
+def _rate_words(rate: Figure) -> str:
+    """Return a share in words, with what it is of and its interval."""
+    ends = rate.interval or rate.bounds
+    if rate.value is None or ends is None:
         return "no trace was judged on it"
-    low, high = (_percent(end) for end in rate["ci"] or rate["bounds"])
-    differ = f", as {rate['unresolved']:,} unresolved may be" if "bounds" in rate else ""
-    share = _percent(rate["rate"])
-    return f"{rate['count']:,} of {rate['n']:,} judged, {share} ({low} to {high}{differ})"
+    low, high = map(_percent, ends)
+    differ = "" if rate.bounds is None else f", as {rate.unresolved:,} unresolved may be"
+    share = _percent(rate.value)
+    return f"{rate.count:,} of {rate.n:,} judged, {share} ({low} to {high}{differ})"
 
 
-def _corrected_words(mode: ModeJson) -> Iterator[str]:
-    """The corrected prevalence of a mode, or why there is none."""
-    found: Any = mode["corrected"]
-    if found is None:
-        return
-    corrected = found["corrected"]
-    value, ends = corrected["value"], corrected.get("ci")
-    if value is None:
-        why = _MISSING.get(corrected.get("undefined", ""), "Too little is known.")
-        yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
-        return
-    between = "" if ends is None else f" ({_percent(ends[0])} to {_percent(ends[1])})"
-    if "bounds" in corrected:
-        low, high = (_percent(end) for end in corrected["bounds"])
-        between = f" ({low} to {high}, as disagreements are unresolved)"
-    elif "ci_withheld" in corrected:
-        between = f" (too few traces for an interval, n < {corrected['ci_needs']})"
+def _missing_once(table: FigureTable) -> Iterator[str]:
+    """Say why the difference or the ratio of a mode within the models is undefined."""
+    reasons = [table[name].undefined for name in ("difference", "risk_ratio")]
+    reason = reasons[0] or reasons[1]
+    if table.value("risk_ratio") == 0:
+        reason = "none_in_failed"
+    if reason:
+        yield _MISSING.get(reason, reason)
+
+
+def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
+    first, second = pair.mode.split(PAIR)
+    phi = pair["phi"]
     yield (
-        f"Corrected for the judge's errors: {_percent(value)}{between}, where it says "
-        f"{_percent(found['apparent']['value'])}, on {found['n_unlabelled']:,} traces that nobody "
-        "else has labelled."
+        f"{first} and {second}: both in {pair.count('both'):,} of {phi.n:,} {which} judged on "
+        f"both; only {first} in {pair.count('only_first'):,}, only {second} in "
+        f"{pair.count('only_second'):,}, neither in {pair.count('neither'):,}."
     )
-
-
-def _pair_words(pair: TogetherJson, which: str) -> Iterator[str]:
-    first, second = pair["modes"]
-    yield (
-        f"{first} and {second}: both in {pair['both']:,} of {pair['n']:,} {which} judged on both; "
-        f"only {first} in {pair['only_first']:,}, only {second} in {pair['only_second']:,}, "
-        f"neither in {pair['neither']:,}."
-    )
-    often = f"Of the traces with either, {_percent(pair['jaccard'])} have both (Jaccard)"
-    if pair["phi"] is None:
+    share = _percent(pair.value("jaccard") or 0.0)
+    often = f"Of the traces with either, {share} have both (Jaccard)"
+    if phi.value is None:
         yield f"{often}; no correlation, as one of them shows in every trace."
     else:
-        yield f"{often}; correlation φ {pair['phi']:+.2f}."
+        yield f"{often}; correlation φ {phi.value:+.2f}."
 
 
 def _example_words(mode: str, one: Example) -> str:
@@ -1478,106 +1501,82 @@ def _example_words(mode: str, one: Example) -> str:
     words = " ".join(one.text.split())
     if len(words) > MOST_QUOTED:
         words = f"{words[:MOST_QUOTED].rstrip()}…"
-    said = [f"“{words}”"] if words else []
-    said += [f"Note: {' '.join(one.note.split())}"] if one.note else []
-    return f"{head}: {' '.join(said)}"
+    parts = [f"“{words}”"] if words else []
+    parts += [f"Note: {' '.join(one.note.split())}"] if one.note else []
+    return f"{head}: {' '.join(parts)}"
 
 
-def _comparison(document: Report) -> Section:
-    """Two groups against each other, over their failed traces."""
-    found = document["comparison"]
-    assert found is not None
-    first, second = found["groups"]
-    means, facts = found["modes_per_failed_trace"], []
-    if means["difference"] is not None:
-        ends = "" if means["ci"] is None else f"{means['ci'][0]:+.1f} to {means['ci'][1]:+.1f}"
-        facts.append(("modes per failed trace, difference", f"{means['difference']:+.1f}", ends))
-    rows, groups = [], document["groups"]
-    for code, mode in found["modes"].items():
-        cells: dict[str, Cell] = {
-            "code": code,
-            "name": mode["name"],
-            "first": _rate(mode["first"], groups[first]["failed"]),
-            "second": _rate(mode["second"], groups[second]["failed"]),
-            **_difference_cells(mode, ratio=False),
-            "p_adjusted": _p_cell(mode, "p_adjusted"),
-        }
-        leads = {
-            side: Behind(
-                f"{code} in failed traces of {name}",
-                (code,),
-                (("group", name), ("outcome", "failed")),
-            )
-            for side, name, count in (
-                ("first", first, mode["first"]["count"]),
-                ("second", second, mode["second"]["count"]),
-            )
-            if count
-        }
-        rows.append(Row(code, cells, detail=tuple(_missing(mode)), behind_cells=leads))
-    table = Table(
+def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
+    """Make the section of two groups against each other, over their failed traces."""
+    first, second = compared
+    failed = [figures.group(name).count("traces", "failed") for name in compared]
+    whole = figures.figures.table("comparison", subject=compared)
+    apart = whole.find("modes_per_failed_trace", "difference")
+    facts = []
+    if apart.value is not None:
+        ends = "" if apart.interval is None else f"{apart.low:+.1f} to {apart.high:+.1f}"
+        facts.append(("modes per failed trace, difference", f"{apart.value:+.1f}", ends))
+    names = {mode.code: mode.name for mode in figures.given.modes}
+    shown = columns(_COMPARED, first=first, second=second)
+    sizes = dict(zip(SIDES, failed, strict=True))
+    tables = figures.figures.rows("comparison", subject=compared)
+    rows = []
+    for code, table in tables.items():
+        cells: dict[str, Cell] = {"code": code, "name": names[code]}
+        cells |= _without_missing_ratio(_cells(table, shown, sizes))
+        leads = {}
+        for side, name in zip(SIDES, compared, strict=True):
+            rate = table.find("rate", side)
+            if rate.count:
+                title = f"{code} in failed traces of {name}"
+                leads[f"rate:{side}"] = _behind(figures, title, rate)
+        rows.append(Row(code, cells, detail=tuple(_missing(table)), behind_cells=leads))
+    no_hits = {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"}
+    made = Table(
         "comparison",
         f"Failed traces of {first} minus those of {second}",
-        (*_MODE, *columns(_COMPARED, first=first, second=second)),
+        (*_MODE, *shown),
         (tuple(rows),),
-        f"{groups[first]['failed']:,} and {groups[second]['failed']:,} failed traces. "
-        f"{source_words(document)}",
-        (
-            *_no_ratio(
-                found["modes"],
-                {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"},
-            ),
-            *_withheld(found["modes"]),
-        ),
+        f"{failed[0]:,} and {failed[1]:,} failed traces. {source_words(figures)}",
+        (*_no_ratio(tables, no_hits), *withheld_notes(*tables.values())),
     )
-    title = f"{first} against {second}"
     parts: tuple[model.Part, ...] = (
-        *comparison_charts(document),
-        *_tables(_with_values(table), _paired(document)),
+        *comparison_charts(figures),
+        *_tables(_with_values(made), _paired(figures, compared)),
     )
-    return Section("comparison", title, parts, tuple(facts))
+    return Section("comparison", f"{first} against {second}", parts, tuple(facts))
 
 
-def _paired(document: Report) -> Table | None:
-    """Two sides over the tasks that both did."""
-    found = document["paired"]
-    if found is None:
+def _paired(figures: SignatureReport, compared: tuple[str, str]) -> Table | None:
+    """Make the table of two sides over the tasks that both did."""
+    whole = figures.paired
+    if whole is None:
         return None
-    first, second = found["pair"]
-    both: list[tuple[str, str, PairedCountsJson, float | None]] = [
-        ("", "run failed", found["failed"], None)
-    ]
-    modes = [
-        (code, mode["name"], mode, mode["p_adjusted"]) for code, mode in found["modes"].items()
-    ]
-    groups = tuple(
-        tuple(
-            Row(
-                code or "failed",
-                {
-                    "code": code,
-                    "name": name,
-                    "first": _rate(one["first"], found["tasks"]),
-                    "second": _rate(one["second"], found["tasks"]),
-                    "only_first": one["only_first"],
-                    "only_second": one["only_second"],
-                    "difference_pp": _difference_cells(one, ratio=False)["difference_pp"],
-                    "p_value": Estimate(one["p_value"], undefined=one.get("undefined")),
-                    "p_adjusted": adjusted,
-                },
-            )
-            for code, name, one, adjusted in rows
-        )
-        for rows in (both, modes)
+    first, second = compared
+    tasks = whole.count("tasks")
+    shown = columns(_OF_TASKS, first=first, second=second)
+    tables = figures.figures.rows("paired", subject=compared)
+    names = {mode.code: mode.name for mode in figures.given.modes}
+    sizes = dict.fromkeys(SIDES, tasks)
+    modes = tuple(
+        Row(code, {"code": code, "name": name, **_cells(tables[code], shown, sizes)})
+        for code, name in names.items()
     )
-    left = found["left_out"]
+    outcome = figures.figures.table("paired_outcome", subject=compared)
+    cells: dict[str, Cell] = {"code": "", "name": "run failed"}
+    cells |= _cells(outcome, shown, sizes)
+    groups = ((Row("failed", cells),), modes)
     notes = [
         Note("Differences with Newcombe's paired interval, p by McNemar's exact test.", "paired")
     ]
-    if any(left["repeated"]):
+    left_out = {
+        key: [whole.count(key, side) for side in SIDES]
+        for key in ("repeated", "no_task", "unpaired")
+    }
+    if any(left_out["repeated"]):
         runs = [
-            f"{repeats:,} of {run:,}"
-            for repeats, run in zip(left["repeated"], found["runs"], strict=True)
+            f"{repeats:,} of {whole.count('runs', side):,}"
+            for repeats, side in zip(left_out["repeated"], SIDES, strict=True)
         ]
         notes.insert(
             0,
@@ -1588,85 +1587,74 @@ def _paired(document: Report) -> Table | None:
                 warning=True,
             ),
         )
-    if any(map(any, (left["no_task"], left["unpaired"]))):
-        words = "; ".join(
-            f"{what} {pair[0]:,} and {pair[1]:,}"
-            for what, pair in (
-                ("traces that name no task", left["no_task"]),
-                ("tasks that the other one did not do", left["unpaired"]),
-            )
-            if any(pair)
+    words = "; ".join(
+        f"{what} {pair[0]:,} and {pair[1]:,}"
+        for what, pair in (
+            ("traces that name no task", left_out["no_task"]),
+            ("tasks that the other one did not do", left_out["unpaired"]),
         )
+        if any(pair)
+    )
+    if words:
         notes.append(Note(f"Left out of {first} and {second}: {words}.", "left_out"))
-    notes += withheld_notes(found["modes"], found["failed"])
-    caption = f"{counted(found['tasks'], 'task')} that both did. {source_words(document)}"
+    notes += withheld_notes(*tables.values(), outcome)
+    caption = f"{counted(tasks, 'task')} that both did. {source_words(figures)}"
     title = f"{first} and {second} on the same tasks"
-    shown = (*_MODE, *columns(_OF_TASKS, first=first, second=second))
-    return _with_values(Table("paired", title, shown, groups, caption, tuple(notes)))
+    return _with_values(Table("paired", title, (*_MODE, *shown), groups, caption, tuple(notes)))
 
 
-def _trend(document: Report) -> Section:
-    """Tell whether modes grow more or less frequent along the groups."""
-    found = document["trend"]
-    assert found is not None
-    groups = found["groups"]
+def _trend(figures: SignatureReport, axis: TrendAxis) -> Section:
+    """Make the section on whether modes grow more or less frequent along the groups."""
     span = 1
     slope = "each step"
     slope_words = "points from a group to the next"
     scale = "Versions count as steps of equal size, in the order of their numbers."
-    if found["unit"] == "day":
-        span = found["scores"][-1]
+    if axis.unit == "day":
+        span = axis.scores[-1]
         slope = f"in {counted(span, 'day')}"
         slope_words = "points from the first date to the last, along a straight line"
         scale = "Dates count by the days between them."
+    titles = {"slope": slope, "slope_words": slope_words}
+    shown = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
+    caption = f"Along {', '.join(axis.groups)}. {source_words(figures)}"
+    left_out = figures.figures.table("trend").count("no_group")
+    notes = _notes(
+        (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
+        (left_out, f"{counted(left_out, 'trace')} of no group left out.", "left_out"),
+    )
     parts: list[model.Part] = []
-    for id, title, modes in (
-        ("trend", "Trend in failed traces", found["modes"]["failed"]),
-        ("trend-all", "Trend in all traces", found["modes"]["all"]),
+    for side, id, title in (
+        ("failed", "trend", "Trend in failed traces"),
+        ("all", "trend-all", "Trend in all traces"),
     ):
-        rows = tuple(
-            Row(
-                code,
-                {
-                    "code": code,
-                    "name": mode["name"],
-                    **{
-                        end: Estimate(rate["rate"], undefined=rate.get("undefined"))
-                        for end, rate in (("first", mode["rates"][0]), ("last", mode["rates"][-1]))
-                    },
-                    "slope_pp": Estimate(
-                        None if mode["slope_pp"] is None else mode["slope_pp"] * span / 100,
-                        undefined=mode.get("undefined"),
-                    ),
-                    "p_adjusted": Estimate(mode["p_adjusted"], undefined=mode.get("undefined")),
-                },
-                detail=(
-                    "; ".join(
-                        f"{group} {_rate_words(rate)}"
-                        for group, rate in zip(groups, mode["rates"], strict=True)
-                    ),
-                ),
-            )
-            for code, mode in modes.items()
+        rows = []
+        for mode in figures.given.modes:
+            rates = {
+                group: figures.figures.table(f"trend_{side}", group=group, mode=mode.code)["rate"]
+                for group in axis.groups
+            }
+            table = figures.figures.table(f"trend_{side}", mode=mode.code)
+            cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
+            for end, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
+                cells[end] = Estimate(rates[group].value, undefined=rates[group].undefined)
+            cells |= _cells(table, shown)
+            per_unit = Estimate.of(table["slope"])
+            if per_unit.value is not None:
+                cells["slope"] = replace(per_unit, value=per_unit.value * span)
+            words = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
+            rows.append(Row(mode.code, cells, detail=(words,)))
+        made = Table(
+            id, title, (*_MODE, *shown), (tuple(rows),), caption, tuple(notes), id != "trend"
         )
-        titles = {"slope": slope, "slope_words": slope_words}
-        shown_columns = (*_MODE, *columns(_ALONG, first=groups[0], last=groups[-1], **titles))
-        caption = f"Along {', '.join(groups)}. {source_words(document)}"
-        left_out = f"{counted(found['left_out'], 'trace')} of no group left out."
-        notes = _notes(
-            (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
-            (found["left_out"], left_out, "left_out"),
-        )
-        table = Table(id, title, shown_columns, (rows,), caption, tuple(notes), id != "trend")
-        parts += _tables(_with_values(table))
-    return Section("trend", f"Trend by {found['by']}", tuple(parts))
+        parts += _tables(_with_values(made))
+    return Section("trend", f"Trend by {figures.given.by}", tuple(parts))
 
 
-def _reading(document: Report) -> Iterator[str]:
-    """How figures are to be read, and the rule for classes."""
-    rules, drawn = document["rules"], document["bootstrap"]
+def _reading(figures: SignatureReport) -> Iterator[str]:
+    """Yield how figures are to be read, and the rule for classes."""
+    rules = figures.rules
     yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
-    if document["weighted"]:
+    if figures.given.weights is not None:
         yield (
             "Traces were drawn with different chances: shares, their differences and means are "
             "weighted by one over these, and rest on the traces of the study. Counts, tests, what "
@@ -1678,35 +1666,35 @@ def _reading(document: Report) -> Iterator[str]:
     )
     yield (
         "Intervals are 95 %: of shares Wilson's, of differences Newcombe's, of ratios Katz's, of "
-        f"means by resampling traces ({drawn['rounds']:,} resamples, seed {drawn['seed']})."
+        f"means by resampling traces ({figures.rounds:,} resamples, seed {figures.seed})."
     )
     yield (
         "p: Fisher's exact test, two-sided; adjusted over the modes after Benjamini and Hochberg."
     )
     yield (
-        f"Class: fatal is more often in failed traces with adjusted p < {rules['alpha']:g}; benign "
-        f"is in {rules['least']} successful traces or more, with an interval of the difference "
-        f"that ends at most at {rules['margin_pp']:g} points; unclear is anything else, and "
-        f"whatever rests on fewer than {rules['least']} failed or successful traces."
+        f"Class: fatal is more often in failed traces with adjusted p < {rules.alpha:g}; benign "
+        f"is in {rules.least} successful traces or more, with an interval of the difference "
+        f"that ends at most at {100 * rules.margin:g} points; unclear is anything else, and "
+        f"whatever rests on fewer than {rules.least} failed or successful traces."
     )
-    if document["stated"] is not None:
-        yield f"Published: what the {document['stated']['source']} say; it decides nothing here."
+    if figures.stated is not None:
+        yield f"Published: what the {figures.stated.source} say; it decides nothing here."
     yield (
-        f"Isolated: a failed trace with up to {rules['isolated']} modes; cascading: with "
-        f"{rules['cascading']} or more."
+        f"Isolated: a failed trace with up to {rules.isolated} modes; cascading: with "
+        f"{rules.cascading} or more."
     )
 
 
-def _method(document: Report) -> model.Text:
+def _method(figures: SignatureReport) -> model.Text:
     caution = (
         "A difference between failed and successful runs is no proof that the mode caused the "
         "failure: hard tasks may bring about both."
     )
-    return model.Text("counted", "Rules and intervals", (*_reading(document), caution))
+    return model.Text("counted", "Rules and intervals", (*_reading(figures), caution))
 
 
 def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
-    """What the literature measured of fixes against the modes of MAST."""
+    """Return what the literature measured of fixes against the modes of MAST."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
     return (model.Text("measured", "What helped where it was measured", _MEASURED, _STUDY),)

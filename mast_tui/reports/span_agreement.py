@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.record import PAIR, FigureTable
+from mast_tui.figures.spans.report import THRESHOLDS, SpanAgreement
 from mast_tui.reports.model import (
     CODE,
     MODE,
@@ -19,14 +21,12 @@ from mast_tui.reports.model import (
     Section,
     Table,
     columns,
-    figure_cells,
+    estimates,
 )
 from mast_tui.reports.render.cells import fixed
 from mast_tui.reports.sentences import (
-    Values,
     intervals_note,
     joined,
-    of_pair,
     why_undefined,
     withheld_notes,
 )
@@ -73,16 +73,11 @@ _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 """Columns that are left out where they hold nothing."""
 
 
-def places_section(spans: Values) -> Section:
-    """Make the page of places.
-
-    Args:
-        spans: The part ``spans`` of the document.
-    """
-    traces = spans["traces"]
-    if not traces["compared"]:
-        return Section("spans", "Places", notes=(_nothing(traces["not_at_hand"]),))
-    tables = [_by_mode(spans), _overlaps(spans["all"]), _by_pair(spans), _by_annotator(spans)]
+def places_section(spans: SpanAgreement) -> Section:
+    """Make the page of places."""
+    if not spans.compared:
+        return Section("spans", "Places", notes=(_nothing(spans.not_at_hand),))
+    tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
     kept = tuple(table for table in tables if table is not None)
     return Section("spans", "Places", kept, notes=tuple(_left_out(spans)))
 
@@ -98,31 +93,27 @@ def _nothing(missing: int) -> Note:
     return Note("No trace was finished by two annotators, so no place could be compared.", "alone")
 
 
-def _by_mode(spans: Values) -> Table:
-    found, compared = spans["all"], spans["traces"]["compared"]
-    slugs = tuple(mode["slug"] for mode in found["modes"].values())
-    rows = [
-        Row(
-            mode["slug"],
-            {
-                "code": code,
-                "name": mode["name"],
-                **_f1(mode["f1"]),
-                **figure_cells(mode, (_ALPHA, _ALPHA_U)),
-            },
-            detail=tuple(_mode_detail(mode)),
-            behind=_behind(f"{code} {mode['name']}", (mode["slug"],)),
-        )
-        for code, mode in found["modes"].items()
-    ]
-    alpha_u = found["krippendorff_alpha_u"]
+def _by_mode(spans: SpanAgreement) -> Table:
+    index = spans.index
+    every = index.table("spans")
+    finding = index.table("spans_finding")
+    naming = index.table("spans_naming")
+    slugs = tuple(slug for slug, _, _ in spans.modes)
+    rows = []
+    for slug, code, name in spans.modes:
+        mode = index.table("spans_mode", mode=code)
+        f1 = index.table("spans_mode_f1", mode=code)
+        cells = {"code": code, "name": name, **_f1(f1), **estimates(mode, (_ALPHA, _ALPHA_U))}
+        detail = (*_f1_detail(f1), *_mode_detail(mode))
+        rows.append(Row(slug, cells, detail=detail, behind=_behind(f"{code} {name}", (slug,))))
+    alpha_u = every["krippendorff_alpha_u"]
     totals = (
         Row(
             "finding",
-            {"name": "finding", **_f1(found["finding"])},
+            {"name": "finding", **_f1(finding)},
             detail=(
                 "The same place, whichever mode was named for it.",
-                *_f1_detail(found["finding"]),
+                *_f1_detail(finding),
             ),
             behind=_behind("Finding a place, any mode", slugs),
         ),
@@ -130,12 +121,12 @@ def _by_mode(spans: Values) -> Table:
             "finding_and_naming",
             {
                 "name": "with naming",
-                **_f1(found["finding_and_naming"]),
+                **_f1(naming),
                 "krippendorff_alpha_u": Estimate.of(alpha_u),
             },
             detail=(
                 "The same place with the same mode.",
-                *_f1_detail(found["finding_and_naming"]),
+                *_f1_detail(naming),
                 *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
             ),
             behind=_behind("Finding and naming a place", slugs),
@@ -146,9 +137,9 @@ def _by_mode(spans: Values) -> Table:
         "Agreement on places: which spans and quotes were marked",
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
-        f"Places of {joined(tuple(spans['annotators']))} in {counted(compared, 'trace')} of "
-        f"{counted(found['spans'], 'span')}. "
-        + intervals_note(spans["bootstrap"], compared, BIAS_CORRECTED),
+        f"Places of {joined(spans.annotators)} in {counted(spans.compared, 'trace')} of "
+        f"{counted(every.count('spans'), 'span')}. "
+        + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
             Note(
                 "F1: of all places marked the share that pairs off one to one, exactly or with an "
@@ -158,71 +149,80 @@ def _by_mode(spans: Values) -> Table:
                 "place with the same mode.",
                 "f1",
             ),
-            *withheld_notes(found),
+            *withheld_notes(*(one for one in index.figures if one.scope in _OF_ALL)),
         ),
     )
 
 
-def _overlaps(found: Values) -> Table:
-    """F1 by how much two places have to overlap."""
+_OF_ALL: Final = ("spans", "spans_finding", "spans_naming", "spans_mode", "spans_mode_f1")
+"""The scopes of the figures of all annotators."""
+
+
+def _overlaps(spans: SpanAgreement) -> Table:
+    """Make the table of F1 by how much two places have to overlap."""
     rows = []
-    for key, name in (("finding", "finding"), ("finding_and_naming", "with naming")):
+    for key, scope, name in (
+        ("finding", "spans_finding", "finding"),
+        ("finding_and_naming", "spans_naming", "with naming"),
+    ):
         cells: dict[str, Cell] = {"name": name}
-        for level, figure in found[key]["overlap"].items():
+        for level, figure in spans.index.table(scope).by_name("f1_overlap").items():
             cells[f"f1_overlap_{level}"] = Estimate.of(figure)
         rows.append(Row(key, cells))
+    levels = [
+        Column(
+            f"f1_overlap_{level}",
+            level,
+            name=f"F1 at an overlap of {level} or more",
+            interval=False,
+        )
+        for level in THRESHOLDS
+    ]
     return Table(
         "spans_overlap",
         "F1 of places by the overlap that is asked for",
-        (
-            Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102),
-            *(
-                Column(f"f1_overlap_{level}", level, name=f"F1 at an overlap of {level} or more",
-                       interval=False)
-                for level in found["finding"]["overlap"]
-            ),
-        ),
+        (Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102), *levels),
         (tuple(rows),),
-    )  # fmt: skip
+    )
 
 
-def _by_pair(spans: Values) -> Table | None:
-    """Finding and naming by every two of three annotators or more."""
-    if len(spans["pairs"]) < 2:
+def _by_pair(spans: SpanAgreement) -> Table | None:
+    """Make the table of finding and naming by every two of three annotators or more."""
+    if len(spans.pairs) < 2:
         return None
+    index = spans.index
     rows = []
-    for key, pair in spans["pairs"].items():
-        finding, naming = pair["finding"], pair["finding_and_naming"]
-        cells: dict[str, Cell] = {
-            "pair": of_pair(key),
-            "traces": pair["traces"],
-            "finding_exact": Estimate.of(finding["exact"]),
-            "finding_half": Estimate.of(finding["overlap"][_HALF]),
-            "naming_exact": Estimate.of(naming["exact"]),
-            "naming_half": Estimate.of(naming["overlap"][_HALF]),
-            "krippendorff_alpha_u": Estimate.of(pair["krippendorff_alpha_u"]),
-        }
-        rows.append(Row(key, cells))
+    for pair in spans.pairs:
+        every = index.table("spans_pair", subject=pair)
+        cells: dict[str, Cell] = {"pair": joined(pair), "traces": every.count("traces")}
+        for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
+            f1 = index.table(scope, subject=pair)
+            cells[f"{key}_exact"] = Estimate.of(f1["f1_exact"])
+            cells[f"{key}_half"] = Estimate.of(f1.find("f1_overlap", _HALF))
+        cells["krippendorff_alpha_u"] = Estimate.of(every["krippendorff_alpha_u"])
+        rows.append(Row(PAIR.join(pair), cells))
     return Table(
         "spans_pairs",
         "Agreement on places by pair",
         (*_PAIRS, _ALPHA_U),
         (tuple(rows),),
-        notes=withheld_notes(*spans["pairs"].values()),
+        notes=withheld_notes(*(one for one in index.figures if one.scope.endswith("_pair"))),
         folded=True,
     )
 
 
-def _by_annotator(spans: Values) -> Table:
-    """What the figures rest on, by annotator."""
-    people = spans["annotators"]
+def _by_annotator(spans: SpanAgreement) -> Table:
+    """Make the table of what the figures rest on, by annotator."""
+    tables = {
+        name: spans.index.table("spans_annotator", subject=(name,)) for name in spans.annotators
+    }
     shown = [
         one
         for one in _ANNOTATORS
-        if one.key not in _SELDOM or any(of.get(one.key) for of in people.values())
+        if one.key not in _SELDOM or any(table.count(one.key) for table in tables.values())
     ]
     rows = [
-        Row(name, {"annotator": name, **figure_cells(one, shown)}) for name, one in people.items()
+        Row(name, {"annotator": name, **estimates(table, shown)}) for name, table in tables.items()
     ]
     return Table(
         "spans_annotators",
@@ -238,80 +238,77 @@ def _by_annotator(spans: Values) -> Table:
     )
 
 
-def _f1(f1: Values) -> dict[str, Cell]:
+def _f1(f1: FigureTable) -> dict[str, Cell]:
     return {
-        "places": f1["places"],
-        "f1_exact": Estimate.of(f1["exact"]),
-        "f1_overlap_0.5": Estimate.of(f1["overlap"][_HALF]),
-        "f1_overlap_0.1": Estimate.of(f1["overlap"][_ANY]),
+        "places": f1.count("places"),
+        "f1_exact": Estimate.of(f1["f1_exact"]),
+        "f1_overlap_0.5": Estimate.of(f1.find("f1_overlap", _HALF)),
+        "f1_overlap_0.1": Estimate.of(f1.find("f1_overlap", _ANY)),
     }
 
 
-def _mode_detail(mode: Values) -> Iterator[str]:
-    alpha, alpha_u = mode["krippendorff_alpha"], mode["krippendorff_alpha_u"]
-    yield from _f1_detail(mode["f1"])
+def _mode_detail(mode: FigureTable) -> Iterator[str]:
+    alpha = mode["krippendorff_alpha"]
+    alpha_u = mode["krippendorff_alpha_u"]
     yield (
-        f"α over {counted(mode['spans'], 'span')} that two or more have read in "
-        f"{counted(mode['traces'], 'trace')}; {mode['spans_left_out']:,} not read by two are left "
-        f"out. α_U over {counted(mode['units'], 'place')} on {counted(mode['positions'], 'span')} "
-        "that all have read."
+        f"α over {counted(mode.count('spans'), 'span')} that two or more have read in "
+        f"{counted(mode.count('traces'), 'trace')}; {mode.count('spans_left_out'):,} not read by "
+        f"two are left out. α_U over {counted(mode.count('units'), 'place')} on "
+        f"{counted(mode.count('positions'), 'span')} that all have read."
     )
-    if mode["no_places"]:
+    without_place = mode.count("no_places")
+    if without_place:
         yield (
-            f"{counted(mode['no_places'], 'trace')} left out, where somebody says present and not "
+            f"{counted(without_place, 'trace')} left out, where somebody says present and not "
             "where."
         )
     yield from why_undefined([("α", alpha), ("α_U", alpha_u)], _UNDEFINED, {})
 
 
-def _f1_detail(f1: Values) -> Iterator[str]:
-    left = f1["left_out"]
+def _f1_detail(f1: FigureTable) -> Iterator[str]:
+    left = f1.count("places_left_out")
     if left:
         yield (
             f"{counted(left, 'place')} left out, where the other side has not read or not answered."
         )
-    if f1["exact"]["value"] is None:
-        yield from why_undefined([("F1", f1["exact"])], _UNDEFINED, {})
+    exact = f1["f1_exact"]
+    if exact.value is None:
+        yield from why_undefined([("F1", exact)], _UNDEFINED, {})
         return
     levels: dict[str, list[str]] = {}
-    for level, one in f1["overlap"].items():
-        levels.setdefault(fixed(one["value"]), []).append(level)
+    for level, value in f1.values("f1_overlap").items():
+        levels.setdefault(fixed(value or 0.0), []).append(level)
     if len(levels) > 1:
-        told = ", ".join(
+        shares = ", ".join(
             f"{value} at {of[0]}" + (f" to {of[-1]}" if len(of) > 1 else "")
             for value, of in levels.items()
         )
-        yield f"F1 by the overlap that is asked for: {told}."
+        yield f"F1 by the overlap that is asked for: {shares}."
 
 
-def _left_out(spans: Values) -> Iterator[Note]:
-    found, traces = spans["all"], spans["traces"]
+def _left_out(spans: SpanAgreement) -> Iterator[Note]:
+    index = spans.index
     parts = []
-    if traces["not_at_hand"]:
-        parts.append(
-            f"{counted(traces['not_at_hand'], 'trace')} of whose spans the order is unknown"
-        )
-    if found["finding_and_naming"]["left_out"]:
-        parts.append(
-            f"{counted(found['finding_and_naming']['left_out'], 'place')} on what the other side "
-            "has not read or judged"
-        )
-    for name, n in traces.get("examples_left_out", {}).items():
+    if spans.not_at_hand:
+        parts.append(f"{counted(spans.not_at_hand, 'trace')} of whose spans the order is unknown")
+    places = index.table("spans_naming").count("places_left_out")
+    if places:
+        parts.append(f"{counted(places, 'place')} on what the other side has not read or judged")
+    for name, n in index.table("spans_traces").values("examples_left_out").items():
         if n:
-            parts.append(f"{counted(n, 'trace')} in the prompt of {name}")
+            parts.append(f"{counted(int(n), 'trace')} in the prompt of {name}")
     if parts:
         yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
-    if found["no_places"]:
+    without_place = index.table("spans").count("no_places")
+    if without_place:
         yield Note(
-            f"In {found['no_places']:,} traces × modes somebody says present and not where (a "
+            f"In {without_place:,} traces × modes somebody says present and not where (a "
             "label on the whole trace, or a table without places): left out on both sides.",
             "no_places",
         )
-    every = len(found["modes"])
-    for name, one in spans["annotators"].items():
-        codes = one["never_placed"]
+    for name, codes in spans.never_placed.items():
         if codes:
-            of = "any mode" if len(codes) == every else ", ".join(codes)
+            of = "any mode" if len(codes) == len(spans.modes) else ", ".join(codes)
             yield Note(
                 f"{name} never says where {of} shows, so counts in no figure on places of it.",
                 "never_placed",

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.judge.input import JudgedBeyond
+from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import ALL, FAILED, NO_VALUE, SUCCEEDED, UNKNOWN, Rules
-from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
+from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
+from mast_tui.reports.signature_document import mode_document
 from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, traces_file
 from mast_tui.scale.tables import (
     ABSENT,
@@ -89,7 +91,7 @@ class ShardGroupJson(_LevelsJson):
     unknown: int
     modes_per_failed_trace: PerFailedJson
     categories: dict[str, ShardCategoryJson]
-    modes: dict[str, ModeJson]
+    modes: dict[str, dict[str, Any]]
     onset: dict[str, OnsetJson]
 
 
@@ -372,16 +374,16 @@ class _Counts:
         everything = self._counted(cells)
         stated = stated_for(self._manifest.taxonomy.ref)
         classes = {} if stated is None else stated.classes
-        tables = mode_tables(
+        ref = self._manifest.taxonomy.ref
+        figures = mode_figures(
             everything,
             lost,
             won,
             int(traces.sum()),
             self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
-            [mode.name for mode in self._modes],
-            [classes.get(mode.slug) for mode in self._modes],
-            rules,
+            [FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
+        tables = FigureIndex(figures).rows("mode")
         onsets = self._onsets[cells].sum(axis=0)
         shares = [
             present / judged
@@ -402,7 +404,14 @@ class _Counts:
             },
             "categories": self._categories(self._manifest.taxonomy.at_level(0), everything),
             **self._levels(everything),
-            "modes": {mode.code: one for mode, one in zip(self._modes, tables, strict=True)},
+            "modes": {
+                mode.code: {
+                    "name": mode.name,
+                    **mode_document(tables[mode.code], rules, classes.get(mode.slug)),
+                    "corrected": None,
+                }
+                for mode in self._modes
+            },
             "onset": {
                 mode.code: {"n": int(bins.sum()), "bins": bins.tolist()}
                 for mode, bins in zip(self._modes, onsets, strict=True)

@@ -14,7 +14,6 @@ from zlib import crc32
 
 from mast_tui import __version__
 from mast_tui.errors import WorkspaceError
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import TraceJudging
 from mast_tui.labels import Finding
@@ -22,7 +21,7 @@ from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.folder import Manifest, ShardFolder
 from mast_tui.scale.tables import Judged, RequestSize, write_shard
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.io.remote import bring
+from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.scanning import Scan, Unit
@@ -155,9 +154,8 @@ class JudgeUnits:
     def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
         """Judge the traces of each unit."""
         walk = Scan(())
-        bring(path for unit in units for path in unit.files)
-        with seldom_collecting():
-            return [self._of_unit(walk, unit) for unit in units]
+        fetch_all(path for unit in units for path in unit.files)
+        return [self._of_unit(walk, unit) for unit in units]
 
     def _of_unit(self, walk: Scan, unit: Unit) -> UnitJudged:
         judged: list[Judged] = []

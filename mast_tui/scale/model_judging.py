@@ -21,7 +21,7 @@ from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import UnitJudged, judged_as
 from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
 from mast_tui.scale.tables import Judged, RequestSize, read_requests
-from mast_tui.traces.io.remote import bring
+from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.scan.scanning import Scan, Unit
@@ -64,7 +64,7 @@ class JudgeUnitsByModel:
 
     def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
         """Judge the traces of each unit."""
-        bring(path for unit in units for path in unit.files)
+        fetch_all(path for unit in units for path in unit.files)
         return asyncio.run(self._all(units))
 
     async def _all(self, units: Sequence[Unit]) -> list[UnitJudged]:

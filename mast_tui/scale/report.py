@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,7 +18,6 @@ from mast_tui.scale.folder import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.cli.report import ReportRequest
-    from mast_tui.figures.intervals import RateJson
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.scale.figures import ShardGroupJson, ShardReport
 
@@ -116,7 +115,7 @@ def _columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
     )
 
 
-def _share(rate: RateJson) -> str:
+def _share(rate: Mapping[str, Any]) -> str:
     return "" if rate["rate"] is None else f"{rate['rate']:.1%}"
 
 

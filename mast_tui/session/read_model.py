@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
@@ -133,13 +133,13 @@ class OwnLabels:
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
         """The labels that cover a span, in order; those on the whole trace cover none."""
-        found = set(self._ending_on.get(key, ()))
+        covering = set(self._ending_on.get(key, ()))
         if index is not None:
             for label_id in self._ranges:
                 first, _, last, *_ = self._places[label_id]
                 if first < index < last < NOWHERE:
-                    found.add(label_id)
-        places = sorted(self._places[label_id] for label_id in found)
+                    covering.add(label_id)
+        places = sorted(self._places[label_id] for label_id in covering)
         return tuple(self._labels[place[-1]] for place in places)
 
     def _add(self, label: Label) -> None:
@@ -209,13 +209,20 @@ class Suggested:
 
     def pending(self, spans: int, answered: Set[str]) -> tuple[Suggestion, ...]:
         """Those that are not among the ``answered``."""
-        found = self.in_order(spans)
+        suggestions = self.in_order(spans)
         if answered is not self._answered:
             if answered != self._answered:
-                self._pending = tuple(one for one in found if one.id not in answered)
-                self.pending_by_id = {one.id: one for one in self._pending}
+                self._pending = tuple(s for s in suggestions if s.id not in answered)
+                self.pending_by_id = {s.id: s for s in self._pending}
             self._answered = answered
         return self._pending
+
+
+class OthersWork(NamedTuple):
+    """The labels on a trace by anybody, and the judges that have looked at it."""
+
+    labels: tuple[Label, ...]
+    judges: tuple[str, ...]
 
 
 class ReadModel:
@@ -240,7 +247,7 @@ class ReadModel:
         self._annotator = annotator
         self._trace_id = trace_id
         self._taxonomy = taxonomy
-        self._said: tuple[Label, ...] = ()
+        self._labels_read: tuple[Label, ...] = ()
         self._judges: tuple[str, ...] = ()
         self._asked_for_judges = False
         self._own = OwnLabels(self._place_of_label)
@@ -254,12 +261,29 @@ class ReadModel:
         self._own.follow({} if current is None else current.labels, len(self._trace))
         self._answered = frozenset(answered)
         present = dict.fromkeys(self._own.by_mode, VerdictValue.PRESENT)
-        said = {} if current is None else current.verdicts
-        self.verdicts = MappingProxyType(said | present)
+        absent_or_unsure = {} if current is None else current.verdicts
+        self.verdicts = MappingProxyType(absent_or_unsure | present)
 
-    def read(self) -> None:
-        """Read what judges say, where that is not known."""
-        self._judged()
+    def lacks(self, *, people: bool) -> bool:
+        """Check if something has to be read before it is shown: of judges, or of ``people`` too."""
+        return self._suggested is None or (people and self._others is None)
+
+    def read_others(self) -> OthersWork:
+        """Read what judges and others say, and change nothing here; may run in any thread."""
+        return OthersWork(self._read_labels(), self._read_judges())
+
+    def take_others(self, work: OthersWork, *, people: bool) -> None:
+        """Show what was read.
+
+        Args:
+            work: The result of ``read_others``.
+            people: Whether the labels of people may be shown too.
+        """
+        self._labels_read = work.labels
+        self._judges = work.judges
+        self._asked_for_judges = True
+        self._suggested = self._suggestions_in(work.labels)
+        self._others = self._people_in(work.labels) if people else None
 
     def forget_others(self) -> None:
         """Look again at what judges and others say."""
@@ -271,12 +295,7 @@ class ReadModel:
         """The judges that have looked at the trace."""
         if not self._asked_for_judges:
             self._asked_for_judges = True
-            with suppress(ServerAway):
-                judged = self._workspace.judgements(
-                    trace_id=self._trace_id, taxonomy=self._taxonomy
-                )
-                if not self._workspace.away:
-                    self._judges = tuple(dict.fromkeys(one.judge for one in judged))
+            self._judges = self._read_judges()
         return self._judges
 
     @property
@@ -308,32 +327,45 @@ class ReadModel:
     def others(self) -> tuple[Label, ...]:
         """The labels of other people."""
         if self._others is None:
-            found = [
-                label
-                for label in self._labels()
-                if label.annotator != self._annotator
-                and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
-            ]
-            self._others = tuple(sorted(found, key=self._place_of_label))
+            self._labels_read = self._read_labels()
+            self._others = self._people_in(self._labels_read)
         return self._others
+
+    def _people_in(self, labels: Iterable[Label]) -> tuple[Label, ...]:
+        """Return the labels of other people, in reading order."""
+        by_people = (
+            label
+            for label in labels
+            if label.annotator != self._annotator
+            and annotator_kind(label.annotator) is not AnnotatorKind.JUDGE
+        )
+        return tuple(sorted(by_people, key=self._place_of_label))
 
     def _judged(self) -> Suggested:
         if self._suggested is None:
-            judged = (
-                label
-                for label in self._labels()
-                if annotator_kind(label.annotator) is AnnotatorKind.JUDGE
-            )
-            self._suggested = Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+            self._labels_read = self._read_labels()
+            self._suggested = self._suggestions_in(self._labels_read)
         return self._suggested
 
-    def _labels(self) -> tuple[Label, ...]:
-        """All labels on the trace, by anybody."""
+    def _suggestions_in(self, labels: Iterable[Label]) -> Suggested:
+        judged = (x for x in labels if annotator_kind(x.annotator) is AnnotatorKind.JUDGE)
+        return Suggested(map(Suggestion.of, judged), self._place_of_suggestion)
+
+    def _read_labels(self) -> tuple[Label, ...]:
+        """Read all labels on the trace; while the server is away they are those read before."""
         with suppress(ServerAway):
-            said = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            labels = self._workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
             if not self._workspace.away:
-                self._said = said
-        return self._said
+                return labels
+        return self._labels_read
+
+    def _read_judges(self) -> tuple[str, ...]:
+        """Read which judges have looked at the trace, as ``_read_labels`` does."""
+        with suppress(ServerAway):
+            judged = self._workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            if not self._workspace.away:
+                return tuple(dict.fromkeys(one.judge for one in judged))
+        return self._judges
 
     def _index(self, key: str) -> int:
         index = self._trace.index_of(key)

@@ -1,12 +1,12 @@
-"""What an annotator can do on an open trace; screens and commands both go through here."""
+"""The work of an annotator on an open trace; screens and commands both go through here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
@@ -25,11 +25,12 @@ from mast_tui.labels import (
 from mast_tui.session.messages import Change, Words
 from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
 from mast_tui.session.pending_change import PendingChange
-from mast_tui.session.read_model import ReadModel, Suggestion
+from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
 from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
+from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
     Fact,
     PassFinished,
@@ -51,6 +52,44 @@ class Keep(Enum):
 
 KEEP = Keep.KEEP
 
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWrite:
+    """The one write of a command: all that recording it takes, in whatever thread."""
+
+    workspace: Workspace
+    trace_id: str
+    events: Sequence[NewEvent]
+    undoes: str | None
+    redoes: str | None
+    known_seq: int
+    indices: Mapping[str, SpanIndex]
+
+    def record(self) -> tuple[Event, ...]:
+        """Write the events in one transaction, and return them as they are recorded.
+
+        Raises:
+            ChangedElsewhere: The annotator has changed the trace in another window.
+            WorkspaceError: They cannot be written.
+        """
+        return self.workspace.append(
+            self.events,
+            undoes=self.undoes,
+            redoes=self.redoes,
+            known_seq=self.known_seq,
+            indices={self.trace_id: self.indices} if self.indices else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnew:
+    """The state of a session as the workspace has it now; None for what need not be read."""
+
+    passes: Passes | None
+    others: OthersWork | None
+
 
 class Session:
     """One annotator at work on one trace under one taxonomy.
@@ -58,6 +97,11 @@ class Session:
     Each command is one transaction and is on disk when it returns. It raises ``SessionError``
     for what cannot be done and ``WorkspaceError`` for what cannot be written, both in words, and
     then nothing has changed. ``version`` grows with every change.
+
+    Who must not wait for the disk splits that in three: ``planned`` carries a command out up to its
+    write, ``SessionWrite.record`` may then run in another thread, and ``take_in`` shows what was
+    recorded. Meanwhile the session stays as it was. In the same way ``read_anew`` may run in
+    another thread, and ``take_anew`` shows what it has read.
     """
 
     @classmethod
@@ -114,15 +158,17 @@ class Session:
         self._in_retest = conditions.retest
         self._registered_spans = len(trace) if trace.loaded.complete else None
         """How many spans the workspace knows of the trace."""
+        self._planned: list[SessionWrite] | None = None
+        """The write of a command that is carried out up to it, as ``planned`` does."""
         self._kept_indices: dict[str, SpanIndex] = {}
         """The indices of spans that this session has kept in the workspace."""
-        self._passes = self._load()
+        self._take_passes(self._load())
         self._leave_blind_pass()
 
     # What is seen
 
     def _shown(self) -> ReadModel:
-        """What is shown, as of the last change."""
+        """Return what is shown, as of the last change."""
         if self._shown_version != self.version:
             self._read_model.follow(self._passes.current, self._passes.reviews)
             self._shown_version = self.version
@@ -139,7 +185,7 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        """Whether the current pass is finished: then an edit opens the next one."""
+        """True if the current pass is finished: then an edit opens the next one."""
         current = self._passes.current
         return current is not None and current.finished_at is not None
 
@@ -156,7 +202,7 @@ class Session:
 
     @property
     def labels_of_modes(self) -> Mapping[str, int]:
-        """How many labels of one's own each mode has that has any."""
+        """The number of one's own labels by mode."""
         return MappingProxyType(self._shown().own.by_mode)
 
     def labels_at(self, key: str) -> tuple[Label, ...]:
@@ -467,19 +513,19 @@ class Session:
 
         Only what is new is written, and nothing once finished.
         """
-        wanted = list(keys)
-        long = []
+        single = list(keys)
+        long_runs = []
         for run in runs:
             if len(run) > SHORT_RUN:
-                long.append(run)
+                long_runs.append(run)
             else:
-                wanted += [self.trace.span(index).key for index in run]
-        wanted = list(dict.fromkeys(wanted))
+                single += [self.trace.span(index).key for index in run]
+        single = list(dict.fromkeys(single))
         try:
-            self._mark_read(wanted, long)
+            self._mark_read(single, long_runs)
         except ChangedElsewhere:
             self.reload()
-            self._mark_read(wanted, long)
+            self._mark_read(single, long_runs)
 
     def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
         read, index_of, span = self._passes.read, self.trace.index_of, self.trace.span
@@ -523,11 +569,54 @@ class Session:
 
     # Finishing
 
-    def finish(self, *, open_modes: Literal["leave", "absent"]) -> Change:
+    def finish(
+        self,
+        *,
+        open_modes: Literal["leave", "absent"],
+        split_modes: Collection[str] | None = None,
+    ) -> Change:
         """Freeze the pass; modes without a verdict stay open or are set absent.
 
         Where a mode that the annotator had seen was split, and they have said nothing of its parts
         since, these stay open whatever is asked for: one of them shows.
+
+        Args:
+            open_modes: What becomes of modes without a verdict.
+            split_modes: The result of ``before_finish``; by default that is called.
+
+        Returns:
+            What was done.
+
+        Raises:
+            SessionError: It is finished already, or still being read.
+            WorkspaceError: It cannot be written.
+        """
+        parts = self.before_finish(open_modes) if split_modes is None else split_modes
+        change = self._begin()
+        if open_modes == "absent":
+            said = {label.mode for label in change.state.labels.values()}
+            said |= change.state.verdicts.keys()
+            stay = frozenset(parts) if said.isdisjoint(parts) else frozenset[str]()
+            for mode in self.taxonomy.modes:
+                if mode.slug not in said and mode.slug not in stay:
+                    change.set_verdict(mode.slug, VerdictValue.ABSENT)
+        change.record(self._finish(open_modes))
+        return self._commit(change)
+
+    def before_finish(self, open_modes: Literal["leave", "absent"]) -> tuple[str, ...]:
+        """Register spans that have come since the trace was opened, as finishing needs.
+
+        Shows nothing, so that it may run in another thread.
+
+        Args:
+            open_modes: What becomes of modes without a verdict.
+
+        Returns:
+            The modes that are parts of a mode that was split, where finishing needs them.
+
+        Raises:
+            SessionError: The trace is finished already, or still being read.
+            WorkspaceError: It cannot be written.
         """
         if self.finished:
             raise SessionError("this trace is finished already; an edit begins a new pass")
@@ -537,18 +626,10 @@ class Session:
             # It has grown, or was read on, since it was opened.
             known_trace(self.workspace, self.trace)
             self._registered_spans = len(self.trace)
-        change = self._begin()
-        if open_modes == "absent":
-            said = {label.mode for label in change.state.labels.values()}
-            said |= change.state.verdicts.keys()
-            again = self.workspace.look_again(self.annotator, self.taxonomy.ref, self.trace_id)
-            parts = again.get(self.trace_id, ())
-            stay = frozenset(parts) if said.isdisjoint(parts) else frozenset[str]()
-            for mode in self.taxonomy.modes:
-                if mode.slug not in said and mode.slug not in stay:
-                    change.set_verdict(mode.slug, VerdictValue.ABSENT)
-        change.record(self._finish(open_modes))
-        return self._commit(change)
+        if open_modes == "leave":
+            return ()
+        parts = self.workspace.look_again(self.annotator, self.taxonomy.ref, self.trace_id)
+        return tuple(parts.get(self.trace_id, ()))
 
     def _finish(self, open_modes: str) -> PassFinished:
         read = sum(map(len, self._passes.read.stretches()))
@@ -595,10 +676,42 @@ class Session:
 
     # Writing
 
-    def read_others(self) -> None:
-        """Read what may be shown of others, which is else read where it is first drawn."""
-        if self.suggestions_visible:
-            self._read_model.read()
+    def planned(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
+        """Carry out a command up to its write, which is left to the caller.
+
+        Args:
+            command: Calls one method of this session.
+
+        Returns:
+            What the command returns, and its write; None where it writes nothing. Nothing else may
+            be done with the session until the write is given to ``take_in``, or has failed.
+        """
+        self._planned = []
+        try:
+            result = command(self)
+            write = next(iter(self._planned), None)
+        finally:
+            self._planned = None
+        return result, write
+
+    def take_in(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
+        """Show what was recorded.
+
+        Args:
+            write: The write of a command.
+            recorded: What its ``record`` has returned.
+        """
+        if not self.workspace.waiting:
+            self._kept_indices |= write.indices
+        for event in recorded:
+            self._passes.take(event)
+        self._changed()
+
+    @property
+    def lacks_others(self) -> bool:
+        """True if something of others may be shown that was not read yet."""
+        visible = self.suggestions_visible or self.others_shown
+        return visible and self._read_model.lacks(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Look again at what judges and others say: a judge has run, or a file was imported."""
@@ -607,24 +720,33 @@ class Session:
 
     def reload(self) -> None:
         """Read everything anew: this annotator has changed the trace elsewhere."""
-        labels, verdicts = dict(self.labels_by_id), dict(self.verdicts)
-        self._passes = self._load()
+        self.take_anew(ReadAnew(self._load(), None))
+
+    def read_anew(self, *, passes: bool | None = None) -> ReadAnew:
+        """Read what the workspace has now, and change nothing here; may run in any thread.
+
+        Args:
+            passes: Whether to read one's own work; by default where it was changed elsewhere.
+        """
+        if passes is None:
+            key = (self.annotator, self.trace_id, self.taxonomy.ref)
+            passes = self.workspace.last_seq(*key) != self._passes.last_seq
+        visible = self.suggestions_visible or self.others_shown
+        others = self._read_model.read_others() if visible else None
+        return ReadAnew(self._load() if passes else None, others)
+
+    def take_anew(self, anew: ReadAnew) -> None:
+        """Show what ``read_anew`` has read; what it has not read of others is read when shown."""
+        labels = dict(self.labels_by_id)
+        verdicts = dict(self.verdicts)
+        if anew.passes is not None:
+            self._take_passes(anew.passes)
         self.refresh_suggestions()
-        news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
-        self._news = ", ".join(filter(None, (self._news, news)))
-
-    def catch_up(self) -> None:
-        """Take in what has been written elsewhere, by anybody."""
-        known = self._passes.last_seq
-        if self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref) != known:
-            self.reload()
-        else:
-            self.refresh_suggestions()
-
-    @property
-    def has_news(self) -> bool:
-        """Whether ``take_news`` has something to say."""
-        return bool(self._news)
+        if anew.others is not None:
+            self._read_model.take_others(anew.others, people=self.others_shown)
+        if anew.passes is not None:
+            news = self._words.difference(labels, self.labels_by_id, verdicts, self.verdicts)
+            self._news = ", ".join(filter(None, (self._news, news)))
 
     def take_news(self) -> str:
         """What has become of one's labels elsewhere, in words; said once, empty for nothing."""
@@ -636,11 +758,13 @@ class Session:
         events = self.workspace.events(
             trace_id=self.trace_id, annotator=self.annotator, taxonomy=ref
         )
-        passes = Passes(self.annotator, self.trace_id, ref, self.trace, events)
+        return Passes(self.annotator, self.trace_id, ref, self.trace, events)
+
+    def _take_passes(self, passes: Passes) -> None:
         # Begun on another screen, it is gone on with here: nothing else may change meanwhile.
         self._in_retest = self._in_retest or passes.retest_open
         passes.in_retest = self._in_retest
-        return passes
+        self._passes = passes
 
     def _begin(self) -> PendingChange:
         if self._passes.in_retest and self._passes.frozen:
@@ -680,10 +804,14 @@ class Session:
             self._append(facts, number, undoes=undoes, redoes=redoes, replaces=replaces)
         except ChangedElsewhere as error:
             self.reload()
-            changed = self.take_news() or "something that shows nowhere here"
-            raise ChangedMeanwhile(
-                f"In another window meanwhile: {changed}. Your key has done nothing"
-            ) from error
+            raise self.changed_meanwhile() from error
+
+    def changed_meanwhile(self) -> ChangedMeanwhile:
+        """Return the error that says what was changed in another window, after it was read."""
+        changed = self.take_news() or "something that shows nowhere here"
+        return ChangedMeanwhile(
+            f"In another window meanwhile: {changed}. Your key has done nothing"
+        )
 
     def _append(
         self,
@@ -706,26 +834,27 @@ class Session:
             )
             for fact in facts
         ]
-        indices = self._new_indices(facts)
-        recorded = self.workspace.append(
+        write = SessionWrite(
+            self.workspace,
+            self.trace_id,
             events,
-            undoes=undoes,
-            redoes=redoes,
-            known_seq=self._passes.last_seq,
-            indices={self.trace_id: indices} if indices else None,
+            undoes,
+            redoes,
+            self._passes.last_seq,
+            self._new_indices(facts),
         )
-        if not self.workspace.waiting:
-            self._kept_indices |= indices
-        for event in recorded:
-            self._passes.take(event)
-        self._changed()
+        if self._planned is None:
+            self.take_in(write, write.record())
+        else:
+            assert not self._planned, "a command writes once"
+            self._planned.append(write)
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
         """Return the indices of the spans that the facts refer to, but for those that are kept."""
-        wanted: dict[str, bool] = {}
+        keys: dict[str, bool] = {}
         for fact in facts:
-            wanted |= span_keys(fact)
-        return indices_in(self.trace, missing_indices(wanted, self._kept_indices)) if wanted else {}
+            keys |= span_keys(fact)
+        return indices_in(self.trace, missing_indices(keys, self._kept_indices)) if keys else {}
 
     def _changed(self) -> None:
         self.version += 1
@@ -773,13 +902,13 @@ class Session:
 
     def _visible(self, suggestion_id: str) -> Suggestion:
         """The suggestion, where this annotator may see it; looks again for one that is new."""
-        found = self._suggestion(suggestion_id)
-        if found is None and self.suggestions_visible:
+        suggestion = self._suggestion(suggestion_id)
+        if suggestion is None and self.suggestions_visible:
             self.refresh_suggestions()
-            found = self._suggestion(suggestion_id)
-        if found is None:
+            suggestion = self._suggestion(suggestion_id)
+        if suggestion is None:
             raise SessionError("this suggestion is not on this trace, or hidden until you finish")
-        return found
+        return suggestion
 
 
 def known_trace(workspace: Workspace, trace: Trace) -> str:

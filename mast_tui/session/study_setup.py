@@ -143,7 +143,7 @@ def with_sample(
         strata["\0".join(values[name] or "" for name in by)].append(one.trace_id)
     kinds = {name: tuple(ids) for name, ids in strata.items()}
     lot = len(study.batches)
-    chosen = stratified_sample(kinds, n, study.seed, lot=lot)
+    chosen = stratified_sample(kinds, n, study.seed, batch_number=lot)
     draw = Draw(lot, len(records), tuple(by), study.seed)
     return replace(study, batches=(*study.batches, chosen), draws=(*study.draws, draw))
 
@@ -164,7 +164,7 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     sizes = {trace_id: size for trace_id, size in worth.items() if trace_id not in there}
     _check_enough(n, len(sizes))
     lot = len(study.batches)
-    chances = weighted_sample(sizes, n, study.seed, lot=lot)
+    chances = weighted_sample(sizes, n, study.seed, batch_number=lot)
     draw = Draw(
         lot=lot, of=len(sizes), by=(), seed=study.seed, chances=tuple(chances.values()), judge=judge
     )

@@ -54,7 +54,7 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
 
 
 def stratified_sample(
-    strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, lot: int = 0
+    strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, batch_number: int = 0
 ) -> tuple[str, ...]:
     """Draw traces with the same chance each, of each kind as many as its share, give or take one.
 
@@ -67,7 +67,7 @@ def stratified_sample(
         strata: Of which traces there are how many kinds, by the kind's name.
         n: How many are drawn; all where there are fewer.
         seed: What they are drawn from.
-        lot: For which lot; each draws anew.
+        batch_number: For which batch; each draws anew.
 
     Returns:
         The ids, sorted.
@@ -75,16 +75,18 @@ def stratified_sample(
     frame = [
         trace_id
         for name in sorted(strata)
-        for trace_id in sorted(strata[name], key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
+        for trace_id in sorted(
+            strata[name], key=lambda x: (drawn(seed, f"lot {batch_number}", stem(x)), x)
+        )
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
-    start = drawn(seed, f"start {lot}") % len(frame)
+    start = drawn(seed, f"start {batch_number}") % len(frame)
     return tuple(sorted(frame[(start + turn * len(frame)) // n] for turn in range(n)))
 
 
 def weighted_sample(
-    sizes: Mapping[str, float], n: int, seed: int, *, lot: int = 0
+    sizes: Mapping[str, float], n: int, seed: int, *, batch_number: int = 0
 ) -> dict[str, float]:
     """Draw traces with chances in proportion to a size.
 
@@ -96,14 +98,14 @@ def weighted_sample(
         sizes: How large each trace is, above 0.
         n: How many are drawn; all where there are fewer.
         seed: What they are drawn from.
-        lot: For which lot; each draws anew.
+        batch_number: For which batch; each draws anew.
 
     Returns:
         The chances of the drawn ones by id, sorted by it.
     """
     chances = _chances(sizes, min(n, len(sizes)))
-    frame = sorted(sizes, key=lambda x: (drawn(seed, f"lot {lot}", stem(x)), x))
-    start = drawn(seed, f"start {lot}") / 2**64
+    frame = sorted(sizes, key=lambda x: (drawn(seed, f"lot {batch_number}", stem(x)), x))
+    start = drawn(seed, f"start {batch_number}") / 2**64
     ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
     # The chances add up to n but for rounding, which must not cost a trace.
     ends[-1] = float(round(ends[-1]))

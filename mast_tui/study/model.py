@@ -25,7 +25,7 @@ class OpenModes(StrEnum):
 
 
 class Membership(NamedTuple):
-    """An annotator is dealt traces of the lots from ``first`` on, counted from 0, up to ``end``
+    """An annotator is dealt traces of the batches from ``first`` on, counted from 0, up to ``end``
     (exclusive); None while there is no end. With a ``weight`` of 2 they get twice as many as
     somebody with 1."""
 
@@ -34,9 +34,9 @@ class Membership(NamedTuple):
     end: int | None = None
     weight: float = 1.0
 
-    def holds(self, lot: int) -> bool:
+    def holds(self, batch_number: int) -> bool:
         """Return whether it is valid for a batch, counted from 0."""
-        return self.first <= lot and (self.end is None or lot < self.end)
+        return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
 class Release(NamedTuple):
@@ -54,11 +54,11 @@ class Assignment(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """The traces of a lot, counted from 0, were drawn from ``of`` traces, by systematic sampling.
+    """The systematic sample of ``of`` traces that a batch is; ``lot`` counts batches from 0.
 
-    Each had the same chance, and they are spread over the values of ``by``; or each had its own of
-    the ``chances``, in the order of the lot's traces, by how much what ``judge`` says of it leaves
-    in doubt.
+    Either each trace had the same chance, and the sample is spread over the values of ``by``; or
+    each had its own of the ``chances``, in the order of the batch's traces. Those follow from the
+    doubt that the labels of ``judge`` leave.
     """
 
     lot: int
@@ -73,20 +73,20 @@ class Draw(NamedTuple):
 class Study:
     """The protocol of a labelling study under one taxonomy (``id@version``).
 
-    ``batches`` are the traces by id, in the lots in which they were taken in: who labels what is
-    dealt out lot by lot, so that later traces change nothing for earlier ones. ``per_trace``
-    annotators label each trace of the ``overlap``, a share of every lot; each other trace has one.
-    ``seed`` decides who, which and in what order.
+    ``batches`` are the traces by id, in the batches in which they were added. Traces are dealt out
+    batch by batch, so that later traces change nothing for earlier ones. ``per_trace`` annotators
+    label each trace of the ``overlap``, a share of every batch; each other trace has one annotator.
+    ``seed`` decides who labels which traces, and in what order.
 
-    ``blind`` says whether annotators work without judges' suggestions; assisted, of a share of
-    ``withheld`` traces they see none all the same, so that the pull of suggestions can be measured.
-    Of a share of ``retests`` an annotator's finished traces come back to be labelled once more
-    without sight of the first time. ``open_modes`` fixes the answer at finishing.
+    ``blind`` says whether annotators work without judges' suggestions. Assisted annotators see none
+    on a share of ``withheld`` traces either, so that the effect of suggestions can be measured.
+    ``retests`` is the share of an annotator's finished traces that they label once more without
+    seeing their first labels. ``open_modes`` fixes the answer at finishing.
 
-    ``memberships`` tell of those annotators who joined or left when; one of whom they tell nothing
-    is there all the time, with a weight of 1. ``releases`` are what was given back, in the order in
-    which it was. ``assignments`` are of traces that are not dealt, as it is fixed who labels them.
-    ``draws`` tell of those lots that are samples; every other one was taken in whole.
+    ``memberships`` are the times of annotators who joined or left; all others take part all the
+    time, with a weight of 1. ``releases`` are the traces that were given back, in their order.
+    ``assignments`` are the traces that are not dealt, because their annotators are fixed.
+    ``draws`` are the batches that are samples; every other batch was added whole.
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes overlapping places of one mode
@@ -164,22 +164,28 @@ class Study:
                 raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
             seen.add(trace_id)
 
-    def members(self, lot: int) -> tuple[str, ...]:
+    def members(self, batch_number: int) -> tuple[str, ...]:
         """Return the annotators who are dealt traces of a batch, counted from 0."""
         with_membership = {membership.annotator for membership in self.memberships}
-        active = {membership.annotator for membership in self.memberships if membership.holds(lot)}
+        active = {
+            membership.annotator
+            for membership in self.memberships
+            if membership.holds(batch_number)
+        }
         return tuple(
             name for name in self.annotators if name in active or name not in with_membership
         )
 
-    def weight(self, annotator: str, lot: int) -> float:
+    def weight(self, annotator: str, batch_number: int) -> float:
         """Return an annotator's weight in the dealing of a batch, counted from 0.
 
         Args:
             annotator: The annotator's name.
-            lot: The batch, counted from 0.
+            batch_number: The batch, counted from 0.
         """
-        memberships = [x for x in self.memberships if x.annotator == annotator and x.holds(lot)]
+        memberships = [
+            x for x in self.memberships if x.annotator == annotator and x.holds(batch_number)
+        ]
         return memberships[-1].weight if memberships else 1.0
 
     @property
@@ -196,29 +202,32 @@ class Study:
     def chances_alike(self) -> bool:
         """True if each trace came into the study with the same chance.
 
-        That is so where all lots were taken in whole, and where they are samples of the same
+        That is so where all batches were taken in whole, and where they are samples of the same
         traces, a later one of those that the earlier had left.
         """
         if not self.draws:
             return True
-        lots = [len(batch) for batch in self.batches]
+        batch_sizes = [len(batch) for batch in self.batches]
         sizes = {draw.lot: draw.of for draw in self.draws if not draw.chances}
-        return all(sizes.get(lot) == sizes.get(0, 0) - sum(lots[:lot]) for lot in range(len(lots)))
+        return all(
+            sizes.get(number) == sizes.get(0, 0) - sum(batch_sizes[:number])
+            for number in range(len(batch_sizes))
+        )
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
-        """Tell how many traces of the whole each labelled trace stands for.
+        """Return how many traces of the whole each labelled trace represents.
 
-        A lot speaks, by one over its chances, for what was left when it was drawn; beside the
-        traces of the lots before it that is the whole. What the lots before say by themselves, and
-        what they say with it, are joined in proportion to the traces that either rests on, which
-        has no bias whatever that proportion is (Des Raj 1956, Journal of the American Statistical
-        Association 51:269-284). Where all chances are alike, all weights are.
+        A batch represents, by one over its chances, the traces that were left when it was drawn;
+        with the traces of earlier batches these are the whole. The estimate of the earlier batches
+        alone and the estimate with the batch are joined in proportion to the traces on which each
+        rests. This has no bias for any proportion (Des Raj 1956, Journal of the American
+        Statistical Association 51:269-284). If all chances are equal, all weights are equal.
 
         Args:
-            labelled: The traces that are counted; of each lot they are taken for a random part.
+            labelled: The traces that are counted; of each batch they are taken for a random part.
 
         Returns:
-            The weights by trace id; None where the lots are no samples of one whole.
+            The weights by trace id; None where the batches are no samples of one whole.
         """
         draws = {draw.lot: draw for draw in self.draws}
         if 0 not in draws:
@@ -227,8 +236,8 @@ class Study:
         earlier = 0
         weights: dict[str, float] = {}
         batch_weights: dict[str, float] = {}
-        for lot, batch in enumerate(self.batches):
-            draw = draws.get(lot)
+        for number, batch in enumerate(self.batches):
+            draw = draws.get(number)
             if draw is None or draw.of != whole - earlier:
                 return None
             earlier += len(batch)
@@ -261,7 +270,7 @@ class Study:
 def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
     """Return the changed parts of a protocol on which figures rest, in words.
 
-    Taking in traces as a further lot, who is there from the next lot on, what is given back,
+    Taking in traces as a further batch, who is there from the next batch on, what is given back,
     adjudicators, retests and how adjudication goes may change. The order in which annotators are
     named says nothing.
 
@@ -270,13 +279,13 @@ def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
         after: The study afterwards.
     """
     changes = []
-    lots = range(len(old.batches)) or range(1)
-    if any(set(old.members(lot)) != set(after.members(lot)) for lot in lots):
+    numbers = range(len(old.batches)) or range(1)
+    if any(set(old.members(number)) != set(after.members(number)) for number in numbers):
         changes.append("the annotators")
     elif any(
-        old.weight(name, lot) != after.weight(name, lot)
-        for lot in lots
-        for name in old.members(lot)
+        old.weight(name, number) != after.weight(name, number)
+        for number in numbers
+        for name in old.members(number)
     ):
         changes.append("the annotators' weights")
     for field, title in (

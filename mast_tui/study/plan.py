@@ -1,8 +1,8 @@
 """The annotators of each trace and their order, which follow from the study alone.
 
-Traces are dealt out lot by lot. What a lot is given rests on earlier lots and never on later ones,
-so taking in more traces changes nothing for those that are there. Shares are counted over all lots
-so far, so that the whole study has its share also where traces come one by one.
+Traces are dealt out batch by batch. A batch depends on earlier batches and never on later ones, so
+that more traces change nothing for those of the study. Shares are counted over all batches so far,
+so that the whole study has its share even if traces are added one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETEST_GAP: Final = 10
 def assigned(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces in the order in which they come; nobody else's order.
 
-    Traces of earlier lots come first. Empty for whoever is no annotator of the study.
+    Traces of earlier batches come first. Empty for whoever is no annotator of the study.
 
     Args:
         study: The study.
@@ -67,7 +67,7 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces for retests, in the annotator's order.
 
-    Of each lot they are taken from what comes early, so that enough is left to come between.
+    Of each batch they are taken from what comes early, so that enough is left to come between.
 
     Args:
         study: The study.
@@ -137,10 +137,10 @@ def _plan(study: Study) -> _Plan:
         back[name] += _spread(study, "retest", name, in_order, len(queue), study.retests, room=room)
         queue += in_order
 
-    for lot, batch in enumerate(study.batches):
+    for number, batch in enumerate(study.batches):
         several = _several(study, batch, earlier)
         earlier += len(batch)
-        dealing.deal(batch, several, lot)
+        dealing.deal(batch, several, number)
         overlap += [trace_id for trace_id in batch if dealing.shared(trace_id, several)]
         for name in queues:
             take(name, [trace_id for trace_id in batch if name in dealing.annotators[trace_id]])
@@ -178,7 +178,7 @@ def _several(study: Study, batch: Sequence[str], earlier: int) -> frozenset[str]
 
 
 class _Dealing:
-    """Deals traces out, each to those who have fewest of its kind in the lot.
+    """Deals traces out, each to those who have fewest of its kind in the batch.
 
     Among these to those who have met least on a trace, then to those who have fewest in all.
     """
@@ -193,17 +193,20 @@ class _Dealing:
             for assignment in study.assignments
         }
 
-    def deal(self, batch: Sequence[str], several: Collection[str], lot: int) -> None:
-        """Deal out a lot, of which ``several`` go to more than one.
+    def deal(self, batch: Sequence[str], several: Collection[str], batch_number: int) -> None:
+        """Deal out a batch, of which ``several`` go to more than one.
 
         What is fixed comes first, so that the others get more of what is dealt.
 
         Args:
             batch: The ids of the traces of a batch.
             several: The ids of the traces that several annotators label.
-            lot: The batch, counted from 0.
+            batch_number: The batch, counted from 0.
         """
-        weights = {name: self._study.weight(name, lot) for name in self._study.members(lot)}
+        weights = {
+            name: self._study.weight(name, batch_number)
+            for name in self._study.members(batch_number)
+        }
         for shared, how_many in ((True, self._study.per_trace), (False, 1)):
             had: Counter[str] = Counter()
             ids = [trace_id for trace_id in batch if self.shared(trace_id, several) is shared]
@@ -239,11 +242,11 @@ class _Dealing:
                 self._all[release.annotator] -= 1
                 if candidates:
                     draws = self._draws(trace_id, candidates)
-                    lot = len(self._study.batches)
+                    batch_number = len(self._study.batches)
                     chosen = min(
                         candidates,
                         key=lambda x: (
-                            (self._all[x] + 1) / self._study.weight(x, lot),
+                            (self._all[x] + 1) / self._study.weight(x, batch_number),
                             draws[x],
                             x,
                         ),
@@ -300,7 +303,7 @@ def _spread(
     *,
     room: int = 0,
 ) -> list[str]:
-    """Return a share of an annotator's traces of a lot, after so many in earlier lots.
+    """Return a share of an annotator's traces of a batch, after so many in earlier batches.
 
     One is drawn from each of as many equal stretches, so that they lie evenly over the time in
     which the annotator learns and tires. Where it can be, the last ``room`` are not drawn.

@@ -15,16 +15,17 @@ A text on a server can hold no NUL, so one is kept as two other characters (``_K
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
 from socket import SHUT_RDWR, socket
+from threading import get_ident
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -65,14 +66,7 @@ from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.records import Member, Role
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.workspace.sqlite_file import SqliteFile, new_file
-from mast_tui.writes import (
-    Command,
-    blocks_event_loop,
-    current_caller,
-    deadline,
-    pause,
-    run_blocking,
-)
+from mast_tui.writes import deadline, pause, write_status
 
 Result = TypeVar("Result")
 
@@ -189,7 +183,6 @@ class Server(Database):
         self._away = False
         self._outbox: Outbox | None = None
         self.presence = self._presence = Presence()
-        self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = self._engine(reads_only=True)
         self._writers = self._engine(reads_only=False)
         self._writers.update_execution_options(held=self._held)
@@ -227,6 +220,7 @@ class Server(Database):
     def close(self) -> None:
         if self._closed:
             return
+        self._closing = True
         mine = self._turn.acquire(timeout=_CONNECT_SECONDS)
         try:
             self._closed = True
@@ -236,7 +230,6 @@ class Server(Database):
                         self._ask_server()
                     self._writer.close()
                 self._writers.dispose()
-            self._thread.shutdown(wait=False)
             self._readers.dispose()
         finally:
             if mine:
@@ -255,8 +248,8 @@ class Server(Database):
         outbox = self._outbox
         if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
             return False
-        at_screen = Command.running() is not None or blocks_event_loop()
-        return at_screen or current_caller() in self.content
+        at_screen = write_status() is not None or _blocks_event_loop()
+        return at_screen or get_ident() in self.content
 
     # Transactions
 
@@ -281,10 +274,10 @@ class Server(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
-        if self._away and self._answers_within is not None and blocks_event_loop():
+        if self._away and self._answers_within is not None and _blocks_event_loop():
             # Whoever watches tells when it is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
-        connection = run_blocking(self._thread, self._readers.connect)
+        connection = self._readers.connect()
         try:
             connection.begin()
         except BaseException:
@@ -307,6 +300,7 @@ class Server(Database):
                 if not lost or time.monotonic() > until or self._answers_within is not None:
                     raise
             pause(LOOK_FOR_SERVER)
+            self._check_not_closing()
 
     def _begin_at_once(self, whose: Collection[str]) -> None:
         self._connect_again()
@@ -339,7 +333,7 @@ class Server(Database):
         """Have a connection that writes, where the last one was lost."""
         if not self._writer.invalidated:
             return
-        again = run_blocking(self._thread, self._writers.connect)
+        again = self._writers.connect()
         self._writer.close()
         self._writer = again
         self._heard = True  # whatever was said meanwhile
@@ -373,9 +367,9 @@ class Server(Database):
 
     def check_there(self) -> None:
         """A server that is away is waited for, and whatever is waited for is a server's affair."""
-        command = Command.running()
-        if command is not None:
-            command.on_server = True
+        status = write_status()
+        if status is not None:
+            status.on_server = True
 
     def changed_elsewhere(self) -> bool:
         if self._closed or not self._turn.acquire(blocking=False):
@@ -411,9 +405,9 @@ class Server(Database):
         Whoever looks through very much does that beside the screen, and it may take long.
         """
         seconds = self._answers_within
-        if seconds is None or blocks_event_loop() or (self._can_wait and self.within):
+        if seconds is None or _blocks_event_loop() or (self._can_wait and self.within):
             return seconds
-        return None if Command.running() is None else 2 * seconds
+        return None if write_status() is None else 2 * seconds
 
     def checkpoint(self) -> None:
         """There is no file."""
@@ -470,27 +464,19 @@ class Server(Database):
         driver, seconds = driver_of(self._writer), self._patience
         statement, values = _joined(calls)
 
-        def call() -> None:
-            with self._answering(driver, seconds):
-                driver.execute(statement, values, prepare=True)
-
         with _waiting_for_others():
             try:
-                run_blocking(self._thread, call)
+                with self._answering(driver, seconds):
+                    driver.execute(statement, values, prepare=True)
             except psycopg.Error:
                 if driver.closed:
                     self._writer.invalidate()
                 raise
 
     def _send(self, cursor: Any, step: Callable[[], object]) -> None:
-        """Do what is answered by the server, beside the event loop."""
-        seconds = self._patience
-
-        def answered() -> None:
-            with self._answering(cursor.connection, seconds):
-                step()
-
-        run_blocking(self._thread, answered)
+        """Carry out a step that the server answers, for as long as the caller waits."""
+        with self._answering(cursor.connection, self._patience):
+            step()
 
     @contextmanager
     def _answering(self, connection: _WatchedConnection, seconds: float | None) -> Iterator[None]:
@@ -874,14 +860,23 @@ class _Context:
 
 @contextmanager
 def _waiting_for_others() -> Iterator[None]:
-    command = Command.running()
-    if command is not None:
-        command.waits_for_others = True
+    status = write_status()
+    if status is not None:
+        status.waits_for_others = True
     try:
         yield
     finally:
-        if command is not None:
-            command.waits_for_others = False
+        if status is not None:
+            status.waits_for_others = False
+
+
+def _blocks_event_loop() -> bool:
+    """Return whether nothing is drawn and no key handled while the caller waits."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _begin_reading(connection: Connection) -> None:

@@ -23,7 +23,7 @@ ALIKE: Final = 60.0
 """From which per cent of likeness on two steps of one kind are the same step, done otherwise."""
 
 SAME_WORDS: Final = 90.0
-"""From which per cent on what an agent says is the same in other words."""
+"""The likeness in per cent from which on two messages count as the same."""
 
 LATE_MATCH_WEIGHT: Final = 1.2
 """The weight of a likeness after the fork; a difference before it has 1. Between 1.2 and 2 planted
@@ -34,7 +34,7 @@ MOST_PAIRS: Final = 40_000
 
 _SPACE: Final = re.compile(r"\s+")
 _CHANCE: Final = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+")
-"""What differs in the answers of tools from run to run: ids, times, counts."""
+"""The parts of tools' answers that differ from run to run: ids, times, counts."""
 
 
 class Likeness(StrEnum):

@@ -2,7 +2,7 @@
 
 Version 1.7 is declared: it has all that is used here, and more tools take it than take 1.8. A step
 is a message of the system or a user, or a turn of an agent: what it thought, what it said, its
-calls, and their results. What ATIF has no field for stands in ``extra``, from where the reader of
+calls, and their results. What ATIF has no field for stands in ``extra``, from which the reader of
 ATIF takes it back: ``agent`` where another than the trajectory's acted, ``kind`` of a log line,
 ``name`` of a log line or of a tool whose call is not there, ``is_error``; and the keys of the
 spans, by which findings of other tools come back.
@@ -26,10 +26,10 @@ from mast_tui.traces.times import iso_time
 
 SCHEMA: Final = "ATIF-v1.7"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
-"""What every trajectory begins with that is written here."""
+"""The beginning of every trajectory that is written here."""
 
 COPY: Final = ".atif"
-"""Stands behind the id of the trace whose copy a trajectory is: its span keys are others."""
+"""The suffix of the id of the trace whose copy a trajectory is, as its span keys differ."""
 
 _SOURCES: Final = {Role.SYSTEM: "system", Role.USER: "user"}
 
@@ -74,7 +74,7 @@ def atif_line(trace: Trace) -> bytes:
 
 
 class _Steps:
-    """The steps that the spans of a trace come to."""
+    """The steps made of the spans of a trace."""
 
     def __init__(self, trace: Trace, agent: str) -> None:
         self.steps: list[Record] = []
@@ -85,7 +85,7 @@ class _Steps:
         self._called = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
         self._calls: dict[str, tuple[str, _Turn]] = {}
         self._early: dict[str, list[Record]] = {}
-        """Results that stand before their call, by the call's key."""
+        """Results that come before their call, by the call's key."""
         for span in spans:
             self._add(span, trace.text(span.index))
 
@@ -214,7 +214,7 @@ class _Turn:
 
 
 def _arguments(text: str) -> Record:
-    """The arguments of a call as an object, which ATIF wants."""
+    """Return the arguments of a call as an object, which ATIF requires."""
     try:
         value = load_json(text) if text.strip() else {}
     except InvalidJSON:

@@ -17,7 +17,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]*(e[+-]?[0-9]*)?")
 _ANY_DIGIT: Final = bytes.maketrans(b"123456789.", b"0000000000")
 _GAP: Final = rb"(?:[^0-9A-Za-z_]|\\+[bfnrt]|\\+u[0-9a-f]{4})+"
-"""What parts two words of a text in a file: a reader may make one space of it."""
+"""The separators of two words in a file; a reader may make one space of them."""
 _EXPONENTS: Final = (b"0e0", b"0e+", b"0e-")
 _WITH_EXPONENT: Final = re.compile(rb"(?:[^0-9a-z_.-]|\\[nrt]|^)-?[0-9.]+e[+-]?[0-9]")
 _EXACT_DIGITS: Final = 16
@@ -27,13 +27,13 @@ _ESCAPE_BYTES: Final = 6
 _LAST_CASED: Final = 0x1E943
 
 _STAND_INS: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
-"""The Kelvin sign and the dotted I, which would become ASCII letters, with their stand-ins."""
+"""The Kelvin sign and the dotted I, which would become ASCII letters, with replacements."""
 
 
 def folded(text: str) -> str:
-    """``text`` with capitals made small, each code point in its place.
+    """Return ``text`` with capitals made small, each code point in its place.
 
-    No ASCII letter comes of any other letter, and both small sigmas are one.
+    No other letter becomes an ASCII letter, and both small sigmas are one.
     """
     if text.isascii():
         return text.lower()
@@ -46,7 +46,7 @@ def folded(text: str) -> str:
 
 
 class Prefilter:
-    """Lets through whatever may become a text that holds one of some needles, and little else.
+    """A filter that passes bytes which may become a text with one of some needles, and little else.
 
     It looks for the longest word of each, which a JSON file can only write as it is or letter by
     letter as ``\\u0061``. It rests on this: what a reader adds to a text of its own stands within
@@ -59,7 +59,7 @@ class Prefilter:
         self._needle_words = tuple(dict.fromkeys(map(_word_of, parts)))
         self._numeric = any(map(_NUMBER.fullmatch, self._needle_words))
         self.overlap = max(_LOOKED_BACK, *map(len, self._needle_words)) + 2
-        """How many bytes two pieces of one line must share for nothing to be lost between them."""
+        """The bytes that two pieces of one line must share so that no match is lost."""
 
     @classmethod
     def for_any(cls, *needles: str) -> Prefilter | None:
@@ -134,7 +134,7 @@ def _part_of(needle: str) -> str | None:
 
 
 def _words_of(run: str) -> list[str]:
-    """The words that readers leave as they are, if the whole of it is such."""
+    """Return the words of a text that readers leave as they are, if all of it is such words."""
     if _is_rewritten(run):
         return []
     return [word for word in _WORD.findall(run) if not _is_rewritten(word)]
@@ -192,7 +192,9 @@ def _cases_of(letter: str) -> list[str]:
 
 
 def _forms_of(letter: str) -> tuple[bytes, bytes]:
-    """As UTF-8, and how an escape of it ends; one of two halves may be escaped over again, with
-    more backslashes between them."""
+    """Return the bytes of a letter as UTF-8, and the ends of its escapes.
+
+    One of two surrogates may be escaped over again, with more backslashes between them.
+    """
     escaped = json.dumps(letter)[1:-1][-_ESCAPE_BYTES:]
     return letter.encode("utf-8", "surrogatepass").lower(), escaped.lower().encode()

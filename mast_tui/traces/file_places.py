@@ -20,9 +20,9 @@ class FilePlace(NamedTuple):
     inside: str
 
     def __str__(self) -> str:
-        """``file:line`` for a place on a line, ``file#/pointer`` for one inside a document.
+        """Return ``file:line`` for a location on a line, ``file#/pointer`` for one in a document.
 
-        What stands in a JSON value on a line follows behind a ``#``.
+        The pointer into a JSON value on a line follows after a ``#``.
         """
         if self.line is None:
             pointer = self.inside.startswith("/")

@@ -59,11 +59,11 @@ class UniqueKeys:
         """Give a key another number, because what it names was moved.
 
         Args:
-            key: A key that was handed out.
+            key: A key that was taken.
             number: Its new number.
         """
         self._used[key] = number
 
     def find(self, key: str) -> int | None:
-        """The same of a key that may never have been handed out."""
+        """Return the number of a key as ``number`` does; None for one that was never taken."""
         return self._used.get(key)

@@ -124,7 +124,7 @@ def scan(
     keep_spans: bool = True,
     wait: Callable[[DocumentProcess], object] | None = None,
 ) -> Scan:
-    """The reports of files and of everything under folders, in sorted order, one by one.
+    """Return a walk over files and folders that yields their reports in sorted order.
 
     The ``outcomes.csv`` of a folder come last, as they speak of the traces before them. A trace
     that is there twice is reported once. Of traces that share an id but not their content, the
@@ -132,8 +132,8 @@ def scan(
 
     Args:
         paths: Files and folders.
-        without: Files of which nothing is said.
-        library: Where what is known of files that have not changed comes from.
+        without: Files that are left out of the reports.
+        library: The cache of files that have not changed.
         keep_spans: Whether spans are kept; else they are read when they are asked for.
         wait: Called while another process reads a big document, until that is over.
 

@@ -24,10 +24,10 @@ PREVIEW_CHARS = 200
 """Length up to which a span's preview is cut, in code points."""
 
 _TASK_CHARS: Final = 400
-"""How much of a task a summary holds."""
+"""The most characters of a task in a summary."""
 
 _TEXTS_AT_ONCE: Final = 512
-"""How many texts are searched at once that are at hand."""
+"""The most texts in memory that are searched at once."""
 
 
 def shortened(text: str, most: int) -> str:
@@ -203,7 +203,7 @@ _NO_META: Final = TraceMeta()
 
 
 class TraceIdentity(NamedTuple):
-    """By which a trace is known again, wherever its file lies.
+    """The identity of a trace, which does not depend on the path of its file.
 
     ``trace_id`` is the native id where the format makes it unique, else
     ``<stem>[:<record>]-<8 hex of the content hash>``. ``content_hash`` is the SHA-256 (hex) of
@@ -345,15 +345,19 @@ class Spans(ABC):
 
     @abstractmethod
     def span(self, index: int, /) -> Span:
-        """The span at ``index``."""
+        """Return the span at ``index``."""
 
     @abstractmethod
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``; ``OSError`` where it cannot be read any more."""
+        """Return the whole text of the span at ``index``.
+
+        Raises:
+            OSError: It cannot be read any more.
+        """
 
     @abstractmethod
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
 
     def advance(self, _max_bytes: int, /) -> bool:
         """Read up to about so many bytes more of the source; False when nothing is left."""
@@ -434,11 +438,11 @@ class Spans(ABC):
     def read_in_background(self) -> None:  # noqa: B027 - most are read here
         """Have another process read what is not known, where that is worth it.
 
-        Called by the thread that advances: ``advance`` then takes in what that process has found.
-        Whoever goes away before everything is known calls ``stop_background_read``.
+        Called by the thread that advances: ``advance`` then adds the spans that the process has
+        read. A caller that stops before everything is read calls ``stop_background_read``.
         """
 
-    def stop_background_read(self) -> None:  # noqa: B027 - most wait for nobody
+    def stop_background_read(self) -> None:  # noqa: B027 - most wait for no process
         """Stop another process that reads the file; called by the thread that advances."""
 
 
@@ -534,7 +538,7 @@ class Trace:
     Attributes:
         file: The path of the file it is read from, or of the folder that holds it.
         record: The place of the trace among those of its file; None for a file that is one trace.
-        opened: The file as it was when it was read, for ``changed``; None where nobody knows.
+        opened: The file as it was when it was read, for ``changed``; None where it is unknown.
     """
 
     __slots__ = (
@@ -565,12 +569,12 @@ class Trace:
         """Make a trace of what a reader has found.
 
         Args:
-            identity: By which it is known again.
+            identity: The identity by which it is known again.
             path: The file it was read from.
-            spans: Where its spans come from.
+            spans: The source of its spans.
             record: Its place among the traces of the file; None where that is one trace.
-            meta: What the source tells about the run; None where ``spans`` learn it as they go.
-            problems: What of it could not be read, beside what ``spans`` tell.
+            meta: The facts of the run; None where ``spans`` read them later.
+            problems: Problems of the source, beside those of ``spans``.
         """
         self.file = os.fspath(path)
         self.record = record
@@ -693,19 +697,19 @@ class Trace:
         return len(self._spans)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``."""
+        """Return the span at ``index``."""
         if not 0 <= index < len(self._spans):
             raise self._no_span(index)
         return self._spans.span(index)
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``, as read."""
         if not 0 <= index < len(self._spans):
             raise self._no_span(index)
         return self._spans.text(index)
 
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
@@ -788,7 +792,7 @@ class Trace:
         Called by the thread that advances, once ``loaded`` is complete.
 
         Raises:
-            OSError: It is not the file that was read, or it cannot be told.
+            OSError: It is not the file that was read, or cannot be read.
         """
         opened = self.opened
         if opened is None:

@@ -39,7 +39,7 @@ from mast_tui.traces.readers.answer_keys import as_json
 FORMAT: Final = "mast-tui trace"
 VERSION: Final = 1
 OPENING: Final = b'{"format":"mast-tui trace",'
-"""What every line of the format begins with."""
+"""The beginning of every line of the format."""
 
 
 def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
@@ -47,7 +47,7 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
 
     Args:
         trace: The trace; its index must be complete.
-        veiled: Leave out what somebody working blind must not see.
+        veiled: Leave out what an annotator working blind must not see.
     """
     identity = trace.identity
     meta = trace.meta

@@ -27,7 +27,7 @@ _FIRST_VISIBLE: Final = re.compile(r"\S")
 
 
 def task_of_text(text: str) -> str:
-    """A run's task, with … where it is cut."""
+    """Return a run's task, with … where it is cut."""
     return shortened(text, TASK_CHARS)
 
 
@@ -56,7 +56,7 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
 
 
 def call_preview(arguments: str) -> tuple[str, bool]:
-    """The preview of a tool call: what was asked for, without the JSON around it.
+    """Return the preview of a tool call: its arguments without the JSON around them.
 
     A command is shown as it was typed (``["bash", "-lc", "ls"]`` is ``ls``), other arguments as
     ``name=value``. Arguments that are no JSON object, or very long, are shown as they are.

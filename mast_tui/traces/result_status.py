@@ -34,7 +34,7 @@ _EXIT_CODE: Final = re.compile(
 
 _RAN: Final = re.compile(r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)")
 _TERMINALS: Final = frozenset({"computerterminal", "terminal", "codeexecutor"})
-"""Who passes on what code gave back, as a participant of the talk."""
+"""The participants of a conversation that report the output of code."""
 
 _EXIT_CODE_AFTER: Final = re.compile(
     r"""\[[^\[\]]{0,80}?\bexit[ ]code:?[ ](-?\d{1,9})\.?\]\Z
@@ -63,7 +63,7 @@ _REFUSED: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""How known tools begin where they refuse or break off."""
+"""The first words of known tools that refuse or stop."""
 
 _ERROR: Final = re.compile(
     r"""\s*\[?error(?:[ ](?:executing|calling|running|decoding|parsing|while)[ ][^\n:]{1,120})?\]?
@@ -95,7 +95,7 @@ _COMPLAINT: Final = re.compile(
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _RAISED: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
 _LINES_AFTER: Final = 12
-"""How many lines an exception's message may have behind its first."""
+"""The most lines of an exception's message after its first."""
 
 
 def status_of_code(code: object) -> SpanStatus:
@@ -118,7 +118,7 @@ def status_of_error_flag(failed: object) -> SpanStatus:
 
 
 def status_of_result(text: str) -> SpanStatus:
-    """Tell whether a tool failed by what it gave back.
+    """Return whether a tool failed by what it gave back.
 
     Args:
         text: All that the tool gave back, as read.
@@ -161,12 +161,12 @@ def status_of_message(agent: str, text: str) -> SpanStatus:
     """Tell how code went that a terminal ran which takes part as an agent.
 
     Args:
-        agent: Who speaks.
-        text: All that was said.
+        agent: The speaker.
+        text: The whole text.
 
     Returns:
         As ``status_of_result`` where a terminal speaks, or where the text begins as AutoGen and
-        mini-swe-agent begin what code gave back; ``UNKNOWN`` for what anybody else says.
+        mini-swe-agent begin what code gave back; ``UNKNOWN`` for any other speaker.
     """
     if _RAN.match(text) or agent.lower().replace("_", "") in _TERMINALS:
         return status_of_result(text)

@@ -13,10 +13,10 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, Trace
 
 LEAST_SHARED: Final = 3
-"""How many texts two traces must share, at least."""
+"""The fewest texts that two traces must share."""
 
 SHARE: Final = 0.8
-"""Which part of the texts of the shorter one must be in the other."""
+"""The share of the shorter one's texts that must be in the other."""
 
 _TASK_CHARS: Final = 120
 _TEXT_CHARS: Final = 40
@@ -34,7 +34,7 @@ def same_runs(
     read in a moment.
 
     Args:
-        traces: All traces; each is read anew, and gone from memory afterwards.
+        traces: All traces; each is read again, and dropped from memory afterwards.
         wait: Called before each is read.
 
     Returns:
@@ -93,7 +93,7 @@ def _agents_texts(trace: Trace) -> frozenset[str]:
 
 
 def _letters(text: str) -> str:
-    """A text without what formats write differently: spaces, punctuation, capitals."""
+    """Return a text without what formats write differently: spaces, punctuation, capitals."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 

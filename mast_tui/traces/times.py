@@ -58,7 +58,7 @@ def _scaled(number: float) -> float | None:
 
 
 def iso_time(seconds: float) -> str | None:
-    """The ISO 8601 text of Unix seconds, in UTC; None where no calendar has them."""
+    """Return the ISO 8601 text of Unix seconds, in UTC; None where no calendar has them."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):

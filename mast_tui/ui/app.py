@@ -229,7 +229,7 @@ class MastApp(TextualApp):
         self.traces = TraceService(self, options)
         self._taxonomy = taxonomy
         self.configuration: Configuration = checked(read_configuration())
-        self._said = ""
+        self._writes_report = ""
         """What the last lines say of writes that take long."""
         self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
         """What the screens write to the workspace, in order."""
@@ -362,10 +362,10 @@ class MastApp(TextualApp):
         if trace is None:
             return
 
-        def attach(opened: OpenWorkspace) -> None:
+        async def attach(opened: OpenWorkspace) -> None:
             if not anew and screen.trace is trace and screen.session is not None:
                 return
-            session = self.workspace.guarded(lambda: opened.open(trace))
+            session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
 
@@ -552,9 +552,9 @@ class MastApp(TextualApp):
         if opened is not None:
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
-    def _follow_study(self, opened: OpenWorkspace) -> None:
-        self.workspace.guarded(opened.follow_study)
-        self.trace_queue.count_finished()
+    async def _follow_study(self, opened: OpenWorkspace) -> None:
+        await self.workspace.carry_out(opened.follow_study)
+        await self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
                 self._attach_session(screen, anew=True)
@@ -578,11 +578,11 @@ class MastApp(TextualApp):
         """Why there is no workspace, where one could not be opened."""
         return self.workspace.refused
 
-    def workspace_ready(self) -> None:
+    async def workspace_ready(self) -> None:
         """The workspace is open, and who works in it is known."""
         if self.workspace.opened is not None:
             self._taxonomy = self.workspace.opened.taxonomy  # as it is worded there
-        self.trace_queue.count_finished()
+        await self.trace_queue.count_finished()
 
     def workspace_failed(self) -> None:
         """Tell the screens that wait for a workspace that there will be none."""
@@ -607,15 +607,15 @@ class MastApp(TextualApp):
 
     def _writes_changed(self) -> None:
         """Something was written, or takes long: say so, and let the keys in that waited for it."""
-        if self.writes.words != self._said:
-            self._said = self.writes.words
+        if self.writes.report != self._writes_report:
+            self._writes_report = self.writes.report
             self.refresh_hints()
         self.input_queue.resume()
 
     @property
     def urgently(self) -> str:
         """What is waited for before anything else can be saved, or nothing."""
-        return self.writes.words
+        return self.writes.report
 
     def on_unmount(self) -> None:
         """Nobody hears any more what others write."""

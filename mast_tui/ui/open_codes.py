@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -125,6 +125,12 @@ def _rows(coding: OpenCoding) -> Iterator[_CodeRow]:
             yield _CodeRow(repr(code.place), group, code)
 
 
+def _either(
+    of_group: Callable[[Group], str], of_code: Callable[[OpenCode], str]
+) -> Callable[[_CodeRow], str]:
+    return lambda row: of_group(row.group) if row.code is None else of_code(row.code)
+
+
 class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     """The open codes that the annotator may see: their own, and others' on finished traces.
 
@@ -230,38 +236,42 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 return "v"
             return "▾" if row.code is None else "●" if row.code.is_label else "✎"
 
-        def sign_style(row: _CodeRow) -> str:
-            return "doubt" if row.code is None or is_marked(row) else "quiet"
-
-        def text(row: _CodeRow) -> str:
-            if row.code is not None:
-                return f"  {one_line(row.code.tagged_text) or no_words}"
-            return one_line(f"{row.group.name} · {counted(len(row.group.codes), 'place')}")
-
-        def text_style(row: _CodeRow) -> str:
-            if row.code is None:
-                return "total"
-            return "figure" if row.code.text else "quiet"
-
-        def trace(row: _CodeRow) -> str:
-            if row.code is None:
-                return counted(row.group.traces, "trace")
-            return one_line(at_hand.name_of(row.code.trace_id))
-
-        def span_range(row: _CodeRow) -> str:
-            if row.code is None:
-                return ""
-            return place_words(row.code.target, at_hand.known_order(row.code.trace_id))
-
-        def author(row: _CodeRow) -> str:
-            return "" if row.code is None else one_line(row.code.annotator)
-
         return (
-            sign_column(sign, sign_style),
-            TableColumn("", text, text_style, name_width()),
-            TableColumn("trace", trace, "quiet", name_width(90)),
-            TableColumn("where", span_range, width=name_width(80)),
-            TableColumn("who", author, "quiet", name_width(70)),
+            sign_column(
+                sign, lambda row: "doubt" if row.code is None or is_marked(row) else "quiet"
+            ),
+            TableColumn(
+                "",
+                _either(
+                    lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
+                    lambda code: f"  {one_line(code.tagged_text) or no_words}",
+                ),
+                _either(lambda _: "total", lambda code: "figure" if code.text else "quiet"),
+                name_width(),
+            ),
+            TableColumn(
+                "trace",
+                _either(
+                    lambda group: counted(group.traces, "trace"),
+                    lambda code: one_line(at_hand.name_of(code.trace_id)),
+                ),
+                "quiet",
+                name_width(90),
+            ),
+            TableColumn(
+                "where",
+                _either(
+                    lambda _: "",
+                    lambda code: place_words(code.target, at_hand.known_order(code.trace_id)),
+                ),
+                width=name_width(80),
+            ),
+            TableColumn(
+                "who",
+                _either(lambda _: "", lambda code: one_line(code.annotator)),
+                "quiet",
+                name_width(70),
+            ),
         )
 
     def show_detail(self) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from operator import attrgetter
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
+from mast_tui.columns import Row
 from mast_tui.traces.model import Trace
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
@@ -19,8 +20,6 @@ from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.workspace import WorkspaceError
-
-Row = TypeVar("Row")
 
 
 class OpensTraces(BaseScreen):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import (
@@ -37,7 +37,7 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 
 from mast_tui.errors import ServerAway, WorkspaceError
 from mast_tui.workspace.records import Member
-from mast_tui.writes import current_caller, deadline, pause
+from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Outbox
@@ -84,21 +84,22 @@ class Database(ABC):
         """From where the files of traces are named; None on a server and in memory."""
         self.presence: Presence | None = None
         """Who is where just now, where programs can tell each other."""
-        self.when_gone: Callable[[], bool] = lambda: False
-        """Called by a command that finds the file gone: whether it can go on in another one."""
         self.last_write = time.monotonic()
         self.member: Member | None = None
         """Whose connection this is in a team on a server; None for a file, and for an owner."""
         self.latest: Latest | None = None
         """What was written last on a server, so that it need not be asked for."""
-        self.content: set[object] = set()
-        """Who, beside the screen, is content with what was read ahead; see ``away``."""
+        self.content: set[int] = set()
+        """The threads beside the screen that are content with what was read ahead; see ``away``."""
         self._turn = Lock()
-        self._whose: object = None
+        self._owner: int | None = None
+        """The thread that is within a transaction."""
         self._whole = False
         self._spoilt = False
         """Whether a part of a transaction that is ``whole`` has failed."""
         self._closed = False
+        self._closing = False
+        """Whether it is about to be closed, so that no one waits to write any more."""
 
     @property
     @abstractmethod
@@ -114,7 +115,7 @@ class Database(ABC):
     @property
     def within(self) -> bool:
         """Whether the caller is within a transaction."""
-        return self._whose is current_caller()
+        return self._owner == get_ident()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -171,19 +172,20 @@ class Database(ABC):
 
     @contextmanager
     def _taking_turn(self) -> Iterator[None]:
-        """Wait until no other thread or command of this program writes."""
+        """Wait until no other thread of this program writes."""
         until = deadline()
         while not self._turn.acquire(blocking=False):
             if time.monotonic() > until:
                 raise WorkspaceError(f"{self.name}: {BUSY}")
             pause(LOOK_AGAIN)
+            self._check_not_closing()
             if self._waits_in_vain:
                 raise ServerAway(f"{self.name}: does not answer now; nothing was written")
-        self._whose = current_caller()
+        self._owner = get_ident()
         try:
             yield
         finally:
-            self._whose = None
+            self._owner = None
             self._turn.release()
 
     @property
@@ -266,6 +268,10 @@ class Database(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
+            raise WorkspaceError(f"{self.name}: the workspace is closed")
+
+    def _check_not_closing(self) -> None:
+        if self._closing:
             raise WorkspaceError(f"{self.name}: the workspace is closed")
 
     @property

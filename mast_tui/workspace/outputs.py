@@ -39,6 +39,8 @@ _OWN_TEXTS: Final = (
     b"Table: Agreement of ",
     b"% Agreement: ",
     b"scope,mode,name,statistic,",
+    b"statistic,scope,group,",
+    b'{"statistic": "',
     b"scope,group,mode,name,statistic,",
     b"# Failure signatures",
     b"% Failure signatures",

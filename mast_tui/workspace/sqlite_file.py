@@ -7,7 +7,6 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,7 @@ from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.opening import check_schema, check_version, is_workspace, keep_private
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path, traces_folder
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
-from mast_tui.writes import Command, deadline, pause, run_blocking
+from mast_tui.writes import deadline, pause
 
 BUSY_SECONDS: Final = 5.0
 """How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
@@ -55,7 +54,6 @@ class SqliteFile(Database):
 
     def _open(self) -> None:
         self.traces_folder = None if self.path is None else traces_folder(self.path)
-        self._thread = ThreadPoolExecutor(1, "workspace-writer")
         self._readers = None if self.path is None else self._engine(reads_only=True)
         self.last_write = time.monotonic()
         with self._in_words():
@@ -78,10 +76,10 @@ class SqliteFile(Database):
         """
         if self._closed:
             return
+        self._closing = True
         mine = self._turn.acquire(timeout=BUSY_SECONDS)
         try:
             self._closed = True
-            self._thread.shutdown(wait=False)
             if self._readers is not None:
                 self._readers.dispose()
             if not mine or self._gone:
@@ -133,10 +131,11 @@ class SqliteFile(Database):
                     if not _is_busy(error) or time.monotonic() > until:
                         raise
                 pause(LOOK_AGAIN)
+                self._check_not_closing()
 
     @contextmanager
     def _impatience(self, driver: sqlite3.Connection) -> Iterator[None]:
-        """Let SQLite not wait by itself, as that would hold up the event loop.
+        """Let SQLite not wait by itself, so that it can be said what is waited for.
 
         With a write-ahead log a transaction that has begun never waits, so there it holds always;
         without, a commit waits for readers.
@@ -151,21 +150,12 @@ class SqliteFile(Database):
             driver.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
 
     def _commit(self) -> None:
-        driver = self._driver
-        if self.path is None:
-            driver.execute("COMMIT")
-        else:
-            run_blocking(self._thread, lambda: driver.execute("COMMIT"))
+        self._driver.execute("COMMIT")
 
     # The file
 
     def check_there(self) -> None:
-        """A command asks ``when_gone`` first, which may see to it that there are others."""
-        try:
-            self._check_same_files()
-        except WorkspaceGone:
-            if Command.running() is None or not self.when_gone():
-                raise
+        self._check_same_files()
 
     def _check_same_files(self) -> None:
         if self.path is not None and (self._gone or not self._same_files()):
@@ -240,7 +230,6 @@ class SqliteFile(Database):
             self._take_log_away()
             # Closed, the old connection would write into whatever lies in its place now.
             self._left.append(self._writer)
-            self._thread.shutdown(wait=False)
             if self._readers is not None:
                 self._readers.dispose()
             self.path, self._gone = target, False

@@ -8,6 +8,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import get_ident
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
@@ -52,7 +53,6 @@ from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 from mast_tui.workspace.sqlite_file import SqliteFile
-from mast_tui.writes import current_caller
 
 if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Change, Outbox
@@ -185,10 +185,6 @@ class Workspace:
     def check_there(self) -> None:
         """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
         self._database.check_there()
-
-    def when_gone(self, goes_on: Callable[[], bool]) -> None:
-        """Have a command that finds the file gone ask whether it can go on in another one."""
-        self._database.when_gone = goes_on
 
     def changed_elsewhere(self) -> bool:
         """Whether another program has written since this was last asked; see ``Database``."""
@@ -518,7 +514,7 @@ class Workspace:
     @contextmanager
     def as_known(self) -> Iterator[None]:
         """Within, a thread beside the screen is told of everybody's work what was read ahead."""
-        outbox, who = self.outbox, current_caller()
+        outbox, who = self.outbox, get_ident()
         if outbox is not None and outbox.known.everybody:
             self._database.content.add(who)
         try:

@@ -215,7 +215,7 @@ class TestPartly:
         assert places(work) == [at(3), at(9), at(12), at(40, 42)]
         assert kept in work.decisions
         row = dispute_of(work)
-        assert (row.is_open, row.settles_conflict, len(row.decisions)) == (False, True, 3)
+        assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
 
     def test_a_decided_row_is_decided_anew_as_a_whole(self, office: Office) -> None:
         work = adjudication(office)
@@ -258,7 +258,7 @@ class TestPartly:
         work.decide_together(group_of(work).take_side("bob"))
         taken_over(work, MODE, at(60))
         rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
-        assert [row.settles_conflict for row in rows] == [True, False]
+        assert [row.resolves_conflict for row in rows] == [True, False]
         again = rows[0].in_question(work.words.sides, order)
         work.decide_together(again.take_same(NOBODY))
         assert places(work) == [at(3), at(60)]

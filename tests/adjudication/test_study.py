@@ -15,7 +15,7 @@ from mast_tui.adjudication import (
     disagreement,
     letters,
     queue,
-    settles_conflict,
+    resolves_conflict,
     take_on,
     take_on_as_study_says,
     trace_disagreement,
@@ -87,9 +87,9 @@ class TestDisagreement:
         office.finish("ann", at(3))
         office.finish("bob", value=ABSENT)
         work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
-        assert settles_conflict(work.decide(work.gold.conflicts[0], NOBODY))
-        assert not settles_conflict(taken_over(work, OTHER, at(4)))
-        assert not settles_conflict(overrule(work, OTHER, NOBODY))
+        assert resolves_conflict(work.decide(work.gold.conflicts[0], NOBODY))
+        assert not resolves_conflict(taken_over(work, OTHER, at(4)))
+        assert not resolves_conflict(overrule(work, OTHER, NOBODY))
 
 
 class TestLetters:

@@ -30,11 +30,12 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import create_engine
 
-from mast_tui.figures.agreement.report import StudyInput, agreement_report
+from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictTable
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema
+from tests.figures.agreement.tables import agreement_document
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ANNOTATORS: Final = ("ann", "bob", "cat", "dan", "eve")
@@ -187,7 +188,7 @@ def main() -> None:
         path = Path(name) / "workspace.db"
         write_workspace(path, study)
         for _ in range(chosen.times):
-            report.append(seconds(lambda: agreement_report(study, rounds=ROUNDS)))
+            report.append(seconds(lambda: agreement_document(study, rounds=ROUNDS)))
             command.append(seconds(lambda: run_command(path)))
             theirs.append(seconds(lambda: run_scikit_learn(tenth, chosen.their_rounds)))
     size = f"{len(ANNOTATORS)} × {chosen.traces} × {len(study.modes)}, {ROUNDS} rounds"

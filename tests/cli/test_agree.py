@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Container, Sequence
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
+from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
@@ -85,6 +88,82 @@ def test_json_holds_places_and_the_judge_and_no_figure_without_value_or_reason(
         assert ("undefined" in figure) is (figure["value"] is None)
         ends = figure.get("ci")
         assert ends is None or ends[0] <= figure["value"] <= ends[1]
+
+
+def test_records_are_the_figures_of_the_document_in_every_format(two: Cli, tmp_path: Path) -> None:
+    document = two("agree", *FEW, "--json").json
+    lines = [json.loads(line) for line in two("agree", *FEW, "--records").out.splitlines()]
+    by_name = {
+        (one["scope"], one["mode"], one["statistic"]): one for one in lines if not one["subject"]
+    }
+    for code, mode in document["modes"].items():
+        for name in COEFFICIENTS:
+            record = by_name["mode", code, name]
+            assert (record["value"], record["n"]) == (mode[name]["value"], mode[name]["n"])
+            reason = mode[name].get("undefined") or mode[name].get("ci_withheld", "")
+            assert record["reason"] == reason
+            assert record["sources"]["modes"] == [mode["slug"]]
+    assert by_name["pooled", "", "pabak"]["low"] == document["pooled"]["pabak"]["ci"][0]
+    files = [tmp_path / f"records{ending}" for ending in (".jsonl", ".csv", ".parquet")]
+    for file in files:
+        assert two("agree", *FEW, "--records", "--output", file).code == 0
+    assert [json.loads(line) for line in files[0].read_text().splitlines()] == lines
+    rows = list(csv.DictReader(files[1].read_text().splitlines()))
+    table = parquet.read_table(files[2]).to_pylist()
+    for line, row, of_table in zip(lines, rows, table, strict=True):
+        value = "" if line["value"] is None else repr(line["value"])
+        assert (row["statistic"], row["value"]) == (line["statistic"], value)
+        assert (of_table["value"], of_table["n"]) == (line["value"], line["n"])
+        assert row["subject"] == of_table["subject"] == "|".join(line["subject"])
+        assert json.loads(of_table["sources"]) == json.loads(row["sources"]) == line["sources"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--output", "a.csv"), "give --records too"),
+        (("--records", "--json"), "leave out --json"),
+        (("--methods", "--records"), "--methods prints one paragraph"),
+        (("--records", "--traces", "1.1"), "leave out --json, --traces"),
+        (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
+    ],
+)
+def test_records_and_methods_stand_alone(two: Cli, options: tuple[str, ...], words: str) -> None:
+    refused = two("agree", *options)
+    assert refused.code == 2
+    assert words in refused.err
+
+
+def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: Path) -> None:
+    pooled = two("agree", *FEW, "--json").json["pooled"]
+    page, tables = tmp_path / "a.html", tmp_path / "a.md"
+    printed = two("agree", *FEW, "--methods", "--html", page, "--markdown", tables)
+    low, high = pooled["raw_agreement"]["ci"]
+    for words in (
+        "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
+        "8 traces were finished by both",
+        f"{pooled['n']} units with two verdicts",
+        f"raw agreement {pooled['raw_agreement']['value']:.2f} [{low:.2f}, {high:.2f}]",
+        f"Cohen's κ {pooled['cohen_kappa']['value']:.2f};",
+        "Cohen's κ (Cohen 1960; Light 1971)",
+        "jackknife (Tukey 1958)",
+        "κ is undefined for 13 of 14 modes (no variance: 13).",
+    ):
+        assert words in printed.out
+    assert printed.out.count("\n") == 1
+    assert "ann" not in printed.out.replace("annotator", "")
+    assert "<h2>Methods</h2>\n<p>2 annotators" in page.read_text()
+    assert "## Methods\n\n2 annotators" in tables.read_text()
+    alone = two("agree", "--annotators", "ann", *FEW, "--methods")
+    assert (alone.out, alone.code) == ("", 0)
+    assert "needs two annotators" in alone.err
+
+
+def test_records_name_no_person_with_pseudonyms(two: Cli) -> None:
+    out = two("agree", *FEW, "--records", "--pseudonyms").out
+    assert '"subject": ["A", "B"]' in out
+    assert '"ann"' not in out
+    assert '"bob"' not in out
 
 
 def test_a_judge_can_be_held_against_one_person(samples: Cli) -> None:

@@ -536,3 +536,41 @@ def test_what_helps_is_told_in_text_and_json(cli: Cli, tmp_path: Path) -> None:
     shown = " ".join(cli("report").out.split())
     assert helps["strategies"]["1.1"][0] in shown
     assert helps["measured"]["source"]["url"] in shown
+
+
+def test_records_are_the_figures_of_the_document(cli: Cli, tmp_path: Path) -> None:
+    rows = [f"t{i},ann,m{i % 2},{('failed', 'succeeded')[i % 3 == 0]},{i % 2},0" for i in range(20)]
+    document = report_on(cli, tmp_path, *rows)
+    lines = [json.loads(line) for line in cli("report", "--records").out.splitlines()]
+    by_field = {
+        tuple(one[key] for key in ("scope", "group", "mode", "condition", "statistic")): one
+        for one in lines
+    }
+    assert len(by_field) == len(lines)
+    for name, group in ({"": document["overall"]} | document["groups"]).items():
+        assert by_field["group", name, "", "failed", "traces"]["value"] == group["failed"]
+        for code, mode in group["modes"].items():
+            for side in ("all", "failed", "succeeded"):
+                record = by_field["mode", name, code, side, "rate"]
+                assert (record["value"], record["count"], record["n"]) == tuple(
+                    mode[side][key] for key in ("rate", "count", "n")
+                )
+            points = by_field["mode", name, code, "", "difference"]["value"]
+            assert (None if points is None else 100 * points) == mode["difference_pp"]
+    assert by_field["mode", "m1", "1.1", "failed", "rate"]["sources"] == {
+        "part": "signatures",
+        "modes": ["disobey_task_specification"],
+        "subject": [],
+        "group": "m1",
+        "where": [["outcome", "failed"]],
+    }
+    assert cli("report", "--records", "--output", "r.csv").code == 0
+    assert len((tmp_path / "r.csv").read_text("utf-8").splitlines()) == len(lines) + 1
+    for options, words in (
+        (("--output", "a.csv"), "give --records too"),
+        (("--records", "--json"), "leave out --json"),
+        (("--records", "--output", "a.txt"), "its ending is none of .jsonl, .csv, .parquet"),
+    ):
+        refused = cli("report", *options)
+        assert refused.code == 2
+        assert words in refused.err

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,15 +15,11 @@ from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import COLUMNS, read_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_batch import Incoming
-from mast_tui.exchange.importers.adamast import read_adamast
-from mast_tui.exchange.importers.agentdash import read_agentdash
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
-from mast_tui.exchange.label_studio import label_studio_tasks, read_label_studio
-from mast_tui.exchange.mast_data import read_mast_data
+from mast_tui.exchange.label_studio import label_studio_tasks
+from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
@@ -59,22 +55,15 @@ DOCUMENT = st.recursive(
 )
 
 
-def known_none(_: str) -> None:
-    return None
+def read(name: str, file: Path) -> Incoming:
+    """Read a file by the importer of a format, for an empty workspace."""
+    importer = IMPORT_FORMATS[name].reads
+    assert importer is not None
+    return importer(ImportRequest([file], Workspace.open(":memory:"), MAST))
 
 
-READERS: dict[str, Callable[[Sequence[Path]], Incoming]] = {
-    "agentdash": read_agentdash,
-    "adamast": read_adamast,
-    "mast-data": lambda files: read_mast_data(files, taxonomy=MAST, find_taxonomy=known_none),
-    "label-studio": lambda files: read_label_studio(
-        files, taxonomy=MAST, find_taxonomy=known_none, has_work=lambda *_: False
-    ),
-    "who-and-when": read_who_and_when,
-    "agentrx": read_agentrx,
-    "mast-human": read_mast_human,
-}
-
+READ_INTO_WORK: Final = [name for name, row in IMPORT_FORMATS.items() if row.reads is not None]
+"""The formats whose files become work; ``jsonl`` is merged event by event."""
 
 Result = TypeVar("Result")
 
@@ -87,13 +76,13 @@ def in_words(call: Callable[[], Result]) -> Result | None:
         return None
 
 
-@pytest.mark.parametrize("name", sorted(READERS))
+@pytest.mark.parametrize("name", READ_INTO_WORK)
 @settings(QUICK, max_examples=10)
 @given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
 def test_any_json_is_read_or_refused_in_words(name: str, document: Any, tmp_path: Path) -> None:
     file = tmp_path / "labels.json"
     file.write_text(json.dumps(document))
-    incoming = in_words(lambda: READERS[name]([file]))
+    incoming = in_words(lambda: read(name, file))
     if incoming is not None:
         assert all(problem.reason for problem in incoming.problems)
         workspace = Workspace.open(":memory:")
@@ -222,7 +211,7 @@ def test_one_wrong_part_is_read_or_refused_in_words(
     place = data.draw(st.sampled_from(places_in(documents[name])))
     file = tmp_path / "labels.json"
     file.write_text(json.dumps(changed_at(documents[name], place, new)))
-    incoming = in_words(lambda: READERS[name.partition(" ")[0]]([file]))
+    incoming = in_words(lambda: read(name.partition(" ")[0], file))
     if incoming is not None:
         workspace = Workspace.open(":memory:")
         in_words(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.huggingface import dataset_files
 from mast_tui.exchange.selection import gold_entries
-from mast_tui.figures.agreement.report import StudyInput, agreement_report
+from mast_tui.figures.agreement.report import (
+    Agreement,
+    StudyInput,
+    agreement_figures,
+    agreement_json,
+)
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study import Study
@@ -51,7 +57,8 @@ VERDICTS = {
 }
 TABLE = verdict_table(MODES, FINISHED, VERDICTS)
 STUDY = StudyInput(MAST.ref, MODES, NAMES, "1", TABLE, FINISHED)
-REPORT: dict[str, Any] = {**agreement_report(STUDY, rounds=20)}
+AGREEMENT = agreement_figures(STUDY, rounds=20)
+REPORT = agreement_json(AGREEMENT)
 
 
 def exported(
@@ -61,6 +68,15 @@ def exported(
 ) -> Mapping[str, Any]:
     """The gold document of all that the workspace holds."""
     return gold_document(workspace, MAST, report, gold_entries(workspace, MAST), judges=judges)
+
+
+def sheet(
+    workspace: Workspace,
+    agreement: Agreement = AGREEMENT,
+    judges: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
+    """The datasheet of all that the workspace holds."""
+    return datasheet(exported(workspace, agreement_json(agreement), judges), agreement)
 
 
 @pytest.fixture
@@ -97,7 +113,7 @@ def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
     mode = MAST.modes[0]
     assert (first["slug"], first["definition"]) == (mode.slug, mode.definition)
     assert first["category"] in {category.name for category in MAST.categories}
-    files = dataset_files(gold)
+    files = dataset_files(gold, sheet(filled))
     rows = [json.loads(line) for line in files["data/modes.jsonl"].splitlines()]
     assert [row["mode"] for row in rows] == [mode.code for mode in MAST.modes]
     assert rows[0]["definition"] == mode.definition
@@ -116,7 +132,7 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
 
 
 def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
-    text = datasheet(exported(filled, REPORT))
+    text = sheet(filled)
     assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 – |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
@@ -137,8 +153,8 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     given = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )
-    spans = span_report(given, rounds=20)
-    text = datasheet(exported(filled, REPORT | {"spans": spans}))
+    spans = span_figures(given, rounds=20)
+    text = sheet(filled, replace(AGREEMENT, spans=spans))
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces of whose spans the order is unknown" in text
@@ -147,15 +163,15 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
 def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:
     report = judge_report(counted(6, 2, 3, 9), rounds=20)
     report["left_out"]["judge_seen"] = 4
-    text = datasheet(exported(filled, REPORT, judges={"judge:a": report}))
+    text = sheet(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
     assert row.endswith("| 4 settled with a judge on screen (traces × modes) |")
-    assert "No judge has looked" in datasheet(exported(filled, REPORT))
+    assert "No judge has looked" in sheet(filled)
 
 
 def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
-    text = datasheet(exported(filled, REPORT))
+    text = sheet(filled)
     assert "<script>" not in text
     assert "\u202e" not in text
     assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
@@ -164,11 +180,12 @@ def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
 def test_without_figures_or_a_study_it_says_so() -> None:
     workspace = Workspace.open(":memory:")
     gold = gold_document(workspace, MAST, {}, gold_entries(workspace, MAST))
-    text = datasheet(gold)
+    nobody = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
+    text = datasheet(gold, agreement_figures(nobody, rounds=0))
     assert "No study was set up" in text
     assert "fewer than two annotators" in text
     with pytest.raises(ValueError, match="there is no gold yet"):
-        dataset_files(gold)
+        dataset_files(gold, text)
 
 
 LOAD = """
@@ -186,7 +203,7 @@ print(json.dumps(found, default=str))
 
 def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
-    files = dataset_files(exported(filled, REPORT))
+    files = dataset_files(exported(filled, REPORT), sheet(filled))
     for name, text in files.items():
         file = tmp_path / "set" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +231,7 @@ def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> Non
 
 
 def test_each_table_has_the_columns_that_the_card_names(filled: Workspace) -> None:
-    files = dataset_files(exported(filled, REPORT))
+    files = dataset_files(exported(filled, REPORT), sheet(filled))
     heading = dict(
         line.split(": ", 1) for line in files["README.md"].split("---\n")[1].splitlines()
     )

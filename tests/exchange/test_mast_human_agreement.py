@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import combinations, groupby
 from pathlib import Path
+from typing import Any
 
 import krippendorff
 import numpy as np
@@ -13,10 +14,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.workspace import Workspace
 from tests.exchange.corpus import corpus
+from tests.figures.agreement.tables import agreement_document
 
 
 def records() -> list[dict[str, object]]:
@@ -35,7 +36,7 @@ def answers_by_heading(record: dict[str, object]) -> dict[str, dict[str, bool]]:
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """A report for each round; each has a taxonomy of its own.
 
     The label records stand alone here, so the traces keep the ids that the records name.
@@ -47,13 +48,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     applied = apply_incoming(read_mast_human([labels]), workspace, source="test")
     assert applied.written
     return {
-        taxonomy.id: agreement_report(study_from_workspace(workspace, taxonomy), rounds=100)
+        taxonomy.id: agreement_document(study_from_workspace(workspace, taxonomy), rounds=100)
         for taxonomy in workspace.taxonomies()
     }
 
 
 @pytest.mark.slow
-def test_every_pair_has_a_kappa_of_one_in_both_rounds(reports: dict[str, Report]) -> None:
+def test_every_pair_has_a_kappa_of_one_in_both_rounds(reports: dict[str, dict[str, Any]]) -> None:
     assert set(reports) == {"early-mast-18", "interim-mast-17"}
     for report in reports.values():
         assert report["annotators"] == ["annotator_1", "annotator_2", "annotator_3"]
@@ -66,7 +67,7 @@ def test_every_pair_has_a_kappa_of_one_in_both_rounds(reports: dict[str, Report]
 
 
 def test_the_blocks_that_stand_behind_several_traces_are_named(
-    reports: dict[str, Report],
+    reports: dict[str, dict[str, Any]],
 ) -> None:
     def block(record: dict[str, object]) -> str:
         return json.dumps(record["hf_annotations"], sort_keys=True)
@@ -93,7 +94,7 @@ def test_the_blocks_that_stand_behind_several_traces_are_named(
 
 
 def test_the_figures_are_those_of_scikit_learn_and_krippendorff(
-    reports: dict[str, Report],
+    reports: dict[str, dict[str, Any]],
 ) -> None:
     for report in reports.values():
         scheme = report["taxonomy"].partition("@")[0]

@@ -20,7 +20,6 @@ from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.selection import gold_entries, gold_work, pseudonymous
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
@@ -29,6 +28,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 from scripts import make_sample_workspace
+from tests.figures.agreement.tables import agreement_document
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +112,7 @@ def without_times(path: Path) -> list[object]:
 def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
     people = [info.name for info in filled.annotators() if info.kind is AnnotatorKind.HUMAN]
     assert len(people) == 2
-    report = agreement_report(study_from_workspace(filled, MAST))
+    report = agreement_document(study_from_workspace(filled, MAST))
     assert report["annotators"] == people
     kappa = report["pooled"]["cohen_kappa"]["value"]
     assert kappa is not None

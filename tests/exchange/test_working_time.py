@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -11,13 +10,17 @@ from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.exchange.selection import gold_entries
+from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
 from mast_tui.workspace.events.types import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
 from tests.exchange.words import MAST, SLUGS
+from tests.figures.agreement.tables import verdict_table
 
 BEGIN = datetime(2026, 5, 4, 10, tzinfo=UTC)
-NOTHING: dict[str, Any] = {"annotators": []}
+NOBODY = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
+AGREEMENT = agreement_figures(NOBODY, rounds=0)
+NOTHING = agreement_json(AGREEMENT)
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
     assert minutes_worked(workspace, MAST) == {}
     gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"]["annotators"] == {}
-    assert "Minutes a trace" not in datasheet(gold)
+    assert "Minutes a trace" not in datasheet(gold, AGREEMENT)
 
 
 def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> None:
@@ -85,6 +88,6 @@ def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> Non
         "annotators": {"alice": {"n": 2, "median": 2.5}},
     }
     assert [trace["annotators"][0]["minutes"] for trace in gold["traces"]] == [2.0, 3.0]
-    sheet = datasheet(gold)
+    sheet = datasheet(gold, AGREEMENT)
     assert "Minutes a trace, the median: alice 2.5 (2 traces)." in sheet
     assert "a pause of more than 5 minutes is cut out" in sheet

@@ -19,9 +19,10 @@ from mast_tui.figures.intervals import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import powered
+from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
 from mast_tui.figures.signatures.modes import Counts, differences
-from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.gold.sources import GoldMixJson, gold_words
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import Estimate, Table
@@ -29,6 +30,7 @@ from mast_tui.reports.render.html import render_html
 from mast_tui.reports.render.latex import render_latex
 from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import signatures_report
 from tests.figures.agreement.build_judge import given_words, said
 from tests.figures.signatures.build_input import input_of
@@ -43,6 +45,15 @@ MIX: GoldMixJson = {
 }
 
 
+MODE = FigureScope("mode")
+
+
+def compared(first: Counts, second: Counts) -> tuple[Figure, Figure]:
+    """The difference and the ratio of the only mode."""
+    ((difference, ratio, *_),) = differences(first, second, ("failed", "succeeded"), [MODE])
+    return difference, ratio
+
+
 @pytest.mark.parametrize(
     ("unresolved", "n", "needs"), [(0, 10, 0), (2, 98, 0), (3, 97, 1), (1, 30, 1), (270, 1330, 238)]
 )
@@ -51,35 +62,34 @@ def test_up_to_two_percent_may_be_unresolved(unresolved: int, n: int, needs: int
 
 
 def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
-    found = rate(10, 40, doubt=Doubt(10, (0.2, 0.4)))
-    assert found == {
+    found = rate(MODE, "", 10, 40, doubt=Doubt(10, (0.2, 0.4)))
+    assert rate_json(found) == {
         "count": 10, "n": 40, "rate": 0.25, "ci": None, "unresolved": 10, "bounds": [0.2, 0.4],
         "ci_withheld": "unresolved", "ci_needs": 9,
     }  # fmt: skip
-    few = rate(20, 98, doubt=Doubt(2, (0.2, 0.22)))
-    assert few["ci"] == list(wilson(20, 98) or ())
-    assert few["unresolved"] == 2
-    assert "bounds" not in few
+    few = rate(MODE, "", 20, 98, doubt=Doubt(2, (0.2, 0.22)))
+    assert few.interval == wilson(20, 98)
+    assert few.unresolved == 2
+    assert few.bounds is None
 
 
 def test_bounds_are_weighted_as_the_share_is() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNRESOLVED]], dtype=np.uint8)
     plain = Counts.of(verdicts)
-    assert plain.rate(0)["bounds"] == pytest.approx([1 / 3, 2 / 3])
+    assert plain.rate(0, MODE).bounds == pytest.approx((1 / 3, 2 / 3))
     heavy = Counts.of(verdicts, np.array([1.0, 1.0, 6.0]))
-    assert heavy.rate(0)["bounds"] == pytest.approx([1 / 8, 7 / 8])
+    assert heavy.rate(0, MODE).bounds == pytest.approx((1 / 8, 7 / 8))
     assert plain.more_labels(0) is None
 
 
 def test_a_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
     first = Counts((6,), (16,), unresolved=(4,), doubtful=(4.0,))
-    (found,) = differences(first, Counts((5,), (20,)), ("failed", "succeeded"))
+    difference, ratio = compared(first, Counts((5,), (20,)))
     # 6 to 10 of 20, less 5 of 20.
-    assert found["difference_bounds_pp"] == pytest.approx([5, 25])
-    assert found["difference_pp"] == pytest.approx(100 * (6 / 16 - 5 / 20))
-    assert found["difference_ci_pp"] is None
-    assert found["risk_ratio_ci"] is None
-    assert found["undefined"] == {"difference_ci_pp": "unresolved", "risk_ratio_ci": "unresolved"}
+    assert difference.bounds == pytest.approx((0.05, 0.25))
+    assert difference.value == pytest.approx(6 / 16 - 5 / 20)
+    assert difference.interval is ratio.interval is None
+    assert difference.withheld == ratio.withheld == "unresolved"
 
 
 @pytest.mark.parametrize(("first", "second"), [((0, 2), (3, 3)), ((2, 4), (10, 30))])
@@ -87,13 +97,12 @@ def test_a_difference_of_fewer_than_five_has_no_interval(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     one, other = (Counts((hits,), (n,)) for hits, n in (first, second))
-    (found,) = differences(one, other, ("failed", "succeeded"))
-    assert found["difference_pp"] is not None
-    assert found["difference_ci_pp"] is found["risk_ratio_ci"] is None
-    assert found["undefined"]["difference_ci_pp"] == "few_traces"
-    (enough,) = differences(Counts((2,), (5,)), Counts((3,), (9,)), ("failed", "succeeded"))
-    ends = newcombe(2, 5, 3, 9) or ()
-    assert enough["difference_ci_pp"] == pytest.approx([100 * end for end in ends])
+    difference, ratio = compared(one, other)
+    assert difference.value is not None
+    assert difference.interval is ratio.interval is None
+    assert difference.withheld == "few_traces"
+    enough, _ = compared(Counts((2,), (5,)), Counts((3,), (9,)))
+    assert enough.interval == newcombe(2, 5, 3, 9)
 
 
 def test_the_share_of_a_known_number_of_traces() -> None:
@@ -161,14 +170,14 @@ def test_the_table_says_over_which_traces_and_shows_bounds(judged: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> SignatureReport:
     rows = [*["gpt - F 10"] * 12, *["gpt - F 00"] * 12, *["gpt - F !0"] * 4]
     rows += [*["gpt - S 00"] * 20, "gpt - S 10"]
     return signature_report(replace(input_of(*rows, by="all", groups=("gpt",)), gold=MIX))
 
 
-def test_a_report_bounds_all_that_rests_on_disagreements(report: Report) -> None:
-    (group,) = report["groups"].values()
+def test_a_report_bounds_all_that_rests_on_disagreements(report: SignatureReport) -> None:
+    (group,) = signature_document(report)["groups"].values()
     mode = group["modes"]["1.3"]
     assert (mode["unresolved"], mode["open"]) == (4, 4)
     assert mode["failed"]["bounds"] == pytest.approx([12 / 28, 16 / 28])
@@ -186,7 +195,7 @@ def test_a_report_bounds_all_that_rests_on_disagreements(report: Report) -> None
     assert group["modes"]["3.1"]["failed"]["ci"] is not None
 
 
-def test_every_format_names_what_is_unresolved(report: Report) -> None:
+def test_every_format_names_what_is_unresolved(report: SignatureReport) -> None:
     words = signatures_report(report)
     written = [
         " ".join(" ".join(render_text(words, 120)).split()),

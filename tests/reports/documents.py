@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mast_tui.figures.agreement.report import Report, agreement_report
+from mast_tui.figures.agreement.report import Agreement, agreement_figures
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, TraceReadings
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from tests.figures.agreement.build_judge import assisted, given_words, said
 from tests.figures.agreement.build_reports import MODES, study_of
 from tests.figures.agreement.tables import retest_table
@@ -16,7 +16,7 @@ from tests.gold.build import ABSENT, MODE, PRESENT
 SAID = {"ann": "11010010?", "bob": "110010110", "cat": "1·0·11010"}
 
 
-def agreement() -> Report:
+def agreement() -> Agreement:
     """Three annotators with rounds, retests and places, and a judge that a study tried out."""
     study = study_of(SAID)
     again = {("t0", "m0"): ABSENT, ("t1", "m1"): PRESENT}
@@ -28,15 +28,15 @@ def agreement() -> Report:
         unfinished={"bob": 2},
         not_in_study={"dan": 3},
     )
-    report = agreement_report(study, rounds=20)
-    report["spans"] = span_report(_places(), rounds=20)
+    report = agreement_figures(study, rounds=20)
     verdicts = said("110101001")
     passes = tuple(
         assisted("ann", f"t{i}", i > 3, {MODE: PRESENT if i % 2 else ABSENT}) for i in range(8)
     )
     judged = given_words(verdicts, said("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
-    report["judge"] = judge_report(judged, rounds=20)
-    return report
+    return replace(
+        report, spans=span_figures(_places(), rounds=20), judge=judge_report(judged, rounds=20)
+    )
 
 
 def _places() -> SpanInput:

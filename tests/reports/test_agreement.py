@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from mast_tui.figures.agreement.report import Report as Document
-from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.agreement.report import agreement_report as figures_of
+from mast_tui.figures.agreement.report import Agreement, StudyInput
+from mast_tui.figures.agreement.report import agreement_figures as figures_of
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, FigureIndex
 from mast_tui.figures.spans.input import Place
-from mast_tui.figures.spans.report import SpanReport
+from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.labels import VerdictValue
-from mast_tui.reports.agreement import COEFFICIENTS, agreement_report, missed_table
+from mast_tui.reports.agreement import agreement_report, missed_table
 from mast_tui.reports.model import Estimate, Report
 from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
 from tests.figures.agreement.build_reports import DEGENERATE, whole
 from tests.figures.agreement.tables import retest_table, rotating_lines, verdict_table
 from tests.figures.agreement.test_spans import reading
-from tests.figures.agreement.test_spans import report as spans_of
+from tests.figures.agreement.test_spans import study as places_of
 from tests.figures.agreement.test_study import MODES
 from tests.figures.agreement.test_study import study as study_of
 from tests.reports.documents import agreement
@@ -93,14 +92,16 @@ def test_a_row_has_the_figures_of_its_mode_with_intervals_and_the_traces_behind(
     document = figures_of(study((20, 5, 10, 15)), rounds=50)
     report = agreement_report(document)
     mode = row(table(report, "modes"), "m0")
-    kappa = document["modes"]["1.1"]["cohen_kappa"]
-    assert estimate(mode, "cohen_kappa").value == kappa["value"]
-    assert estimate(mode, "cohen_kappa").ci == tuple(kappa["ci"] or ())
+    kappa = document.index.table("mode", mode="1.1")["cohen_kappa"]
+    assert estimate(mode, "cohen_kappa").value == kappa.value
+    assert estimate(mode, "cohen_kappa").ci == kappa.interval
+    assert kappa.sources is not None
+    assert kappa.sources.modes == ("m0",)
     assert (mode.cells["n"], mode.cells["prevalence"]) == (50, "0.50/0.60")
     assert "ann in 50 % and bob in 60 % say present" in detail(mode)
     assert mode.behind is not None
     assert (mode.behind.modes, mode.behind.which) == (("m0",), (("page", "people"),))
-    assert report.document["modes"] == document["modes"]
+    assert report.document["modes"]["1.1"]["cohen_kappa"]["value"] == kappa.value
 
 
 def test_totals_come_last_with_all_modes_behind_them() -> None:
@@ -113,7 +114,7 @@ def test_totals_come_last_with_all_modes_behind_them() -> None:
 def test_every_coefficient_is_a_column_with_its_name() -> None:
     report = of_words({"ann": "1100", "bob": "1110", "cat": "1000"})
     modes = table(report, "modes")
-    assert set(keys(modes)) >= {one.key for one in COEFFICIENTS}
+    assert set(keys(modes)) >= {name for name in COEFFICIENTS if STATISTICS[name].priority}
     names = {column.key: column.name for column in modes.columns}
     assert names["gwet_ac1"] == "Gwet's AC1"
     assert "fleiss_kappa" not in keys(table(of_two("10", "11"), "modes"))
@@ -161,7 +162,10 @@ def test_kappa_paradox_is_marked_only_at_extreme_prevalence(
 ) -> None:
     document = figures_of(study(counts), rounds=0)
     report = agreement_report(document)
-    assert is_kappa_paradox(document["modes"]["1.1"]) is paradox
+    figures = document.index.table("mode", mode="1.1")
+    shares = figures.values("prevalence").values()
+    kappa, raw = figures.value("cohen_kappa"), figures.value("raw_agreement")
+    assert is_kappa_paradox(kappa, raw, shares) is paradox
     assert row(table(report, "modes"), "m0").mark == ("†" if paradox else "")
     assert ("kappa_paradox" in reasons(report)) is paradox
 
@@ -318,12 +322,12 @@ def test_one_person_sight_is_a_warning_with_what_it_leaves_out() -> None:
 
 
 @pytest.fixture(scope="module")
-def rotating() -> Document:
+def rotating() -> Agreement:
     given = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
     return figures_of(study_of(given), rounds=50)
 
 
-def test_alpha_leads_where_pairs_share_few_traces(rotating: Document) -> None:
+def test_alpha_leads_where_pairs_share_few_traces(rotating: Agreement) -> None:
     report = agreement_report(rotating)
     modes = table(report, "modes")
     shown = keys(modes)
@@ -389,25 +393,24 @@ def test_categories_are_a_page_of_their_own() -> None:
 def test_what_was_not_asked_for_is_said() -> None:
     report = of_two("10", "11")
     assert {"no_spans", "no_judge"} <= reasons(report)
-    away: Any = whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1))
+    away = whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1))
     spans = section(agreement_report(away), "spans")
     assert spans.parts == ()
     assert "order of the spans of the 2 traces" in note(spans, "not_at_hand").text
 
 
-def placed() -> SpanReport:
+def placed() -> SpanAgreement:
     same = {"ann": reading(("a", Place(1, 1))), "bob": reading(("a", Place(1, 1)))}
     somewhere = {"ann": reading(("a", Place(3, 4))), "bob": reading(unplaced=("a", "b"))}
-    return spans_of(same, somewhere)
+    return span_figures(places_of(same, somewhere), rounds=0)
 
 
 def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
-    found = spans_of(
-        {
-            "ann": reading(("a", Place(1, 4)), ("b", Place(7, 7))),
-            "bob": reading(("a", Place(2, 4)), ("b", Place(8, 8))),
-        }
-    )
+    marked = {
+        "ann": reading(("a", Place(1, 4)), ("b", Place(7, 7))),
+        "bob": reading(("a", Place(2, 4)), ("b", Place(8, 8))),
+    }
+    found = span_figures(places_of(marked), rounds=0)
     by_mode = table(places_section(found), "spans")
     assert [one.id for one in by_mode.rows] == ["a", "b", "finding", "finding_and_naming"]
     first = row(by_mode, "a")
@@ -426,18 +429,27 @@ def test_who_says_present_and_not_where_is_told() -> None:
     assert "bob never says where 1.2 shows" in words
 
 
+def changed(found: Agreement, values: dict[tuple[str, str], float]) -> Agreement:
+    """The same with other values, by scope and statistic."""
+
+    def new(figure: Figure) -> Figure:
+        value = values.get((figure.scope, figure.statistic), figure.value)
+        return replace(figure, value=value)
+
+    return replace(found, index=FigureIndex(map(new, found.index.figures)))
+
+
 def test_missed_failures_are_told_with_what_they_take_for_granted() -> None:
-    document: Any = agreement()
-    table = next(one for one in agreement_report(document).tables if one.id == "missed")
+    found = agreement()
+    table = next(one for one in agreement_report(found).tables if one.id == "missed")
     assert table.rows[-1].cells["missed"] == "0 [0, 4]"
     assert [note.reason for note in table.notes] == ["missed", "independence"]
-    together = {"p_value": 0.001, "alike": True}
-    alike = {**document["missed"], "dependent": True, "together": together}
-    warned = missed_table({**document, "missed": alike})
+    alike = changed(found, {("missed_together", "p_value"): 0.001})
+    warned = missed_table(replace(alike, dependent=True, alike=True))
     assert warned is not None
     assert "more was found by several than chance has it" in warned.notes[1].text
-    pooled = {**document["missed"]["pooled"], "n": 0, "found": 0}
-    seen = {**document["missed"], "pooled": pooled, "with_suggestions": {"ann": 3, "bob": 0}}
-    untold = agreement_report({**document, "missed": seen})
+    nothing = {("missed_pooled", "n"): 0.0, ("missed_pooled", "found"): 0.0}
+    seen = {("missed_left_out", "with_suggestions"): 3.0}
+    untold = agreement_report(changed(found, nothing | seen))
     assert "missed" not in [one.id for one in untold.tables]
     assert "missed_untold" in [note.reason for note in untold.sections[0].notes]

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.reports.render.csv import csv_columns, render_csv, tidy_rows
-from tests.figures.signatures.small_report import PLAIN, small_report
+from tests.figures.signatures.small_report import PLAIN, small_document
 from tests.reports import sample
 from tests.reports.documents import agreement
 
@@ -32,7 +33,7 @@ def of(document: Any, **columns: str) -> list[dict[str, str]]:
 
 
 def test_the_rows_of_agreement_are_these() -> None:
-    found = read(render_csv(replace(sample.report(), document=agreement())))
+    found = read(render_csv(replace(sample.report(), document=agreement_json(agreement()))))
     golden = read(GOLDEN.read_text("utf-8"))
     assert len({row["scope"] for row in golden}) == 26
     assert list(golden[0]) == csv_columns({})
@@ -46,7 +47,7 @@ def test_the_rows_of_agreement_are_these() -> None:
 
 @pytest.mark.slow
 def test_a_new_figure_has_its_row() -> None:
-    document: Any = deepcopy(agreement())
+    document: Any = deepcopy(agreement_json(agreement()))
     document["modes"]["1.1"]["scott_pi"] = {"value": 0.25, "ci": [0.1, 0.4]}
     document["judge"]["pooled"]["youden_j"] = {"value": None, "undefined": "no_positives"}
     document["pooled"]["bias_index"] = 0.5
@@ -57,7 +58,7 @@ def test_a_new_figure_has_its_row() -> None:
     (row,) = of(document, statistic="youden_j")
     assert (row["scope"], row["undefined"]) == ("judge_pooled", "no_positives")
     assert [row["scope"] for row in of(document, statistic="bias_index")] == ["pooled"]
-    signatures: Any = small_report()
+    signatures: Any = small_document()
     signatures["groups"][PLAIN]["entropy"] = {"value": 1.5, "ci": None}
     (row,) = of(signatures, statistic="entropy")
     assert (row["scope"], row["group"], row["value"]) == ("group", PLAIN, "1.5")
@@ -66,7 +67,7 @@ def test_a_new_figure_has_its_row() -> None:
 class TestSignatures:
     @pytest.mark.slow
     def test_rates_differences_and_p_values(self) -> None:
-        report = small_report()
+        report = small_document()
         mode = report["groups"][PLAIN]["modes"]["2.6"]
         assert csv_columns(report) == ["scope", "group", *csv_columns({})[1:]]
         (rate,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="failed_rate")
@@ -82,7 +83,7 @@ class TestSignatures:
 
     @pytest.mark.slow
     def test_what_stands_in_lists(self) -> None:
-        report = small_report()
+        report = small_document()
         group = report["groups"][PLAIN]
         pair = group["together"]["failed"][0]
         (phi,) = of(report, group=PLAIN, mode="|".join(pair["modes"]), statistic="failed_phi")
@@ -99,7 +100,7 @@ class TestSignatures:
 
     @pytest.mark.slow
     def test_a_missing_ratio_and_a_missing_interval_say_why(self) -> None:
-        report: Any = small_report()
+        report: Any = small_document()
         ratios = [row for row in tidy_rows(report) if row["statistic"] == "risk_ratio"]
         assert any(row["undefined"] == "none_in_succeeded" for row in ratios)
         assert all((row["value"] == "") is (row["undefined"] != "") for row in ratios)
@@ -107,9 +108,9 @@ class TestSignatures:
 
     def test_no_row_stands_twice(self) -> None:
         keys = ("scope", "group", "mode", "name", "statistic")
-        counted = Counter(tuple(row[key] for key in keys) for row in tidy_rows(small_report()))
+        counted = Counter(tuple(row[key] for key in keys) for row in tidy_rows(small_document()))
         assert max(counted.values()) == 1
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render_csv(replace(sample.report(), document=agreement())))
+    sys.stdout.write(render_csv(replace(sample.report(), document=agreement_json(agreement()))))

@@ -14,44 +14,53 @@ from mast_tui.figures.intervals import MARGIN, more_for
 from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.model import (
     ABSENT,
+    FAILED,
     OPEN,
     PRESENT,
+    SUCCEEDED,
     UNSURE,
     ModeInfo,
     Places,
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Estimate, Table, Text
-from mast_tui.reports.model import Report as Made
+from mast_tui.reports.model import Estimate, Report, Table, Text
 from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import MOST_QUOTED, group_report, signatures_report
 from mast_tui.taxonomy.loader import load_mast
 from tests.figures.signatures.small_report import HOSTILE, PLAIN, small_input, small_report
 from tests.reports.small_extras import small_extras
 
 names = st.text(min_size=1, max_size=30)
+words = names.filter(lambda word: word.isprintable() and not set(",|@ ") & set(word))
+"""What a taxonomy file may have as a code."""
 
 
 @pytest.fixture(scope="module")
-def document() -> Report:
+def figures() -> SignatureReport:
     return small_report()
 
 
 @pytest.fixture(scope="module")
-def made(document: Report) -> Made:
-    return signatures_report(document, extras=small_extras())
+def document(figures: SignatureReport) -> Any:
+    return signature_document(figures)
 
 
-def table(report: Made, id: str) -> Table:
+@pytest.fixture(scope="module")
+def made(figures: SignatureReport) -> Report:
+    return signatures_report(figures, extras=small_extras())
+
+
+def table(report: Report, id: str) -> Table:
     """The table of a report with this id."""
     return next(one for one in report.tables if one.id == id)
 
 
-def texts(report: Made) -> dict[str, Text]:
+def texts(report: Report) -> dict[str, Text]:
     """The texts of a report by their ids."""
     return {
         part.id: part
@@ -61,7 +70,7 @@ def texts(report: Made) -> dict[str, Text]:
     }
 
 
-def said(report: Made) -> str:
+def said(report: Report) -> str:
     """Every sentence of a report."""
     notes = [note.text for note in report.notes]
     for section in report.sections:
@@ -72,7 +81,7 @@ def said(report: Made) -> str:
 
 
 def test_there_is_a_section_for_each_group_for_the_comparison_and_for_the_method(
-    made: Made,
+    made: Report,
 ) -> None:
     ids = [section.id for section in made.sections]
     assert ids[:2] == ["group-all", "group-plain"]
@@ -83,12 +92,12 @@ def test_there_is_a_section_for_each_group_for_the_comparison_and_for_the_method
 
 
 def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
-    document: Report, made: Made
+    document: Any, made: Report
 ) -> None:
     modes = document["groups"][PLAIN]["modes"]
     for row in table(made, "modes-plain").rows:
         mode = modes[row.id]
-        failed, points = row.cells["failed"], row.cells["difference_pp"]
+        failed, points = row.cells["rate:failed"], row.cells["difference"]
         assert isinstance(failed, Estimate)
         assert isinstance(points, Estimate)
         assert failed.value == mode["failed"]["rate"]
@@ -102,7 +111,7 @@ def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
 
 
 def test_how_many_more_traces_three_points_take_is_told_by_mode(
-    document: Report, made: Made
+    document: Any, made: Report
 ) -> None:
     modes = document["groups"][PLAIN]["modes"]
     for row in table(made, "mode_shares-plain").rows:
@@ -111,12 +120,13 @@ def test_how_many_more_traces_three_points_take_is_told_by_mode(
         assert row.cells["more_labels"] == mode["more_labels"]
     for shown in (render_markdown(made), " ".join(render_text(made, 100))):
         assert "more traces bring the interval to ± 3 points" in shown
-    weighted: Report = {**document, "weighted": True}
-    assert "weighted by one over these" in said(signatures_report(weighted))
+    weighted = replace(small_input(), weights=np.ones(40))
+    words = said(signatures_report(signature_report(weighted, rounds=0)))
+    assert "weighted by one over these" in words
 
 
 def test_why_a_ratio_is_missing_is_told_under_the_table_and_beside_the_row(
-    document: Report, made: Made
+    document: Any, made: Report
 ) -> None:
     modes = document["groups"][PLAIN]["modes"]
     missing = [code for code, one in modes.items() if one["risk_ratio"] is None]
@@ -139,7 +149,9 @@ def test_it_says_whose_labels_and_what_it_cannot_say() -> None:
     assert "nothing can be said of places" in said(alone)
 
 
-def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, made: Made) -> None:
+def test_what_helps_stands_in_the_order_of_the_traces_decided(
+    figures: SignatureReport, document: Any, made: Report
+) -> None:
     shown = texts(made)["helps-plain"].paragraphs
     assert shown[1].startswith("3.1 Premature termination decided 4 and shows in")
     assert shown[2].startswith("1.3 Step repetition decided 1 and shows in")
@@ -148,7 +160,7 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, 
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
     # Where nobody has said of a label how severe it is, the class decides.
-    alone = table(group_report(document, HOSTILE, extras=small_extras()), "helps")
+    alone = table(group_report(figures, HOSTILE, extras=small_extras()), "helps")
     for row in alone.rows:
         mode = document["groups"][HOSTILE]["modes"][row.id]
         decisive = mode["severity"] == "fatal"
@@ -157,15 +169,15 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(document: Report, 
 
 
 def test_what_was_measured_is_told_with_its_source_where_the_taxonomy_is_mast(
-    made: Made, document: Report
+    made: Report, figures: SignatureReport
 ) -> None:
     measured = texts(made)["measured"]
     assert "15.6 points" in " ".join(measured.paragraphs)
     assert measured.links[0][1] == "https://arxiv.org/abs/2503.13657"
-    assert "measured" not in texts(signatures_report(document))
+    assert "measured" not in texts(signatures_report(figures))
 
 
-def test_examples_are_folded_and_cut(made: Made) -> None:
+def test_examples_are_folded_and_cut(made: Report) -> None:
     examples = texts(made)["examples-plain"]
     assert examples.folded
     first, second = examples.paragraphs
@@ -181,12 +193,8 @@ def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -
     right = {"value": 0.31, "ci": [0.2, 0.4]}
     known = {"n_unlabelled": 120, "apparent": apparent, "corrected": right}
     missing = {"value": None, "undefined": "no_positives"}
-    document = signature_report(
-        small_input(),
-        rounds=0,
-        corrected={PLAIN: {"1.1": known, "1.2": {**known, "corrected": missing}}},
-    )
-    report = signatures_report(document)
+    corrected: Any = {PLAIN: {"1.1": known, "1.2": {**known, "corrected": missing}}}
+    report = signatures_report(signature_report(small_input(), rounds=0, corrected=corrected))
     first, second = table(report, "corrected-plain").rows
     assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
@@ -196,39 +204,43 @@ def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
 
-def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(document: Report) -> None:
-    report = group_report(document, PLAIN, extras=small_extras())
+def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(
+    figures: SignatureReport, document: Any
+) -> None:
+    report = group_report(figures, PLAIN, extras=small_extras())
     assert [section.id for section in report.sections] == ["modes", "onset", "together", "helps"]
     assert report.charts == []
     row = table(report, "modes").rows[-1]
-    behind = row.behind_cells["failed"]
+    behind = row.behind_cells["rate:failed"]
     assert behind.modes == (row.id,)
     assert dict(behind.which) == {"group": PLAIN, "outcome": "failed"}
     assert row.behind is not None
     assert dict(row.behind.which) == {"group": PLAIN}
     tenths = table(report, "first_failure").rows
     assert len(tenths) == 10
-    counts = document["groups"][PLAIN]["places"]["failed"]["first_failure"]["bins"]  # type: ignore[index]
+    counts = document["groups"][PLAIN]["places"]["failed"]["first_failure"]["bins"]
     for place, (tenth, count) in enumerate(zip(tenths, counts, strict=True)):
         assert tenth.cells["traces"] == count
         assert (tenth.behind is None) == (count == 0)
         if tenth.behind is not None:
-            assert dict(tenth.behind.which)["tenth"] == place
+            assert dict(tenth.behind.which)["tenth"] == str(place)
     (first,) = table(report, "first_mode").rows[:1]
     assert first.behind is not None
     assert dict(first.behind.which)["first"] == first.cells["code"]
     (step,) = table(report, "transitions").rows[:1]
     assert step.behind is not None
-    assert " → ".join(dict(step.behind.which)["step"]) == step.cells["step"]
+    assert dict(step.behind.which)["step"].replace("|", " → ") == step.cells["step"]
     onset = table(report, "mode_onsets").rows[0]
     assert onset.behind is not None
-    assert dict(onset.behind.which)["placed"] is True
+    assert dict(onset.behind.which)["placed"] == "yes"
 
 
-def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(document: Report) -> None:
+def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
+    figures: SignatureReport, document: Any
+) -> None:
     group = document["groups"][PLAIN]
     for every, which in ((False, "failed"), (True, "all")):
-        shown = table(group_report(document, PLAIN, every=every), "together")
+        shown = table(group_report(figures, PLAIN, every=every), "together")
         both: dict[frozenset[str], int] = {
             frozenset(pair["modes"]): pair["both"]
             for pair in group["together"]["all" if every else "failed"]
@@ -242,30 +254,43 @@ def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(document: R
                 assert (f"with {other}" in row.behind_cells) == bool(count)
 
 
-def test_a_warning_stands_where_all_models_at_once_mislead(document: Report) -> None:
-    changed: Any = {**document}
-    group: Any = {**document["groups"][PLAIN]}
-    one = {
-        "strata": 2,
-        "n": 30,
-        "difference_pp": -5.0,
-        "difference_ci_pp": [-9.0, -1.0],
-        "risk_ratio": None,
-        "risk_ratio_ci": None,
-        "undefined": "none_in_succeeded",
-    }
-    group["stratified"] = {
-        "by": "model", "strata": ["a", "b"], "left_out": 3, "modes": {"1.3": one},
-        "reversed": ["1.3"],
-    }  # fmt: skip
-    changed["groups"] = {PLAIN: group}
-    changed["comparison"] = None
-    shown = table(signatures_report(changed, groups_asked=True), "stratified-plain")
+def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
+    """Within each model a mode shows more often in failed traces, over all less often."""
+    shows = [
+        (0, FAILED, 20, 18),
+        (0, SUCCEEDED, 80, 64),
+        (1, FAILED, 80, 16),
+        (1, SUCCEEDED, 20, 2),
+    ]
+    rows = [
+        (model, outcome, PRESENT if i < present else ABSENT)
+        for model, outcome, traces, present in shows
+        for i in range(traces)
+    ]
+    rows += [(-1, FAILED, ABSENT)] * 3
+    stratum, outcome, verdict = (np.array(column) for column in zip(*rows, strict=True))
+    made = SignatureInput(
+        taxonomy_ref="small@1",
+        modes=(ModeInfo("loop", "1.3", "Step repetition", "c"),),
+        categories=(("c", "Design"),),
+        by="all",
+        labels="gold",
+        labels_kind="gold",
+        traces=tuple(f"t{i}" for i in range(len(rows))),
+        group_names=("all",),
+        group=np.zeros(len(rows), dtype=np.int64),
+        outcome=outcome.astype(np.int8),
+        score=np.full(len(rows), np.nan),
+        verdicts=verdict.astype(np.uint8)[:, None],
+        spans=np.full(len(rows), 10, dtype=np.int64),
+        stratum=stratum,
+        stratum_names=("a", "b"),
+    )
+    shown = table(signatures_report(signature_report(made, rounds=0)), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
     assert "Simpson's paradox): 1.3" in shown.notes[0].text
     assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
-    assert "risk_ratio" not in {one.key for one in shown.columns}
 
 
 def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> None:
@@ -279,8 +304,9 @@ def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> N
         group=np.arange(40) % 2,
         task=task,
     )
-    document = signature_report(made, rounds=0, compare=names)
-    report = signatures_report(document)
+    figures = signature_report(made, rounds=0, compare=names)
+    document = signature_document(figures)
+    report = signatures_report(figures)
     paired = document["paired"]
     assert paired is not None
     shown = table(report, "paired")
@@ -288,14 +314,16 @@ def test_two_models_on_the_same_tasks_and_trends_have_tables_of_their_own() -> N
     for row in shown.groups[1]:
         mode = paired["modes"][row.id]
         assert row.cells["only_first"] == mode["only_first"]
-        assert row.cells["p_adjusted"] == mode["p_adjusted"]
+        adjusted = row.cells["p_adjusted"]
+        assert isinstance(adjusted, Estimate)
+        assert adjusted.value == mode["p_adjusted"]
     assert "further runs of a task" in shown.notes[0].text
     assert shown.notes[0].warning
     trend = document["trend"]
     assert trend is not None
     rows = table(report, "trend").rows
     for row in rows:
-        slope, found = row.cells["slope_pp"], trend["modes"]["failed"][row.id]["slope_pp"]
+        slope, found = row.cells["slope"], trend["modes"]["failed"][row.id]["slope_pp"]
         assert isinstance(slope, Estimate)
         assert slope.value == (None if found is None else pytest.approx(found / 100))
     assert table(report, "trend-all").folded
@@ -306,11 +334,11 @@ def test_what_failed_runs_used_up_stands_beside_places() -> None:
     spent = Spent(np.ones((40, 2), dtype=np.int64), None)
     made = small_input()
     places = replace(made.places, fatal=np.ones(len(made.places.trace), dtype=bool))
-    document = signature_report(
+    figures = signature_report(
         replace(made, places=places), rounds=0, spent_of=lambda _trace: spent
     )
-    (row, *_) = table(signatures_report(document), "bill-plain").rows
-    bill = document["groups"][PLAIN]["bill"]
+    (row, *_) = table(signatures_report(figures), "bill-plain").rows
+    bill = signature_document(figures)["groups"][PLAIN]["bill"]
     assert bill is not None
     sums = bill[0]["tokens"]
     assert sums is not None
@@ -319,16 +347,15 @@ def test_what_failed_runs_used_up_stands_beside_places() -> None:
 
 
 def test_success_with_and_without_a_mode_is_told_and_called_no_effect(
-    document: Report, made: Made
+    document: Any, made: Report
 ) -> None:
     counts = table(made, "counts-plain")
     for row in counts.rows:
         given = document["groups"][PLAIN]["modes"][row.id]["success_given"]
-        for key, side in (("with", given["present"]), ("without", given["absent"])):
-            share = row.cells[key]
+        for key, side in given.items():
+            share = row.cells[f"rate:success_if_{key}"]
             assert isinstance(share, Estimate)
             assert share.value == side["rate"]
-            assert share.n == (side["n"] or None)
     assert "no effect" in counts.notes[0].text
 
 
@@ -339,13 +366,17 @@ def test_a_report_of_nothing_is_a_report_all_the_same() -> None:
 
 
 @st.composite
-def any_reports(draw: st.DrawFn) -> Report:
+def any_reports(draw: st.DrawFn) -> SignatureReport:
     """Reports on few traces of any kind: open verdicts, unknown outcomes, odd codes and names."""
-    traces, codes = draw(st.integers(1, 6)), draw(st.lists(names, min_size=1, unique=True))
+    traces = draw(st.integers(1, 6))
+    codes = draw(st.lists(words, min_size=1, unique=True))
     cells = st.sampled_from([OPEN, PRESENT, PRESENT, ABSENT, UNSURE])
     rows = st.lists(cells, min_size=len(codes), max_size=len(codes))
     verdicts = draw(st.lists(rows, min_size=traces, max_size=traces))
-    groups = tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True)))
+    by = draw(st.sampled_from(["model", "all"]))
+    groups: tuple[str, ...] = ("all",)
+    if by == "model":
+        groups = tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True)))
     shown = [(i, j) for i, row in enumerate(verdicts) for j, v in enumerate(row) if v == PRESENT]
     placed = draw(st.lists(st.sampled_from(shown), max_size=8)) if shown else []
     columns = np.array(placed, dtype=np.int64).reshape(-1, 2)
@@ -361,7 +392,7 @@ def any_reports(draw: st.DrawFn) -> Report:
         taxonomy_ref=draw(st.sampled_from(["mast@3", "<own>@1"])),
         modes=tuple(ModeInfo(f"slug-{i}", code, code * 3, "c") for i, code in enumerate(codes)),
         categories=(("c", draw(names)),),
-        by=draw(st.sampled_from(["model", "all"])),
+        by=by,
         labels=draw(names),
         labels_kind="human",
         traces=tuple(f"t{i}" for i in range(traces)),
@@ -387,11 +418,13 @@ def any_reports(draw: st.DrawFn) -> Report:
 
 @given(any_reports())
 @settings(max_examples=25)
-def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(document: Report) -> None:
-    whole = signatures_report(document, extras=Extras(load_mast()))
+def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(
+    figures: SignatureReport,
+) -> None:
+    whole = signatures_report(figures, extras=Extras(load_mast()))
     screens = [
-        group_report(document, name, every=every)
-        for name in document["groups"]
+        group_report(figures, name, every=every)
+        for name in figures.groups
         for every in (False, True)
     ]
     for report in (whole, *screens):

@@ -7,12 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.session import Session, SessionError, visible_traces_for_agreement
 from mast_tui.session.open_codes import NO_WORDS, OpenCode, OpenCoding, grouped, open_coding
 from mast_tui.taxonomy.model import OPEN_SLUG
+from tests.figures.agreement.tables import agreement_document
 from tests.session.build import Desk, put, span
 from tests.session.studies import Class
 from tests.workspace.build import MAST, MODES
@@ -65,12 +65,12 @@ def test_it_is_a_label_like_any_other_and_sets_no_mode() -> None:
 def test_agreement_leaves_it_out_and_counts_it(room: Class) -> None:
     for name in ("alice", "bob"):
         room.finish("t00", "t01", annotator=name)
-    before = agreement_report(study_from_workspace(room.workspace, MAST), rounds=0)
+    before = agreement_document(study_from_workspace(room.workspace, MAST), rounds=0)
     session = room.open("t02")
     code_open(session, "something")
     session.finish(open_modes="absent")
     room.finish("t02", annotator="bob")
-    after = agreement_report(study_from_workspace(room.workspace, MAST), rounds=0)
+    after = agreement_document(study_from_workspace(room.workspace, MAST), rounds=0)
     assert after["left_out"]["open_codes"] == {"alice": 1, "bob": 0}
     assert before["left_out"]["open_codes"] == {"alice": 0, "bob": 0}
     assert after["pooled"]["n"] == before["pooled"]["n"] + len(MODES)

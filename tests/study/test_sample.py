@@ -100,7 +100,7 @@ def every_weighted_sample(
             with patch.object(
                 chance, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
             ):
-                yield high - low, weighted_sample(sizes, n, 0, lot=1)
+                yield high - low, weighted_sample(sizes, n, 0, batch_number=1)
 
 
 SHOWS = st.lists(st.tuples(st.booleans(), st.floats(0.05, 20)), min_size=4, max_size=7)

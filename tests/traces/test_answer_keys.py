@@ -61,7 +61,7 @@ def test_scores_are_taken_apart_and_the_words_told_from_the_numbers(
     value: object, scores: dict[str, str], words: dict[str, str]
 ) -> None:
     draft = AnswerKeyDraft()
-    draft.scored("s", value)
+    draft.add_score("s", value)
     assert (dict(draft.key().scores), dict(draft.key().explanations)) == (scores, words)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.index.lazy_span import lazy_span, moved
+from mast_tui.traces.index.lazy_span import lazy_span, relocated_span
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.index.lines import LineSpans, feed_lines
 from mast_tui.traces.index.span_table import SpanTable
@@ -163,7 +163,7 @@ def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
         "line 4",
         None,
     )
-    there = moved(span, 7, "file line 4", "parent")
+    there = relocated_span(span, 7, "file line 4", "parent")
     assert (there.index, there.key, there.place, there.parent) == (
         7,
         "key",
@@ -176,6 +176,6 @@ def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
     assert (changed.name, changed.preview) == ("tool", "seen")
     assert changed != span
     assert replace(changed, name=None) == span
-    assert moved(changed, 3, "line 4", None) == changed
+    assert relocated_span(changed, 3, "line 4", None) == changed
     with pytest.raises(AttributeError, match="no_such_field"):
         getattr(span, "no_such_" + "field")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mast_tui.errors import MastError
 from mast_tui.traces.io.named_paths import paths_of
 from mast_tui.traces.io.regular_files import is_folder, read_beside
-from mast_tui.traces.io.remote import RemotePath, bring, remove_old_copies, trace_path
+from mast_tui.traces.io.remote import RemotePath, fetch_all, remove_old_copies, trace_path
 from mast_tui.traces.library import read_again, read_fully, scan
 from mast_tui.traces.scan.folder import entries_under
 from mast_tui.traces.search.file_search import files_to_search
@@ -147,7 +147,9 @@ def test_a_text_comes_from_the_state_that_was_read(store: str, tmp_path: Path) -
 
 
 def test_many_are_fetched_ahead(store: str, tmp_path: Path) -> None:
-    bring([trace_path(f"{store}/{name}") for name in ("a.json", "sub/b.json", "none.json", "sub")])
+    fetch_all(
+        [trace_path(f"{store}/{name}") for name in ("a.json", "sub/b.json", "none.json", "sub")]
+    )
     assert names_in([trace_path(store)])
     assert len([*(tmp_path / "fetched").glob("*/*")]) == 3, "two runs, and outcomes.csv"
 

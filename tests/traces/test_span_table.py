@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.index.span_table import KeyTable, SpanTable, wider
+from mast_tui.traces.index.span_table import KeyTable, SpanTable, widened_column
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.library import read_fully
@@ -126,13 +126,13 @@ def test_what_is_told_of_spans_is_known_of_them(
 
 
 def test_a_column_widens_when_a_number_does_not_fit() -> None:
-    column = wider(array("H", [1, 65_535]), 65_536)
+    column = widened_column(array("H", [1, 65_535]), 65_536)
     assert (column.typecode, list(column)) == ("I", [1, 65_535, 65_536])
-    column = wider(column, 1 << 32)
+    column = widened_column(column, 1 << 32)
     assert (column.typecode, list(column)) == ("Q", [1, 65_535, 65_536, 1 << 32])
-    assert list(wider(array("H"), 1 << 40)) == [1 << 40]
+    assert list(widened_column(array("H"), 1 << 40)) == [1 << 40]
     with pytest.raises(OverflowError):
-        wider(array("H"), 1 << 64)
+        widened_column(array("H"), 1 << 64)
 
 
 @pytest.mark.slow

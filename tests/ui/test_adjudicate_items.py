@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mast_tui.columns import fit, text_lengths
 from mast_tui.gold import Conflict, Decision, gold_of_trace
 from mast_tui.gold.choice import Choice, take_side
 from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
-from mast_tui.ui.adjudicate.conflict_list import RowState
+from mast_tui.ui.adjudicate.conflict_list import COLUMNS, QueueRow, RowState
 from mast_tui.ui.adjudicate.items import TraceItems
 from tests.gold.build import ABSENT, MODE, MODES, OTHER, PRESENT, at, label, order, quote, side
 
@@ -122,3 +123,27 @@ def test_a_trace_that_is_not_here_has_places_by_key() -> None:
     view = TraceItems("t1", sides, gold, (), TAXONOMY, lambda _: None).view(MODE)
     assert view is not None
     assert view.sides[0].places[0].words == "k3 to k5"
+
+
+def test_names_show_wherever_they_fit_and_go_before_anything_else_is_cut() -> None:
+    conflict = QueueRow(
+        trace_id="t1",
+        item="1.3",
+        state=RowState.OPEN,
+        code="1.3",
+        name="n" * 10,
+        what="w" * 20,
+        who="ann, bob",
+    )
+    shown = {
+        line: [cells for _, cells in fit(COLUMNS, [text_lengths(COLUMNS, conflict)], line)]
+        for line in (49, 48, 39, 38, 36, 35)
+    }
+    assert shown == {
+        49: [2, 3, 10, 20, 8],
+        48: [2, 3, 10, 20],
+        39: [2, 3, 10, 20],
+        38: [2, 3, 10, 19],
+        36: [2, 3, 10, 17],
+        35: [2, 3, 9, 17],
+    }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mast_tui.ui.context import TraceLocation
+from tests.ui.settle import settle
 from tests.ui.stage import SMALL, read_trace, stage, write_trace
 
 
@@ -49,7 +51,8 @@ async def test_who_has_moved_on_is_left_there(trace: Path, tmp_path: Path) -> No
         arrival.keep()
         await on.press("g", "j")
         arrival.begin()
-        arrival.opened(opened)
+        on.app.writes.do(partial(arrival.opened, opened))
+        await settle(on.pilot)
         assert on.number == 2
 
 

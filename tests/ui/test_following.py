@@ -209,7 +209,7 @@ def written_in_pieces(path: Path, data: bytes) -> Iterator[Thread]:
 async def test_ten_thousand_spans_come_while_keys_are_pressed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.traces.library.REST", 0)
+    monkeypatch.setattr("mast_tui.traces.library.LOOK_PAUSE_FACTOR", 0)
     path = rollout(tmp_path, 30)
     data = b"".join(
         lines_of(

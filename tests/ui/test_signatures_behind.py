@@ -92,7 +92,7 @@ def test_each_trace_is_shown_with_its_modes_by_onset_and_the_shapes_are_the_repo
     for group in found.groups:
         listed = traces_behind(found.given, group, Wanted(outcome="failed"))
         shapes = [one.shape for one in listed.traces]
-        counted = found.groups[group]["shapes"]
+        counted = found.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
         for one in listed.traces:
             placed = [code for step in one.chain for code in step]

@@ -94,7 +94,7 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
         assert "1.3 in successful traces" in on.lines[0]
         await on.press("escape")
         assert under_cursor(on) == row
-        assert screen(on).main_list.chosen == "succeeded"
+        assert screen(on).main_list.chosen == "rate:succeeded"
 
 
 async def test_what_is_settled_while_one_is_elsewhere_is_counted_on_the_way_back(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.annotate import screen as annotate
+from tests.ui.settle import settle
 from tests.ui.stage import Stage, call, finding, read_trace, result, stage, suggest, write_trace
 
 pytestmark = pytest.mark.usefixtures("every_frame")
@@ -89,10 +90,12 @@ async def test_only_what_was_drawn_counts_as_read(long: Path) -> None:
     async with stage(long) as on:
         await on.send(*"jjj")
         on.annotate.reading.write()
+        await settle(on.pilot)
         assert [index + 1 for run in on.session.unread() for index in run] == list(range(3, 13))
         await on.send("w")
         await on.send("escape")
         on.annotate.reading.write()
+        await settle(on.pilot)
         assert [index + 1 for run in on.session.unread() for index in run] == [3, *range(5, 13)]
 
 
@@ -101,6 +104,7 @@ async def test_a_span_on_which_the_cursor_rested_was_read(long: Path) -> None:
         for _ in LONG:
             await on.press("j")
         on.annotate.reading.write()
+        await settle(on.pilot)
         assert on.session.unread() == ()
 
 
@@ -114,4 +118,5 @@ async def test_another_trace_is_not_read_because_of_where_one_was(
         await on.press(*"jjjj")
         await on.press("}")
         on.annotate.reading.write()
+        await settle(on.pilot)
         assert sum(map(len, on.session.unread())) == len(on.annotate.trace or ()) - 1

@@ -33,6 +33,13 @@ def test_it_says_who_labels_how_much() -> None:
         assert "repeat" in line
 
 
+def test_what_each_labels_begins_in_the_same_cell() -> None:
+    study = study_of(TRACES, annotators=("ann", "李明明"))
+    *_, ann, other = assignment_words(None, study).splitlines()
+    assert ann.startswith("ann     12 traces")
+    assert other.startswith("李明明  12 traces")
+
+
 def test_of_a_change_it_says_from_how_many_to_how_many() -> None:
     before = study_of(TRACES, per_trace=1)
     words = assignment_words(before, study_of(TRACES))

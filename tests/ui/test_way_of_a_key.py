@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,6 +18,7 @@ import pytest
 import mast_tui
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.trace_view.timeline import Timeline
+from mast_tui.writes import Writes
 from tests.ui.stage import stage, write_trace
 
 pytestmark = pytest.mark.usefixtures("every_frame")
@@ -26,11 +28,10 @@ PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"
 
 
 class Followed:
-    """The files of the package on the way of a key through the app's thread.
+    """The files of the package on the way of a key through the event loop and the writer thread.
 
-    ``there`` are those from which SQLite is called, or a command is begun; ``back`` those from
-    which a row of the timeline is drawn. A command runs on a stack of its own, so that its way is
-    made of two pieces.
+    ``there`` are those from which a piece of work is queued, and then those in the writer thread
+    from which SQLite is called; ``back`` those from which a row of the timeline is drawn.
     """
 
     def __init__(self) -> None:
@@ -38,24 +39,27 @@ class Followed:
         self.back: list[str] = []
 
     @contextmanager
-    def following(self) -> Iterator[None]:
+    def following(self, writer: Executor) -> Iterator[None]:
         """Look at every call for a while."""
         assert threading.current_thread() is threading.main_thread()
         before = sys.getprofile()
         sys.setprofile(self._look)
+        writer.submit(sys.setprofile, self._look).result()
         try:
             yield
         finally:
+            writer.submit(sys.setprofile, before).result()
             sys.setprofile(before)
 
     def _look(self, frame: FrameType, event: str, what: object) -> None:
         if event == "call":
             if frame.f_code.co_name == "render_row" and _is_row_of_timeline(frame):
                 self._add(frame, self.back)
+            elif frame.f_code is Writes.do.__code__:
+                self._add(frame, self.there)
         elif event == "c_call":
             owner = getattr(what, "__self__", None)
-            begins = getattr(what, "__name__", "") == "switch"
-            if begins or isinstance(owner, sqlite3.Connection | sqlite3.Cursor):
+            if isinstance(owner, sqlite3.Connection | sqlite3.Cursor):
                 self._add(frame, self.there)
 
     def _add(self, frame: FrameType | None, way: list[str]) -> None:
@@ -87,7 +91,7 @@ async def test_the_page_names_the_files_on_the_way(
     followed = Followed()
     async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:
         await on.press("2", "2", "j", "1")
-        with followed.following():
+        with followed.following(on.app.writes._thread):
             await on.send("3")
         assert on.labels == {("2.2", 1, 1), ("1.3", 2, 2)}
     page = PAGE.read_text("utf-8").partition("\n## The way of a key\n")[2].partition("\n## ")[0]

@@ -340,7 +340,7 @@ async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_pat
     async with stage(small, workspace=place) as on:
         await on.press("L")
         with somebody_writes(place):
-            on.app.writes.do(lambda: on.app.workspace.guarded(lambda: _set(on)))
+            on.app.writes.do(lambda: on.app.workspace.carry_out(lambda: _set(on)))
             await until(on, lambda: "Waiting for another program" in last_line(on))
         await settle(on.pilot)
         assert "Waiting" not in last_line(on)

@@ -153,7 +153,7 @@ def test_what_another_window_has_done_meanwhile_stays(team: Team) -> None:
         assert workspace.outbox is not None
         lines = workspace.outbox.refused_path.read_text().splitlines()
         assert [json.loads(line)["trace_id"] for line in lines] == ["run-2", "run-2"]
-        session.catch_up()
+        session.take_anew(session.read_anew())
         assert len(session.labels) == 3
         assert MODES[3] in {one.mode for one in session.labels}
 

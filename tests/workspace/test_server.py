@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -31,12 +30,11 @@ from mast_tui.workspace import (
 )
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.records import Asked
-from mast_tui.writes import Command
 from tests import waiting
 from tests.postgres import ASKED, PostgresServer, running_server
 from tests.workspace.build import MAST, MODES, event, label, started, state
 from tests.workspace.test_processes import begin
-from tests.workspace.test_waiting import Told
+from tests.workspace.test_waiting import Pieces
 
 pytestmark = pytest.mark.slow
 
@@ -293,20 +291,15 @@ def somebody_writes(url: str) -> Iterator[None]:
         yield
 
 
-async def test_a_command_waits_for_others_while_the_loop_goes_on(
+async def test_a_step_waits_for_others_while_the_loop_goes_on(
     workspace: Workspace, url: str
 ) -> None:
-    told = Told()
-    command = Command(lambda: add(workspace), told)
+    pieces = Pieces()
     with somebody_writes(url):
-        command.start()
-        for _ in range(20):  # the loop goes round
-            await asyncio.sleep(0)
-            assert command.waits_for_others
-            assert command.on_server
-        assert not told.over.is_set()
-    await asyncio.wait_for(told.over.wait(), waiting.PATIENCE)
-    assert told.errors == [None]
+        pieces.add(lambda: add(workspace))
+        await pieces.until(lambda: "Waiting for the server" in pieces.writes.report)
+    await pieces.over()
+    assert pieces.errors == []
     assert len(workspace.labels()) == 2
 
 

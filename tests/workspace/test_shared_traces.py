@@ -81,8 +81,8 @@ def test_each_trace_of_one_place_is_dealt_to_whom_the_study_says_wherever_its_fi
             assert traces_from_files(workspace)(trace_id) is None
             take_on(workspace, MAST, "carol", [trace_id])
             work = Adjudication(workspace, MAST, trace_id, "carol")
-            (said,) = [label for side in work.words.sides for label in side.labels.values()]
-            assert (said.annotator, said.target.quote) == ("mira", "Done")
+            (label,) = [x for side in work.words.sides for x in side.labels.values()]
+            assert (label.annotator, label.target.quote) == ("mira", "Done")
             (conflict,) = work.gold.conflicts
             work.decide(conflict, NOBODY)
             assert workspace.all_decisions(MAST.ref).keys() == {trace_id}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
@@ -15,7 +16,8 @@ from sqlalchemy import text
 from mast_tui import writes
 from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
-from mast_tui.writes import Command
+from mast_tui.writes import HeldKeys, Writes
+from tests import waiting
 from tests.workspace.build import event, label, started
 
 
@@ -101,77 +103,109 @@ def test_it_is_told_when_another_program_has_written_and_not_of_oneself(
     assert not workspace.changed_elsewhere()
 
 
-class Told:
-    """What became of commands."""
+class Pieces:
+    """Steps that are carried out as pieces of work, and what they have raised."""
 
     def __init__(self) -> None:
-        self.errors: list[BaseException | None] = []
-        self.over = asyncio.Event()
+        self.errors: list[BaseException] = []
+        self.writes = Writes(lambda: None, self.errors.append)
 
-    def __call__(self, error: BaseException | None) -> None:
-        self.errors.append(error)
-        self.over.set()
+    def add(self, step: Callable[[], object]) -> None:
+        """Have a step carried out after those before it."""
+        self.writes.do(partial(self.writes.run, step))
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Let the loop go on until something holds."""
+        for _ in waiting.until(condition):
+            await asyncio.sleep(0.001)
+
+    async def over(self) -> None:
+        """Wait until all steps are carried out."""
+        await self.until(lambda: self.writes.idle)
 
 
-async def test_a_command_waits_for_others_while_the_loop_goes_on(
+async def test_a_step_waits_for_others_while_the_loop_goes_on(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    told = Told()
-    command = Command(lambda: workspace.append([event(LabelAdded(label(workspace)))]), told)
+    pieces = Pieces()
     with somebody_writes(tmp_path / "w.db"):
-        command.start()
-        for _ in range(20):  # the loop goes round
-            await asyncio.sleep(0)
-            assert command.waits_for_others
-        assert not told.over.is_set()
+        pieces.add(lambda: workspace.append([event(LabelAdded(label(workspace)))]))
+        await pieces.until(lambda: pieces.writes.report)
+        assert (
+            pieces.writes.report == "Waiting for another program that writes · 1 change not saved"
+        )
         assert len(workspace.labels()) == 1
-    await asyncio.wait_for(told.over.wait(), 60)
-    assert told.errors == [None]
+    await pieces.over()
+    assert pieces.errors == []
+    assert pieces.writes.report == ""
     assert len(workspace.labels()) == 2
 
 
-async def test_what_a_command_raises_behind_a_wait_is_told(
+async def test_what_a_step_raises_after_a_wait_is_reported(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    told = Told()
+    pieces = Pieces()
 
-    def work() -> None:
+    def step() -> None:
         with workspace.transaction():
             workspace.append([event(LabelAdded(label(workspace)))])
             raise LookupError("no")
 
     with somebody_writes(tmp_path / "w.db"):
-        Command(work, told).start()
-        await asyncio.sleep(0)
-    await asyncio.wait_for(told.over.wait(), 60)
-    assert [type(error) for error in told.errors] == [LookupError]
+        pieces.add(step)
+        await pieces.until(lambda: pieces.writes.report)
+    await pieces.over()
+    assert [type(error) for error in pieces.errors] == [LookupError]
     assert len(workspace.labels()) == 1
 
 
-async def test_two_commands_write_one_after_the_other(workspace: Workspace) -> None:
-    first, second = Told(), Told()
+async def test_pieces_of_work_follow_one_another_and_a_question_lets_keys_in(
+    workspace: Workspace,
+) -> None:
+    pieces = Pieces()
+    writes = pieces.writes
+    happened: list[object] = []
+    answer: list[Callable[[str], None]] = []
 
-    def work() -> None:
-        with workspace.transaction():
-            known = len(workspace.labels())
-            workspace.append([event(LabelAdded(label(workspace)))])
-            assert len(workspace.labels()) == known + 1
+    async def ask() -> None:
+        happened.append(await writes.ask(answer.append))
+        happened.append(await writes.run(lambda: len(workspace.labels())))
 
-    Command(work, first).start()
-    Command(work, second).start()
-    await asyncio.wait_for(asyncio.gather(first.over.wait(), second.over.wait()), 60)
-    assert [*first.errors, *second.errors] == [None, None]
-    assert len(workspace.labels()) == 3
+    async def count() -> None:
+        happened.append("after the question")
+
+    writes.do(ask)
+    writes.do(count, HeldKeys.NOTHING)
+    held = [writes.holds]
+    await pieces.until(lambda: answer)
+    assert [*held, writes.holds] == [HeldKeys.ALL, HeldKeys.NOTHING]
+    assert not happened
+    answer[0]("yes")
+    await pieces.over()
+    assert happened == ["yes", 1, "after the question"]
+    assert pieces.errors == []
 
 
-async def test_a_command_that_has_waited_in_vain_is_refused_and_has_written_nothing(
+async def test_a_step_that_has_waited_in_vain_is_refused_and_has_written_nothing(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    told = Told()
+    pieces = Pieces()
     with somebody_writes(tmp_path / "w.db"):
-        Command(lambda: workspace.set_setting("a", "b"), told).start()
-        await asyncio.wait_for(told.over.wait(), 60)
-    assert "another program has been writing" in str(told.errors[0])
-    assert isinstance(told.errors[0], WorkspaceError)
+        pieces.add(lambda: workspace.set_setting("a", "b"))
+        await pieces.over()
+    (error,) = pieces.errors
+    assert "another program has been writing" in str(error)
+    assert isinstance(error, WorkspaceError)
     assert workspace.get_setting("a") is None
+
+
+async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, tmp_path: Path) -> None:
+    pieces = Pieces()
+    with somebody_writes(tmp_path / "w.db"):
+        pieces.add(lambda: workspace.set_setting("a", "b"))
+        await pieces.until(lambda: pieces.writes.report)
+        workspace.close()
+        await pieces.over()
+    (error,) = pieces.errors
+    assert "the workspace is closed" in str(error)

@@ -31,7 +31,6 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.judges.llm.client.hosts import check_address
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
@@ -226,8 +225,7 @@ class _ModelRun:
         for name in _ENDING:
             loop.add_signal_handler(name, end, name)
         try:
-            with seldom_collecting():
-                return await run
+            return await run
         finally:
             for name in _ENDING:
                 loop.remove_signal_handler(name)

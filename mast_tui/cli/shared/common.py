@@ -6,15 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.cells import cell_len
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.columns import Row, TableColumn
+from mast_tui.columns import Row, TableColumn, table_lines
 from mast_tui.errors import PasswordNeeded
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 WIDEST_CELL: Final = 160
 """So many characters of a cell are shown in a table."""
 
-_ROWS_AT_ONCE: Final = 1000
 _PLACES_SHOWN: Final = 3
 """Of a problem that comes many times so many places are named."""
 
@@ -253,16 +250,5 @@ def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> Non
         columns: The columns.
         rows: They are printed as they come, many at a time; columns only grow wider.
     """
-    titles = [column.title for column in columns]
-    lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
-    widths = [0] * len(columns)
-    while texts := [
-        [one_line(text, WIDEST_CELL) for text in line] for line in islice(lines, _ROWS_AT_ONCE)
-    ]:
-        widths = [
-            max(width, *map(cell_len, column_texts))
-            for width, column_texts in zip(widths, zip(*texts, strict=True), strict=True)
-        ]
-        for line in texts:
-            cells = map(TableColumn.aligned, columns, line, widths)
-            click.echo("  ".join(cells).rstrip())
+    for line in table_lines(columns, rows, lambda text: one_line(text, WIDEST_CELL)):
+        click.echo(line)

@@ -1,29 +1,34 @@
-"""Reports as they are printed and written: text, a page, tables, figures for a paper.
+"""Reports as they are printed and written: text, a page, tables, figures for a paper, records.
 
 Charts are written as SVG, or as PDF and PNG by a library that is not always installed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import struct
 import sys
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.shared.common import print_json
+from mast_tui.cli.shared.common import print_json, print_line, say
 from mast_tui.cli.shared.options import OptionRule
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.output_files import Outputs, is_stdout
+from mast_tui.figures.record import PAIR, Figure, record_json
+from mast_tui.output_files import Content, Outputs, is_stdout
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render import rendered
+from mast_tui.reports.render.csv import csv_text
 from mast_tui.reports.render.svg import MARK, standalone_svg
 from mast_tui.reports.render.text import render_text
 from mast_tui.safe_text import one_line
@@ -119,18 +124,95 @@ def print_text(report: Report) -> None:
         click.echo(one_line(line))
 
 
+RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
+"""The endings of files of records."""
+
+
+RECORD_RULES: Final = (
+    OptionRule[Any](
+        "--output is for records; give --records too", options=("--output",), needs=("--records",)
+    ),
+    OptionRule[Any](
+        "--output {request.output}: its ending is none of " + ", ".join(RECORD_FORMATS),
+        options=("--output",),
+        when=lambda request: request.output.suffix.lower() not in RECORD_FORMATS,
+    ),
+)
+"""The rules of a request with ``records`` and ``output``."""
+
+
+def record_lines(figures: Iterable[Figure]) -> str:
+    """Return figures as JSON Lines, one record a line."""
+    return "".join(json.dumps(record_json(figure), allow_nan=False) + "\n" for figure in figures)
+
+
+def records_content(figures: Iterable[Figure], ending: str) -> Content:
+    """Return the content of a file of records, one figure a line or row.
+
+    In JSON Lines ``subject`` is a list and ``sources`` an object; in tables ``subject`` is one text
+    with ``|`` between the names, and ``sources`` is JSON.
+
+    Args:
+        figures: The figures.
+        ending: One of ``RECORD_FORMATS``.
+
+    Raises:
+        MastError: There is no format of this ending, or its library is not installed.
+    """
+    match ending.lower():
+        case ".jsonl":
+            return record_lines(figures)
+        case ".csv":
+            names = [column.name for column in fields(Figure)]
+            rows = map(_table_row, figures)
+            return csv_text(names, ({name: _cell(row[name]) for name in names} for row in rows))
+        case ".parquet":
+            return (_parquet(list(map(_table_row, figures))),)
+    raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {ending!r}")
+
+
+def _table_row(figure: Figure) -> dict[str, Any]:
+    record = record_json(figure)
+    return record | {
+        "subject": PAIR.join(record["subject"]),
+        "sources": json.dumps(record["sources"]),
+    }
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    try:
+        from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
+    except ImportError as error:
+        raise MastError(
+            "records as Parquet need an extra: pip install 'mast-tui[parquet]', or write .jsonl"
+        ) from error
+    kinds = {"float": float64(), "int": int64()}
+    columns = [
+        (column.name, kinds.get(str(column.type).partition(" ")[0], string()))
+        for column in fields(Figure)
+    ]
+    content = BytesIO()
+    parquet.write_table(Table.from_pylist(rows, schema=schema(columns)), content)
+    return content.getvalue()
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a report is written: files by language, and a folder for its ``figures``.
+    """The files of a report by language, a folder for its ``figures``, a file of ``records``.
 
-    ``image`` is what these are (``svg``, ``pdf``, ``png``), ``bare`` leaves title and caption out
-    of them.
+    ``image`` is the format of the figures (``svg``, ``pdf``, ``png``), ``bare`` leaves title and
+    caption out of them.
     """
 
     whole: Mapping[str, Path]
     figures: Path | None = None
     image: str = "svg"
     bare: bool = False
+    records: Path | None = None
 
     @classmethod
     def named(cls, **whole: Path | None) -> Files:
@@ -138,13 +220,19 @@ class Files:
         return cls({language: file for language, file in whole.items() if file is not None})
 
     def __bool__(self) -> bool:
-        return bool(self.whole) or self.figures is not None
+        return bool(self.whole) or (self.figures, self.records) != (None, None)
+
+    @property
+    def by_option(self) -> dict[str, Path]:
+        """The files by the option that names each."""
+        return {**self.whole, **({} if self.records is None else {"output": self.records})}
 
     @property
     def same(self) -> tuple[str, ...]:
-        """The languages of two that are the same file; empty if there are none."""
-        pairs = combinations(self.whole, 2)
-        return next((pair for pair in pairs if self.whole[pair[0]] == self.whole[pair[1]]), ())
+        """The options of two that are the same file; empty if there are none."""
+        files = self.by_option
+        pairs = combinations(files, 2)
+        return next((pair for pair in pairs if files[pair[0]] == files[pair[1]]), ())
 
     def check(self, outputs: Outputs) -> None:
         """Refuse what cannot be written before anything is counted.
@@ -153,14 +241,19 @@ class Files:
             OutputError: A file is in the way that stays.
             ImageError: What draws images of this kind is not installed.
         """
-        for file in self.whole.values():
+        for file in self.by_option.values():
             outputs.check(file)
         if self.figures is not None:
             outputs.add_folder(self.figures)
             check_format(self.image)
 
-    def write(self, report: Report, outputs: Outputs) -> list[str]:
-        """Write what is asked for, all of it or nothing; a line for people on each place.
+    def write(self, report: Report, outputs: Outputs, figures: Sequence[Figure] = ()) -> list[str]:
+        """Write all files or none, and return a line about each.
+
+        Args:
+            report: The report.
+            outputs: The rules by which files are replaced.
+            figures: The figures for the records.
 
         Raises:
             OutputError: A file is in the way that stays; of figures only earlier ones are replaced.
@@ -184,6 +277,9 @@ class Files:
                 "latex": "tables for LaTeX",
             }
             said.append(f"{file}: {told[language]}")
+        if self.records is not None:
+            outputs.add(self.records, records_content(figures, self.records.suffix))
+            said.append(f"{self.records}: {counted(len(figures), 'record')}")
         outputs.commit()
         return said
 
@@ -192,29 +288,53 @@ class Files:
 class ReportOutput:
     """The files and the form in which a command prints a report.
 
-    ``stdout`` is ``json``, ``text``, the name of a language, or None if files are enough.
+    ``stdout`` is ``json``, ``text``, ``records``, ``methods``, the name of a language, or None if
+    files are enough.
     """
 
     files: Files
     stdout: str | None
 
-    def show(self, report: Report, document: Mapping[str, Any], outputs: Outputs) -> None:
+    def show(
+        self,
+        report: Report,
+        document: Mapping[str, Any],
+        outputs: Outputs,
+        figures: Sequence[Figure] = (),
+    ) -> None:
         """Write the files, report each on stderr or else stdout, and print.
 
         Args:
             report: The report.
             document: It as ``--json`` prints it.
             outputs: The rules by which files are replaced.
+            figures: The figures for the records.
 
         Raises:
             OutputError: A file is in the way that stays.
         """
         stdout_in_use = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
-        for line in self.files.write(report, outputs):
+        for line in self.files.write(report, outputs, figures):
             click.echo(one_line(line), err=stdout_in_use)
-        if self.stdout == "json":
-            print_json(document)
-        elif self.stdout == "text":
-            print_text(report)
-        elif self.stdout is not None:
-            sys.stdout.write(rendered(report, self.stdout))
+        match self.stdout:
+            case "json":
+                print_json(document)
+            case "text":
+                print_text(report)
+            case "records":
+                if self.files.records is None:
+                    sys.stdout.write(record_lines(figures))
+            case "methods":
+                _print_methods(report)
+            case str(language):
+                sys.stdout.write(rendered(report, language))
+
+
+def _print_methods(report: Report) -> None:
+    """Print the paragraph for a paper, or on stderr why there is none."""
+    if report.methods:
+        print_line(report.methods)
+        return
+    for note in report.notes:
+        if note.reason in ("few_annotators", "nothing_shared"):
+            say(note.text)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
+from mast_tui.figures.agreement.report import Agreement
 from mast_tui.gold.sources import SETTLED, GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
@@ -137,15 +138,20 @@ _AGREEMENT: Final = ("modes", "spans")
 """The sections of the report on agreement that are shown, with the table of the same name."""
 
 
-def datasheet(document: Values) -> str:
-    """Return the datasheet of a gold document as Markdown, fit for a dataset card."""
+def datasheet(document: Values, agreement: Agreement) -> str:
+    """Return the datasheet of a gold document as Markdown, fit for a dataset card.
+
+    Args:
+        document: The gold document.
+        agreement: The agreement of its annotators.
+    """
     parts = (
         _head(document),
         about_lines(document.get("datasheet")),
         _labelled(document),
         _settled(document),
         _protocol(document),
-        _agreement(document),
+        _agreement(agreement),
         _judges(document),
         _left_out(document),
         _agreed(document),
@@ -326,16 +332,15 @@ def _protocol(document: Values) -> list[str]:
     ]
 
 
-def _agreement(document: Values) -> list[str]:
-    """Return the figures by mode and on places; the whole report stands in the gold document."""
-    figures = document["agreement"]
-    if len(figures.get("annotators", ())) < 2:
+def _agreement(agreement: Agreement) -> list[str]:
+    """Return the figures by mode and on places; the gold document has the whole report."""
+    if len(agreement.annotators) < 2:
         return [
             "## Agreement",
             "",
             "No agreement: fewer than two annotators have finished traces.",
         ]
-    report = agreement_report(figures)
+    report = agreement_report(agreement)
     sections = [
         replace(
             section, facts=(), parts=tuple(part for part in section.parts if part.id in _AGREEMENT)

@@ -34,12 +34,12 @@ from mast_tui.exchange.selection import (
     selected_work,
 )
 from mast_tui.exchange.trace_files import texts_from_files
-from mast_tui.figures.agreement.report import agreement_report
+from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.session import hidden_words, sight_values
@@ -183,8 +183,8 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
         The counts of the export.
     """
 
-    def add_files(document: Mapping[str, Any]) -> list[str]:
-        paths = _add_companion(request, outputs, "datasheet.md", datasheet(document), *MARKS)
+    def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
+        paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
         outputs.add(request.output, _json(document))
         return paths
 
@@ -201,13 +201,15 @@ def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
     Returns:
         The counts of the export.
     """
-    return _add_gold_document(request, lambda document: _add_tables(request, document, outputs))
+    return _add_gold_document(
+        request, lambda document, sheet: _add_tables(request, document, sheet, outputs)
+    )
 
 
 def _add_gold_document(
-    request: ExportRequest, add_files: Callable[[Mapping[str, Any]], list[str]]
+    request: ExportRequest, add_files: Callable[[Mapping[str, Any], str], list[str]]
 ) -> Counts:
-    """Build the gold document, add its files, and return the counts.
+    """Build the gold document and its datasheet, add its files, and return the counts.
 
     ``add_files`` returns the paths of the files that the user has not named.
     """
@@ -239,7 +241,7 @@ def _add_gold_document(
     document = gold_document(
         request.workspace,
         request.taxonomy,
-        agreement,
+        agreement_json(agreement),
         visible_entries,
         judges=judges,
         rules=GoldRules(request.majority, request.gold == "settled"),
@@ -248,6 +250,7 @@ def _add_gold_document(
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
+        agreement = agreement.renamed(request.pseudonyms.letters, request.pseudonyms.in_document)
     document["datasheet"] = _datasheet_values(request)
     traces = document["traces"]
     return {
@@ -255,7 +258,7 @@ def _add_gold_document(
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": sum(_conflicts_left(trace) for trace in traces),
-        "beside": add_files(document),
+        "beside": add_files(document, datasheet(document, agreement)),
         **sight,
     }
 
@@ -282,8 +285,8 @@ def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
     return None if path is None else read_datasheet(path)
 
 
-def _agreement(request: ExportRequest) -> dict[str, Any]:
-    """Return the report of ``agree --json`` on the sides, places included."""
+def _agreement(request: ExportRequest) -> Agreement:
+    """Compute the agreement of the sides, places included."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -301,7 +304,7 @@ def _agreement(request: ExportRequest) -> dict[str, Any]:
         which=request.counted_pass,
         traces=request.viewer.traces,
     )
-    return {**agreement_report(study), "spans": span_report(spans)}
+    return replace(agreement_figures(study), spans=span_figures(spans))
 
 
 def _judges(
@@ -350,7 +353,9 @@ def _add_companion(
     return [str(path)]
 
 
-def _add_tables(request: ExportRequest, document: Mapping[str, Any], outputs: Outputs) -> list[str]:
+def _add_tables(
+    request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
+) -> list[str]:
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -362,7 +367,7 @@ def _add_tables(request: ExportRequest, document: Mapping[str, Any], outputs: Ou
         return _is_card if name == CARD else lambda _: name in earlier
 
     try:
-        files = dataset_files(document)
+        files = dataset_files(document, sheet)
     except ValueError as error:
         raise MastError(str(error)) from None
     # The README comes last: it names the files, so until then the old ones are the set.

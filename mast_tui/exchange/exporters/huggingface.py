@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.exchange.exporters.datasheet import card_values, datasheet
+from mast_tui.exchange.exporters.datasheet import card_values
 from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]
@@ -128,17 +128,23 @@ class _Table:
         return f"data/{self.name}.jsonl"
 
 
-def dataset_files(document: Values) -> dict[str, str]:
+def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
     """Return the files of the set by their path in its folder, from a gold document.
 
-    A table without rows is left out, since it would not load. Raises ``ValueError`` where there
-    is no trace at all.
+    A table without rows is left out, since it would not load.
+
+    Args:
+        document: The gold document.
+        datasheet: Its datasheet as Markdown.
+
+    Raises:
+        ValueError: There is no trace at all.
     """
     tables = [table for table in _tables(document) if table.rows]
     if not tables:
         raise ValueError("there is no gold yet: nobody has finished a trace")
     files = {table.file: "".join(map(_line, table.rows)) for table in tables}
-    return files | {CARD: _card(document, tables)}
+    return files | {CARD: _card(document, tables, datasheet)}
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:
@@ -284,7 +290,7 @@ def _table_names(names: Iterable[str]) -> list[str]:
     return table_names
 
 
-def _card(document: Values, tables: list[_Table]) -> str:
+def _card(document: Values, tables: list[_Table], datasheet: str) -> str:
     """Return the README; its heading is YAML, of which JSON is a part."""
     heading = {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
@@ -325,7 +331,7 @@ def _card(document: Values, tables: list[_Table]) -> str:
         "themselves are not part of the set: `content_hash` tells them.",
         "",
         # One heading of the first level is enough for a card.
-        datasheet(document).replace("# Datasheet", "## Datasheet", 1),
+        datasheet.replace("# Datasheet", "## Datasheet", 1),
     ]
     return "\n".join(lines)
 

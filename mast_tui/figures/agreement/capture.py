@@ -19,15 +19,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import atan, ceil, erfc, exp, floor, log, pi, prod, sqrt, tan
-from typing import Final, TypedDict
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson, Withheld
+from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg
 
 FEWEST_TWICE: Final = 5
@@ -42,63 +43,31 @@ _MOST_FAILURES: Final = 1e6
 """So many times those found."""
 
 
-class MissedJson(TypedDict):
-    """The failures of one mode, or of all.
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Capture and recapture over all modes.
 
-    ``n`` units were looked at by two finders or more; ``found`` are those that somebody found,
-    ``found_once`` by one finder alone, ``found_twice`` by just two. ``missed`` is how many nobody
-    found, by estimate, and ``share_found`` what part the found ones are of all.
+    ``dependent`` tells whether finders find the same failures; it is None with two finders, or
+    where a third found too little. ``alike`` tells whether several found more than chance has it,
+    so that more were missed; None where nothing could be tested.
     """
 
-    n: int
-    found: int
-    found_once: int
-    found_twice: int
-    missed: CoefficientJson
-    share_found: CoefficientJson
+    finders: tuple[str, ...]
+    dependent: bool | None
+    alike: bool | None
+    figures: tuple[Figure, ...]
 
 
-class DependenceJson(TypedDict):
+class Dependence(NamedTuple):
     """Whether two finders find the same failures, among ``n`` that a third one found.
 
     With an ``odds_ratio`` over 1 what the one finds the other finds more often too; it is None
-    where they differ in nothing, ``p_value`` where there is nothing to tell.
+    where they differ in nothing, ``p_value`` where there is nothing to test.
     """
 
     n: int
     odds_ratio: float | None
     p_value: float | None
-    p_adjusted: float | None
-
-
-class TogetherJson(TypedDict):
-    """Whether three finders and more find the same failures, by all tests together.
-
-    ``alike`` is whether more was found by several than chance has it, so that more were missed;
-    both are None where there is nothing to tell.
-    """
-
-    p_value: float | None
-    alike: bool | None
-
-
-class CaptureJson(TypedDict):
-    """Capture and recapture over all modes.
-
-    ``dependent`` is None where there is nothing to tell it from: with two finders, or where a third
-    found too little. ``with_suggestions`` are units, by finder, that are left out as a judge's
-    suggestions were on screen; ``settled_absent`` those that somebody called present and that were
-    settled as absent.
-    """
-
-    finders: list[str]
-    modes: dict[str, MissedJson]
-    pooled: MissedJson
-    pairs: dict[str, DependenceJson]
-    together: TogetherJson
-    dependent: bool | None
-    with_suggestions: dict[str, int]
-    settled_absent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +98,7 @@ class Found:
         return int((self.times == 2).sum())
 
 
-def capture_report(
+def capture(
     names: Sequence[str],
     modes: Mapping[str, int],
     said: Said,
@@ -137,7 +106,8 @@ def capture_report(
     suggested: NDArray[np.bool_],
     settled_absent: NDArray[np.bool_],
     intervals: bool = True,
-) -> CaptureJson:
+    taxonomy: str = "",
+) -> Capture:
     """Estimate per mode, and over all, how many failures were missed.
 
     Args:
@@ -145,43 +115,45 @@ def capture_report(
         modes: The columns of the modes, by code.
         said: Finders × traces × modes.
         suggested: Finders × traces: where a judge's suggestions were on screen.
-        settled_absent: Traces × modes: what was settled as absent.
+        settled_absent: Traces × modes: what was adjudicated as absent.
         intervals: Whether there are intervals.
+        taxonomy: The taxonomy of the modes.
     """
-    rated, present = said >= 0, said == PRESENT
+    rated = said >= 0
+    present = said == PRESENT
     looked = rated & ~suggested[:, :, None]
     found = present & looked & ~settled_absent
     groups = {code: tuple(_groups(looked[:, :, m], found[:, :, m])) for code, m in modes.items()}
     every = tuple(one for own in groups.values() for one in own)
-    pairs = {
-        f"{names[a]}|{names[b]}": dependence(every, a, b)
-        for a, b in combinations(range(len(names)), 2)
-        if len(names) > 2
-    }
-    for one, adjusted in zip(
-        pairs.values(),
-        benjamini_hochberg([one["p_value"] for one in pairs.values()]),
-        strict=True,
-    ):
-        one["p_adjusted"] = adjusted
-    together = _together(every, len(names), [one["p_value"] for one in pairs.values()])
-    dependent = None if together["p_value"] is None else together["p_value"] < ALPHA
-    return {
-        "finders": list(names),
-        "modes": {
-            code: missed(own, dependent=bool(dependent), intervals=intervals)
-            for code, own in groups.items()
-        },
-        "pooled": missed(every, dependent=bool(dependent), intervals=intervals),
-        "pairs": pairs,
-        "together": together,
-        "dependent": dependent,
-        "with_suggestions": {
-            name: int((own & there[:, None]).sum())
-            for name, own, there in zip(names, rated, suggested, strict=True)
-        },
-        "settled_absent": int((present.any(axis=0) & settled_absent).sum()),
-    }
+    pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
+    tests = [dependence(every, first, second) for first, second in pairs]
+    p_value, alike = _together(every, len(names), [one.p_value for one in tests])
+    dependent = None if p_value is None else p_value < ALPHA
+
+    def figures() -> Iterator[Figure]:
+        for code, own in groups.items():
+            scope = FigureScope("missed", taxonomy, mode=code)
+            yield from missed(own, scope, dependent=bool(dependent), intervals=intervals)
+        pooled = FigureScope("missed_pooled", taxonomy)
+        yield from missed(every, pooled, dependent=bool(dependent), intervals=intervals)
+        adjusted = benjamini_hochberg([one.p_value for one in tests])
+        for pair, one, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+            scope = FigureScope(
+                "missed_pair", taxonomy, subject=tuple(names[number] for number in pair)
+            )
+            yield scope.number("n", one.n)
+            yield scope.number("odds_ratio", one.odds_ratio, n=one.n)
+            yield scope.number("p_value", one.p_value, n=one.n)
+            yield scope.number("p_adjusted", p_adjusted, n=one.n)
+        yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
+        left_out = FigureScope("missed_left_out", taxonomy)
+        for name, own_rated, there in zip(names, rated, suggested, strict=True):
+            units = int((own_rated & there[:, None]).sum())
+            yield left_out.number("with_suggestions", units, annotator=name)
+        absent = int((present.any(axis=0) & settled_absent).sum())
+        yield left_out.number("settled_absent", absent)
+
+    return Capture(tuple(names), dependent, alike, tuple(figures()))
 
 
 def _groups(looked: NDArray[np.bool_], found: NDArray[np.bool_]) -> Iterator[Found]:
@@ -201,17 +173,19 @@ def _groups(looked: NDArray[np.bool_], found: NDArray[np.bool_]) -> Iterator[Fou
 
 
 def missed(
-    groups: Sequence[Found], *, dependent: bool = False, intervals: bool = True
-) -> MissedJson:
+    groups: Sequence[Found], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
+) -> Iterator[Figure]:
     """Estimate how many failures were missed.
 
     Args:
         groups: What was found, by mode and by who looked. What is missed is estimated in each and
             added up, so that modes may be of different difficulty.
+        scope: What the figures are about.
         dependent: Whether finders were found to be dependent: then no interval would hold.
         intervals: Whether there are intervals at all.
     """
-    n, found = sum(one.n for one in groups), sum(len(one.by) for one in groups)
+    n = sum(one.n for one in groups)
+    found = sum(len(one.by) for one in groups)
     # No more are missed than there are units left that could be one.
     value = sum(min(unseen(one.alone, one.twice), one.n - len(one.by)) for one in groups)
     figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
@@ -229,14 +203,13 @@ def missed(
             shares = found / (found + ends[1]), found / (found + ends[0])
         figure = Coefficient(value, ci=ends, withheld=withheld)
         share = Coefficient(found / (found + value), ci=shares, withheld=withheld)
-    return {
-        "n": n,
-        "found": found,
-        "found_once": sum(int((one.times == 1).sum()) for one in groups),
-        "found_twice": sum(one.twice for one in groups),
-        "missed": figure.to_json(),
-        "share_found": share.to_json(),
-    }
+    yield scope.number("n", n)
+    yield scope.number("found", found, n=n)
+    found_once = sum(int((one.times == 1).sum()) for one in groups)
+    yield scope.number("found_once", found_once, n=n)
+    yield scope.number("found_twice", sum(one.twice for one in groups), n=n)
+    yield scope.estimate("missed", figure, n=n)
+    yield scope.estimate("share_found", share, n=n)
 
 
 def unseen(alone: NDArray[np.float64], twice: float) -> float:
@@ -304,7 +277,7 @@ def _withheld(groups: Sequence[Found], dependent: bool) -> tuple[Withheld, int] 
     return ("few_found_twice", FEWEST_TWICE) if often < FEWEST_TWICE else None
 
 
-def dependence(groups: Sequence[Found], first: int, second: int) -> DependenceJson:
+def dependence(groups: Sequence[Found], first: int, second: int) -> Dependence:
     """Test whether two finders find the same failures, among those that a third one found.
 
     Where finders are independent, what the first found is no easier for the second. The test of
@@ -333,18 +306,17 @@ def dependence(groups: Sequence[Found], first: int, second: int) -> DependenceJs
         variance += rows * (n - rows) * columns * (n - columns) / (n * n * (n - 1))
         alike += both * neither / n
         unlike += (rows - both) * (columns - both) / n
-    return {
-        "n": count,
-        "odds_ratio": alike / unlike if unlike else None,
-        "p_value": erfc(abs(off) / sqrt(2 * variance)) if variance else None,
-        "p_adjusted": None,
-    }
+    return Dependence(
+        count,
+        alike / unlike if unlike else None,
+        erfc(abs(off) / sqrt(2 * variance)) if variance else None,
+    )
 
 
 def _together(
     groups: Sequence[Found], finders: int, of_pairs: Sequence[float | None]
-) -> TogetherJson:
-    """Join what all tests say: those of the pairs, and the scores of all that was found.
+) -> tuple[float | None, bool | None]:
+    """Join all tests: those of the pairs, and the scores of all that was found.
 
     A score test for each pair, and one for all pairs alike, as where some failures are hard for
     everybody. The p-values are joined as Liu and Xie do (2020, Journal of the American Statistical
@@ -355,10 +327,10 @@ def _together(
     found = [erfc(abs(one) / sqrt(2 * of)) for one, of in tests if of > _NO_SPREAD]
     found += [p for p in of_pairs if p is not None]
     if not found:
-        return {"p_value": None, "alike": None}
+        return None, None
     # At 0 and 1 the tangent has no end.
     joined = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in found) / len(found)
-    return {"p_value": 0.5 - atan(joined) / pi, "alike": bool(scores.sum() > 0)}
+    return 0.5 - atan(joined) / pi, bool(scores.sum() > 0)
 
 
 def interaction_scores(

@@ -38,27 +38,11 @@ from mast_tui.figures.jackknife import (
     why_no_interval,
     why_no_mean_interval,
 )
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Basis
 from mast_tui.figures.two_by_two import cohen_kappa, least_kappa
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]
-
-FIGURES: Final = (
-    "raw_agreement",
-    "positive_agreement",
-    "negative_agreement",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "krippendorff_alpha",
-    "gwet_ac1",
-)
-
-
-OVER_CHANCE: Final = frozenset({"cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1"})
-"""The figures that tell agreement from chance, which takes two traces."""
-
-_OF_BOTH_ANSWERS: Final = frozenset({"raw_agreement", "gwet_ac1"})
-"""The figures that rest on agreement on either answer."""
 
 _SHARED_ENOUGH: Final = 300
 """Traces of a pair from which on its κ is not pulled down, however many traces others share."""
@@ -207,16 +191,19 @@ class TableSums:
         """Return the scale of a figure, by the figure's name."""
         lowest = self._least(name)
         several_units = self.units != self.traces or self.copied
-        if several_units or (name in OVER_CHANCE and not lowest < 0):
+        over_chance = STATISTICS[name].over_chance
+        if several_units or (over_chance and not lowest < 0):
             return Scale(lowest)
-        if name in _OF_BOTH_ANSWERS:
+        if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
         capped = self.ratings > 2 and self._rarer(self.patterns[0]) < _RARE_AMONG_MANY
         return Scale(lowest, self._traces_of(name), of_answer=True, capped=capped)
 
     def _least(self, name: str) -> float:
         """Return what a figure is where no two agree: on anything, or on the rarer answer."""
-        if name not in OVER_CHANCE or not self.n:
+        if not STATISTICS[name].over_chance:
+            return STATISTICS[name].lowest
+        if not self.n:
             return 0.0
         ratings, present = ways(len(self.rated)).T
         if name == "gwet_ac1":
@@ -398,8 +385,9 @@ def table_values(table: TableSums) -> dict[str, Floats]:
     if table.complete_traces == 1:
         values["fleiss_kappa"][:] = np.nan
     if table.traces == 1:
-        for name in OVER_CHANCE & values.keys():
-            values[name][:] = np.nan
+        for name, of_rows in values.items():
+            if STATISTICS[name].over_chance:
+                of_rows[:] = np.nan
     kappas = _pair_figures(table, cohen_kappa)
     values["cohen_kappa"] = defined_mean(kappas, len(table.pairs))[0]
     if table.most_shared == 1:  # one trace tells nothing of chance
@@ -440,6 +428,7 @@ def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
             said_present, said_absent, patterns @ (alike / (ratings - 1)), varied
         ),
         "gwet_ac1": _over_chance(raw, 2 * share * (1 - share), varied),
+        "pabak": 2 * raw - 1,
     }
 
 
@@ -480,10 +469,10 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
             values[name],
             _reason(name, table),
             left_out=table.left_out,
-            scale=table.scale(name),
+            scale=table.scale(name) if table.left_out else None,
             withheld=_or_rotating(name, why_no_interval(name, support), table),
         )
-        for name in FIGURES
+        for name in COEFFICIENTS
     }
     return {
         name: replace(coefficient, n=table.rests_on(name))
@@ -494,7 +483,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
 def with_interval(
     values: Floats,
     reason: Undefined,
-    scale: Scale,
+    scale: Scale | None,
     *,
     left_out: bool = False,
     withheld: tuple[Withheld, int] | None = None,
@@ -505,7 +494,7 @@ def with_interval(
         values: The figure, NaN where it is undefined, and after it what its spread is told from;
             with nothing after it no interval was asked for.
         reason: Why it is undefined, where it is.
-        scale: The values that the figure can take.
+        scale: The values that the figure can take; only the jackknife needs them.
         left_out: Whether the others are the figure without each trace, not that of resamples.
         withheld: Why no interval would hold, with how many it takes.
     """
@@ -519,6 +508,8 @@ def with_interval(
     if left_out and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
     if left_out:
+        if scale is None:
+            raise ValueError("the jackknife needs the scale of the figure")
         return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], scale))
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
@@ -544,7 +535,7 @@ def _reason(name: str, table: TableSums) -> Undefined:
         return "no_variance" if table.complete else "no_overlap"
     if table.n:
         most = table.most_shared if name == "cohen_kappa" else table.traces
-        return "single_trace" if name in OVER_CHANCE and most == 1 else "no_variance"
+        return "single_trace" if STATISTICS[name].over_chance and most == 1 else "no_variance"
     # The mean over pairs takes the reason of the pair that is nearest to a figure, and of three
     # annotators with a single one who rated there is a pair without anybody.
     alone = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or people == 2)
@@ -563,7 +554,7 @@ def macro_coefficients(
     values = [table_values(sums.of([mode])) for mode in range(len(per_mode))]
     means: dict[str, Coefficient] = {}
     defined: dict[str, int] = {}
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         mean, defined[name] = mean_of_defined([mode[name] for mode in per_mode])
         reason: Undefined = mean.undefined or "no_variance"
         means[name] = with_interval(

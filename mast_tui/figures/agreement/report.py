@@ -1,22 +1,22 @@
-"""Agreement of annotators on whole traces: from their verdicts to the report of ``agree``.
+"""Agreement of annotators on whole traces: from their verdicts to figures.
 
 The unit is trace × mode where two annotators or more have a verdict, in traces that they have
 finished. ``present`` and ``absent`` are the two categories. ``unsure`` is no verdict on either
-side: it counts as missing, and how often it was said is reported beside the figures.
+side: it counts as missing, and how often it was said is a figure too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.capture import CaptureJson, capture_report
-from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, CoefficientJson, Undefined
+from mast_tui.figures.agreement.capture import Capture, capture
+from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.agreement.counting import (
     Sums,
     TableSums,
@@ -24,8 +24,8 @@ from mast_tui.figures.agreement.counting import (
     sums_of,
     table_coefficients,
 )
-from mast_tui.figures.agreement.duplicated_labels import identical_blocks
-from mast_tui.figures.agreement.sets import SetsJson, set_agreement
+from mast_tui.figures.agreement.duplicated_labels import Blocks, identical_blocks
+from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import (
     ABSENT,
     PRESENT,
@@ -35,178 +35,258 @@ from mast_tui.figures.agreement.verdict_table import (
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
+from mast_tui.figures.record import (
+    COEFFICIENTS,
+    PAIR,
+    Figure,
+    FigureIndex,
+    FigureScope,
+    Sources,
+    nested_json,
+    renamed,
+    scope_paths,
+)
+from mast_tui.figures.spans.report import SpanAgreement, spans_json
 from mast_tui.taxonomy.model import Group
 
 if TYPE_CHECKING:
     from mast_tui.figures.judge.compare import JudgesComparedJson
     from mast_tui.figures.judge.report import JudgeReport
-    from mast_tui.figures.spans.report import SpanReport
 
-NoPlan = Undefined | Literal["no_interval"]
-
-
-class CoefficientsJson(TypedDict):
-    """Every coefficient of one table of verdicts."""
-
-    raw_agreement: CoefficientJson
-    positive_agreement: CoefficientJson
-    negative_agreement: CoefficientJson
-    cohen_kappa: CoefficientJson
-    fleiss_kappa: CoefficientJson
-    krippendorff_alpha: CoefficientJson
-    gwet_ac1: CoefficientJson
-
-
-class PairJson(CoefficientsJson):
-    """Two annotators compared; ``prevalence`` is None for one without a verdict among the n."""
-
-    n: int
-    prevalence: dict[str, float | None]
-
-
-class TableJson(PairJson):
-    """One mode, or several pooled; ``unsure`` counts that verdict in finished traces.
-
-    ``prevalence_n`` says of how many units each annotator's ``prevalence`` is the share.
-    ``n_complete`` are the units that everybody rated, on which alone Fleiss' κ rests.
-    ``few_shared_by_pair`` counts the traces in which both of a pair rated a unit; it is None but
-    where some two of three or more share few of the traces, so that κ of pairs is pulled down and
-    Krippendorff's α is the figure to lead with.
-    """
-
-    n_complete: int
-    few_shared_by_pair: dict[str, int] | None
-    prevalence_n: dict[str, int]
-    unsure: dict[str, int]
-    pairs: dict[str, PairJson]
+PATHS: Final = scope_paths("""
+    traces              | traces
+    mode                | modes.{mode}
+    mode_pair           | modes.{mode}.pairs.{subject}
+    macro               | macro                                              | no n
+    pooled              | pooled
+    pooled_pair         | pooled.pairs.{subject}
+    category            | categories.{mode}
+    category_pair       | categories.{mode}.pairs.{subject}
+    level               | levels.{group}.categories.{mode}
+    level_pair          | levels.{group}.categories.{mode}.pairs.{subject}
+    level_macro         | levels.{group}.macro                               | no n
+    level_pooled        | levels.{group}.pooled
+    level_pooled_pair   | levels.{group}.pooled.pairs.{subject}
+    sets                | sets                                               | no n
+    blocks              | blocks
+    round               | rounds.{group}
+    round_macro         | rounds.{group}.macro                               | no n
+    round_pooled        | rounds.{group}.pooled
+    round_pooled_pair   | rounds.{group}.pooled.pairs.{subject}
+    retest              | retests.{subject}
+    halving             | halving.{mode}
+    missed              | missed.modes.{mode}                                | no n
+    missed_pooled       | missed.pooled                                      | no n
+    missed_pair         | missed.pairs.{subject}
+    missed_together     | missed.together
+    missed_left_out     | missed
+    left_out            | left_out
+""")
+"""The places of the figures in the document of ``agree --json``."""
 
 
-class ModeJson(TableJson):
-    """One mode, with what it is called."""
-
-    slug: str
-    name: str
-
-
-class CategoryJson(TableJson):
-    """The modes of one category pooled: its name, and the codes of its modes."""
-
-    name: str
-    modes: list[str]
-
-
-class MacroJson(CoefficientsJson):
-    """Means over the modes where a coefficient is defined, and how many modes those are.
-
-    ``units`` are the traces × modes on which each mean rests.
-    """
-
-    modes_defined: dict[str, int]
-    units: dict[str, int]
-
-
-class LevelJson(TypedDict):
-    """Categories of one level as they are marked: present where any mode within is, absent where
-    all are."""
-
-    categories: dict[str, CategoryJson]
-    macro: MacroJson
-    pooled: TableJson
-
-
-class FinishedJson(TypedDict):
-    """How many traces every annotator has finished, and how many two or more have.
-
-    ``only_seen_by`` is there where only the traces count that this person may see.
-    ``examples_left_out`` counts, by judge, those that stood in its prompt; it is there where some
-    did.
-    """
-
-    finished_by_all: int
-    finished_by_two: int
-    only_seen_by: NotRequired[str]
-    examples_left_out: NotRequired[dict[str, int]]
-
-
-class BlockJson(TypedDict):
+class NamedBlock(NamedTuple):
     """Traces that share one block of verdicts of these annotators."""
 
-    traces: list[str]
-    annotators: list[str]
+    traces: tuple[str, ...]
+    annotators: tuple[str, ...]
 
 
-class BlocksJson(TypedDict):
-    """How many different blocks of verdicts stand on how many traces that two have finished."""
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The figures of a study, and all that is no figure.
 
-    traces: int
-    distinct: int
+    ``modes`` are (slug, code, name), ``categories`` and ``levels`` groups of slugs, ``rounds`` the
+    names of the rounds and ``retested`` the annotators with retests. ``finders`` are those of the
+    estimate of missed failures; ``dependent`` tells whether they find the same failures, None where
+    that cannot be tested, and ``alike`` whether several found more than chance has it. ``spans``,
+    ``judge``, ``judges`` and ``revisions`` are parts that the caller adds; ``only_seen_by`` is the
+    annotator whose visibility limits the traces.
+    """
+
+    taxonomy: str
+    annotators: tuple[str, ...]
+    pass_label: str
+    modes: tuple[tuple[str, str, str], ...]
+    categories: tuple[Group, ...]
+    levels: Mapping[str, tuple[Group, ...]]
+    rounds: tuple[str, ...]
+    retested: tuple[str, ...]
+    bootstrap: BootstrapJson
+    identical_blocks: tuple[NamedBlock, ...]
+    finders: tuple[str, ...]
+    dependent: bool | None
+    alike: bool | None
+    index: FigureIndex
+    spans: SpanAgreement | None = None
+    judge: JudgeReport | None = None
+    judges: JudgesComparedJson | None = None
+    revisions: tuple[Any, ...] | None = None
+    only_seen_by: str | None = None
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures of whole traces, then those on places."""
+        return self.index.figures + (() if self.spans is None else self.spans.index.figures)
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The slugs of the modes."""
+        return tuple(slug for slug, _, _ in self.modes)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every two annotators."""
+        return tuple(combinations(self.annotators, 2))
+
+    def codes(self, slugs: Iterable[str]) -> list[str]:
+        """Return the codes of some modes."""
+        of_slug = {slug: code for slug, code, _ in self.modes}
+        return [of_slug[slug] for slug in slugs if slug in of_slug]
+
+    def renamed(self, names: Mapping[str, str], in_document: Callable[[Any], Any]) -> Agreement:
+        """Return the same with other names for annotators, in the order of the new names.
+
+        Args:
+            names: The new names by the old ones.
+            in_document: Replaces the names in a JSON document.
+        """
+
+        def sorted_names(old: Iterable[str]) -> tuple[str, ...]:
+            return tuple(sorted(names.get(name, name) for name in old))
+
+        return replace(
+            self,
+            annotators=sorted_names(self.annotators),
+            retested=sorted_names(self.retested),
+            finders=sorted_names(self.finders),
+            identical_blocks=tuple(
+                NamedBlock(block.traces, sorted_names(block.annotators))
+                for block in self.identical_blocks
+            ),
+            index=FigureIndex(renamed(self.index.figures, names)),
+            spans=self.spans and self.spans.renamed(names),
+            judge=in_document(self.judge),
+            judges=in_document(self.judges),
+            revisions=in_document(self.revisions),
+            only_seen_by=self.only_seen_by and names.get(self.only_seen_by, self.only_seen_by),
+        )
 
 
-class RoundJson(TypedDict):
-    """The figures of one round; ``traces`` are those of it that two or more have finished."""
+def agreement_json(agreement: Agreement) -> dict[str, Any]:
+    """Return the document of ``agree --json``, ready for any JSON writer; it never holds NaN."""
+    document: dict[str, Any] = {
+        "taxonomy": agreement.taxonomy,
+        "annotators": list(agreement.annotators),
+        "pass": agreement.pass_label,
+        "traces": {},
+        "modes": {
+            code: {"slug": slug, "name": name, **_empty_table()}
+            for slug, code, name in agreement.modes
+        },
+        "macro": {},
+        "pooled": _empty_table(),
+        "spans": None if agreement.spans is None else spans_json(agreement.spans),
+        "judge": agreement.judge,
+        "bootstrap": agreement.bootstrap,
+        "categories": _groups_json(agreement, agreement.categories),
+        "sets": {},
+        "blocks": {},
+        "identical_blocks": [
+            {"traces": list(block.traces), "annotators": list(block.annotators)}
+            for block in agreement.identical_blocks
+        ],
+        "rounds": {
+            name: {"traces": 0, "macro": {}, "pooled": _empty_table()} for name in agreement.rounds
+        },
+        "retests": {},
+        "halving": {},
+        "missed": {
+            "finders": list(agreement.finders),
+            "modes": {},
+            "pooled": {},
+            "pairs": {},
+            "together": {"p_value": None, "alike": agreement.alike},
+            "dependent": agreement.dependent,
+            "with_suggestions": {},
+            "settled_absent": 0,
+        },
+        "left_out": {name: {} for name in _LEFT_OUT},
+    }
+    if agreement.levels:
+        document["levels"] = {
+            level: {
+                "categories": _groups_json(agreement, groups),
+                "macro": {},
+                "pooled": _empty_table(),
+            }
+            for level, groups in agreement.levels.items()
+        }
+    nested_json(agreement.index.figures, PATHS, document)
+    if agreement.only_seen_by is not None:
+        document["traces"]["only_seen_by"] = agreement.only_seen_by
+    if agreement.judges is not None:
+        document["judges"] = agreement.judges
+    if agreement.revisions is not None:
+        document["revisions"] = list(agreement.revisions)
+    return document
 
-    traces: int
-    macro: MacroJson
-    pooled: TableJson
+
+_LEFT_OUT: Final = (
+    "unfinished", "examples", "alone", "unsure", "open", "not_in_study", "open_codes",
+)  # fmt: skip
+"""What no figure rests on, by annotator."""
 
 
-class RetestJson(PairJson):
-    """An annotator's first pass against their retests, all modes pooled."""
+def _empty_table() -> dict[str, Any]:
+    return {
+        "n": 0,
+        "n_complete": 0,
+        "prevalence": {},
+        "prevalence_n": {},
+        **dict.fromkeys(COEFFICIENTS),
+        "unsure": {},
+        "pairs": {},
+        "few_shared_by_pair": None,
+    }
 
-    n_traces: int
+
+def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any]:
+    return {
+        ident: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
+        for ident, name, slugs in groups
+    }
 
 
-class HalvingJson(TypedDict):
-    """About how many more traces, labelled twice, would halve the interval of κ."""
-
-    more_traces: int | None
-    width: NotRequired[float]
-    undefined: NotRequired[NoPlan]
-
-
-def halving(kappa: Coefficient, n: int) -> HalvingJson:
-    """What would halve the interval of a figure that rests on ``n`` traces labelled twice.
+def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
+    """Yield how many more traces, labelled twice, would halve the interval of κ.
 
     An interval shrinks with one over the square root of the traces, so half of it takes four
     times as many: three times as many more. That holds where the new traces are like the ones
-    there are; it is a rule of thumb for planning, not a promise. Undefined for the figure's own
-    reason, or with ``no_interval`` where the interval is missing or has no width to halve.
+    there are; it is a rule of thumb for planning, not a promise.
+
+    Args:
+        scope: The mode.
+        kappa: Its κ.
+        n: The traces labelled twice that κ rests on.
+
+    Yields:
+        The number of traces, undefined for the reason of κ, or with ``no_interval`` where the
+        interval is missing or has no width to halve; and the width.
     """
     if kappa.undefined is not None or kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
-        return {"more_traces": None, "undefined": kappa.undefined or "no_interval"}
-    return {"more_traces": 3 * n, "width": kappa.ci[1] - kappa.ci[0]}
-
-
-class LeftOutJson(TypedDict):
-    """What no figure rests on, by annotator.
-
-    ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
-    ``examples`` those that stood in a judge's prompt, ``alone`` finished ones that no other of the
-    annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
-    ``not_in_study`` are the finished traces of people who have no part in the study, ``open_codes``
-    the labels of finished traces that are none of the modes.
-    """
-
-    unfinished: dict[str, int]
-    examples: dict[str, int]
-    alone: dict[str, int]
-    unsure: dict[str, int]
-    open: dict[str, int]
-    not_in_study: dict[str, int]
-    open_codes: dict[str, int]
-
-
-def coefficients_json(coefficients: Mapping[str, Coefficient]) -> CoefficientsJson:
-    """The coefficients of a table as JSON objects."""
-    return cast("CoefficientsJson", {name: c.to_json() for name, c in coefficients.items()})
+        yield scope.number("more_traces", None, reason=kappa.undefined or "no_interval")
+        return
+    yield scope.number("more_traces", 3 * n, n=n)
+    yield scope.number("width", kappa.ci[1] - kappa.ci[0])
 
 
 class Tables:
-    """All tables of what some annotators said, from one counting and the same resamples.
+    """All tables of some annotators' verdicts, from one counting and the same resamples.
 
-    ``said`` is annotators × traces × modes and ``shared`` says which of the traces two or more
-    have finished: these are resampled, ``rounds`` times with ``seed``. ``blocks`` has the same
-    number for traces that are copies of each other.
+    ``said`` is annotators × traces × modes and ``shared`` the traces that two or more have
+    finished: these are resampled, ``rounds`` times with ``seed``. ``blocks`` has the same number
+    for traces that are copies of each other.
     """
 
     def __init__(
@@ -220,15 +300,14 @@ class Tables:
     ) -> None:
         self._blocks = blocks
         self._names = tuple(names)
-        self._pair_names = tuple(map("|".join, combinations(self._names, 2)))
         self._said = said
         self._sums: Sums = sums_of(said, shared, rounds, seed, blocks=blocks)
-        self._alone = self._pairs_alone(shared, rounds, seed)
+        self._own_sums = self._sums_of_pairs(shared, rounds, seed)
         self._modes = said.shape[2]
         self._of_mode = [table_coefficients(self._sums.of([m])) for m in range(self._modes)]
 
-    def _pairs_alone(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
-        """The sums over their own traces, of pairs that share fewer than there are.
+    def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
+        """Return the sums over their own traces, of pairs that share fewer than there are.
 
         Resamples of all the traces, or one of them left out, tell too little of these.
         """
@@ -237,89 +316,107 @@ class Tables:
         pairs = list(combinations(range(len(self._names)), 2))
         if len(pairs) < 2 or not rounds:
             return {}
-        alone: dict[int, Sums] = {}
-        for place, (a, b) in enumerate(pairs):
+        sums: dict[int, Sums] = {}
+        for number, (a, b) in enumerate(pairs):
             own = traces[(rated[a] & rated[b]).any(axis=1)]
             if len(own) < min(MANY, len(traces)):
-                alone[place] = sums_of(
+                sums[number] = sums_of(
                     self._said[[a, b]], own.tolist(), rounds, seed, blocks=self._blocks
                 )
-        return alone
+        return sums
 
-    def halving(self, mode: int) -> HalvingJson:
-        """What would halve the interval of one mode's κ."""
-        return halving(self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
+    def halving(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
+        """Yield how many traces would halve the interval of one mode's κ.
 
-    def mode(self, mode: int) -> TableJson:
-        """The table of one mode."""
-        return self._table([mode], self._of_mode[mode])
+        Args:
+            mode: The number of the mode.
+            scope: What the figures are about.
+        """
+        yield from more_traces(scope, self._of_mode[mode]["cohen_kappa"], self._sums.of([mode]).n)
 
-    def pooled(self, modes: Sequence[int] | None = None) -> TableJson:
-        """Some modes, or all, in one table."""
+    def mode(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
+        """Yield the figures of one mode.
+
+        Args:
+            mode: The number of the mode.
+            scope: What the figures are about.
+        """
+        yield from self._table([mode], self._of_mode[mode], scope)
+
+    def pooled(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
+        """Yield the figures of some modes in one table.
+
+        Args:
+            scope: What the figures are about.
+            modes: The numbers of the modes; None for all.
+        """
         chosen = list(range(self._modes)) if modes is None else list(modes)
-        return self._table(chosen, table_coefficients(self._sums.of(chosen)))
+        yield from self._table(chosen, table_coefficients(self._sums.of(chosen)), scope)
 
-    def _table(self, chosen: list[int], figures: Mapping[str, Coefficient]) -> TableJson:
-        said, table = self._said[:, :, chosen], self._sums.of(chosen)
-        pairs = enumerate(combinations(range(len(self._names)), 2))
-        shared = zip(self._pair_names, table.pair_traces, strict=True)
-        prevalence, prevalence_n = _prevalence(self._names, said)
-        return {
-            "n": table.n,
-            "n_complete": table.complete,
-            "prevalence": prevalence,
-            "prevalence_n": prevalence_n,
-            **coefficients_json(figures),
-            "unsure": counts_of(self._names, said, UNSURE),
-            "pairs": {
-                f"{self._names[a]}|{self._names[b]}": self._pair(
-                    self._alone[place].of(chosen) if place in self._alone else table.pair(place),
-                    a,
-                    b,
-                )
-                for place, (a, b) in pairs
-            },
-            "few_shared_by_pair": dict(shared) if table.rotates else None,
-        }
+    def _table(
+        self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
+    ) -> Iterator[Figure]:
+        said = self._said[:, :, chosen]
+        sums = self._sums.of(chosen)
+        yield scope.number("n", sums.n)
+        yield scope.number("n_complete", sums.complete)
+        yield from _prevalence(self._names, said, scope)
+        for name, coefficient in coefficients.items():
+            yield scope.estimate(name, coefficient)
+        yield from scope.numbers("unsure", counts_of(self._names, said, UNSURE))
+        for number, pair in enumerate(combinations(self._names, 2)):
+            own = self._own_sums.get(number)
+            of_pair = sums.pair(number) if own is None else own.of(chosen)
+            yield from _pair(of_pair, scope.of_pair(pair), pair)
+        if sums.rotates:
+            keys = map(PAIR.join, combinations(self._names, 2))
+            yield from scope.numbers(
+                "few_shared_by_pair", dict(zip(keys, sums.pair_traces, strict=True))
+            )
 
-    def macro(self) -> MacroJson:
-        """The means over the modes."""
+    def macro(self, scope: FigureScope) -> Iterator[Figure]:
+        """Yield the means over the modes, each with the number of modes where it is defined."""
         means, defined = macro_coefficients(self._sums, self._of_mode)
-        units = {
-            name: sum(mode[name].n or 0 for mode in self._of_mode if mode[name].value is not None)
-            for name in means
-        }
-        return {**coefficients_json(means), "modes_defined": defined, "units": units}
+        for name, mean in means.items():
+            yield scope.estimate(name, mean, n=defined[name])
+        for name, modes in defined.items():
+            yield scope.number("modes_defined", modes, condition=name)
+        for name in means:
+            units = sum(mode[name].n or 0 for mode in self._of_mode if mode[name].value is not None)
+            yield scope.number("units", units, condition=name)
 
-    def _pair(self, pair: TableSums, a: int, b: int) -> PairJson:
-        both, first, second, _ = pair.pairs[0, 0].tolist()
-        n = pair.n
-        return {
-            "n": n,
-            "prevalence": {
-                self._names[a]: (both + first) / n if n else None,
-                self._names[b]: (both + second) / n if n else None,
-            },
-            **coefficients_json(table_coefficients(pair)),
-        }
+
+def _pair(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
+    """Yield the figures of two; ``names`` are what their shares of present are called."""
+    both, first, second, _ = sums.pairs[0, 0].tolist()
+    n = sums.n
+    yield scope.number("n", n)
+    for name, only in zip(names, (first, second), strict=True):
+        share = (both + only) / n if n else None
+        reason = "" if n else "no_overlap"
+        yield scope.number("prevalence", share, condition=name, n=n, reason=reason)
+    for statistic, coefficient in table_coefficients(sums).items():
+        yield scope.estimate(statistic, coefficient)
 
 
 def counts_of(names: Sequence[str], said: Said, cell: int) -> dict[str, int]:
-    """How often each annotator said one thing."""
+    """Return how often each annotator gave one answer."""
     return {name: int((rows == cell).sum()) for name, rows in zip(names, said, strict=True)}
 
 
-def _prevalence(names: Sequence[str], said: Said) -> tuple[dict[str, float | None], dict[str, int]]:
-    """Each annotator's share of 'present' in the units that two or more have rated, and of how
-    many of these."""
+def _prevalence(names: Sequence[str], said: Said, scope: FigureScope) -> Iterator[Figure]:
+    """Yield each annotator's share of 'present' in the units that two or more have rated."""
     rated = said >= 0
     shared = rated.sum(axis=0) > 1
-    prevalence: dict[str, float | None] = {}
     units: dict[str, int] = {}
-    for name, given, rows in zip(names, rated & shared, said, strict=True):
-        n = units[name] = int(given.sum())
-        prevalence[name] = int(((rows == PRESENT) & given).sum()) / n if n else None
-    return prevalence, units
+    for name, own, rows in zip(names, rated & shared, said, strict=True):
+        n = int(own.sum())
+        share = int(((rows == PRESENT) & own).sum()) / n if n else None
+        units[name] = n
+        yield scope.number(
+            "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
+        )
+    yield from scope.numbers("prevalence_n", units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,37 +463,8 @@ class StudyInput:
                 raise ValueError(f"two modes of {self.taxonomy_ref} have the same {what}")
 
 
-# The functional form, since 'pass' is a word of the language.
-Report = TypedDict(
-    "Report",
-    {
-        "taxonomy": str,
-        "annotators": list[str],
-        "pass": str,
-        "traces": FinishedJson,
-        "modes": dict[str, ModeJson],
-        "macro": MacroJson,
-        "pooled": TableJson,
-        "spans": "SpanReport | None",
-        "judge": "JudgeReport | None",
-        "judges": "NotRequired[JudgesComparedJson]",
-        "bootstrap": BootstrapJson,
-        "categories": dict[str, CategoryJson],
-        "levels": "NotRequired[dict[str, LevelJson]]",
-        "sets": SetsJson,
-        "blocks": BlocksJson,
-        "identical_blocks": list[BlockJson],
-        "rounds": dict[str, RoundJson],
-        "retests": dict[str, RetestJson],
-        "halving": dict[str, HalvingJson],
-        "missed": CaptureJson,
-        "left_out": LeftOutJson,
-    },
-)
-
-
-def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Report:
-    """Make the report of ``agree --json``, ready for any JSON writer; it never holds NaN.
+def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> Agreement:
+    """Compute the agreement of annotators.
 
     Per mode, then ``macro`` (means over the modes) and ``pooled`` (all units of traces × modes in
     one table), then per category of modes. Every coefficient has a value, or the reason why it is
@@ -404,178 +472,230 @@ def agreement_report(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) 
     of three annotators or more is the mean over the pairs where it is defined.
 
     Args:
-        study: Who said what of which traces.
+        study: The verdicts of the annotators.
         rounds: How many resamples of the traces that two annotators or more have finished, the
-            same ones for all figures; with none every ``ci`` is None.
+            same ones for all figures; with none there are no intervals.
         seed: What the resamples are drawn from.
-
-    Returns:
-        The document. Its ``spans`` and ``judge`` are None: whoever has the trace files, or a
-        judge, fills them in.
     """
     table = study.verdicts
     finished = _finished(study, table)
-    shared = np.flatnonzero(finished.sum(axis=0) > 1)
     blocks = identical_blocks(table.said, finished)
-    numbers = blocks.numbers(len(table.traces))
-    tables = Tables(study.annotators, table.said, shared.tolist(), rounds, seed, numbers)
-    places = {slug: place for place, (slug, _, _) in enumerate(study.modes)}
-    report: Report = {
-        "taxonomy": study.taxonomy_ref,
-        "annotators": list(study.annotators),
-        "pass": study.pass_label,
-        "traces": _finished_json(study, finished),
-        "modes": {
-            code: {"slug": slug, "name": name, **tables.mode(places[slug])}
-            for slug, code, name in study.modes
-        },
-        "macro": tables.macro(),
-        "pooled": tables.pooled(),
-        "spans": None,
-        "judge": None,
-        "bootstrap": bootstrap_json(rounds, seed),
-        "categories": _categories(study, tables, places),
-        "sets": set_agreement(table.said[:, shared], rounds, seed, blocks=numbers[shared]),
-        "blocks": {"traces": blocks.traces, "distinct": blocks.distinct},
-        "identical_blocks": [
-            {
-                "traces": [table.traces[place] for place in block.traces],
-                "annotators": [table.annotators[place] for place in block.annotators],
-            }
+    missed = _missed(study, table, intervals=rounds > 0)
+    return Agreement(
+        taxonomy=study.taxonomy_ref,
+        annotators=study.annotators,
+        pass_label=study.pass_label,
+        modes=study.modes,
+        categories=study.categories,
+        levels=study.levels,
+        rounds=tuple(study.rounds),
+        retested=tuple(name for name in study.retests if name in study.annotators),
+        bootstrap=bootstrap_json(rounds, seed),
+        identical_blocks=tuple(
+            NamedBlock(
+                tuple(table.traces[trace] for trace in block.traces),
+                tuple(table.annotators[person] for person in block.annotators),
+            )
             for block in blocks.identical
-        ],
-        "rounds": {
-            name: _round(table, finished, traces, rounds, seed, numbers)
-            for name, traces in study.rounds.items()
-        },
-        "retests": {
-            name: _retest(retest, rounds, seed)
-            for name, retest in study.retests.items()
-            if name in study.annotators
-        },
-        "halving": {code: tables.halving(places[slug]) for slug, code, _ in study.modes},
-        "missed": _missed(study, table, intervals=rounds > 0),
-        "left_out": _left_out(study, table, finished),
-    }
-    if study.levels:
-        report["levels"] = _levels(study, table, shared.tolist(), rounds, seed, numbers)
-    return report
+        ),
+        finders=missed.finders,
+        dependent=missed.dependent,
+        alike=missed.alike,
+        index=FigureIndex(
+            (*_figures(_Counted(study, finished, blocks, rounds, seed)), *missed.figures)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A study, who finished which trace (annotators × traces), and how figures are resampled."""
+
+    study: StudyInput
+    finished: NDArray[np.bool_]
+    blocks: Blocks
+    rounds: int
+    seed: int
+
+    @property
+    def block_numbers(self) -> NDArray[np.int_]:
+        """A number for each trace, the same for copies of one block."""
+        return self.blocks.numbers(len(self.study.verdicts.traces))
+
+    @property
+    def shared(self) -> NDArray[np.intp]:
+        """The traces that two or more have finished."""
+        return np.flatnonzero(self.finished.sum(axis=0) > 1)
+
+    def tables(self, said: Said) -> Tables:
+        """Return the tables of some verdicts on all traces."""
+        return Tables(
+            self.study.annotators,
+            said,
+            self.shared.tolist(),
+            self.rounds,
+            self.seed,
+            self.block_numbers,
+        )
+
+    def scope(
+        self, name: str, slugs: Sequence[str], *, group: str = "", mode: str = ""
+    ) -> FigureScope:
+        """Return a scope of the study.
+
+        Args:
+            name: The name of the scope.
+            slugs: The modes whose traces its figures rest on.
+            group: The round or level.
+            mode: The code of the mode, or the id of the category.
+        """
+        sources = Sources("people", tuple(slugs), group=group)
+        return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
+
+
+def _figures(counted: _Counted) -> Iterator[Figure]:
+    """Yield all figures but those of missed failures, in the order of the document."""
+    study = counted.study
+    table = study.verdicts
+    places = {slug: place for place, (slug, _, _) in enumerate(study.modes)}
+    slugs = tuple(places)
+    yield from _finished_figures(counted)
+    tables = counted.tables(table.said)
+    for slug, code, _ in study.modes:
+        yield from tables.mode(places[slug], counted.scope("mode", [slug], mode=code))
+    yield from tables.macro(counted.scope("macro", slugs))
+    yield from tables.pooled(counted.scope("pooled", slugs))
+    for ident, _, of_category in study.categories:
+        known = [slug for slug in of_category if slug in places]
+        scope = counted.scope("category", known, mode=ident)
+        yield from tables.pooled(scope, [places[slug] for slug in known])
+    yield from set_agreement(
+        table.said[:, counted.shared],
+        counted.rounds,
+        counted.seed,
+        blocks=counted.block_numbers[counted.shared],
+        scope=counted.scope("sets", slugs),
+    )
+    blocks = counted.scope("blocks", slugs)
+    yield blocks.number("traces", counted.blocks.traces)
+    yield blocks.number("distinct", counted.blocks.distinct)
+    for name, traces in study.rounds.items():
+        yield from _round(counted, name, traces)
+    for name, retest in study.retests.items():
+        if name in study.annotators:
+            yield from _retest(counted, name, retest)
+    for slug, code, _ in study.modes:
+        scope = counted.scope("halving", [slug], mode=code)
+        yield from tables.halving(places[slug], scope)
+    yield from _left_out(counted)
+    for level, groups in study.levels.items():
+        yield from _level(counted, level, groups)
 
 
 def _finished(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
-    """Annotators × traces: who has finished what."""
+    """Return annotators × traces: who has finished what."""
     done = [study.finished.get(name, frozenset()) for name in study.annotators]
     rows = [[trace in traces for trace in table.traces] for traces in done]
     return np.array(rows, dtype=np.bool_).reshape(len(done), len(table.traces))
 
 
-def _finished_json(study: StudyInput, finished: NDArray[np.bool_]) -> FinishedJson:
-    traces: FinishedJson = {
-        "finished_by_all": int(finished.all(axis=0).sum()) if len(finished) else 0,
-        "finished_by_two": int((finished.sum(axis=0) > 1).sum()),
-    }
-    if study.examples:
-        traces["examples_left_out"] = dict(study.examples)
-    return traces
+def _finished_figures(counted: _Counted) -> Iterator[Figure]:
+    scope = counted.scope("traces", ())
+    finished = counted.finished
+    by_all = int(finished.all(axis=0).sum()) if len(finished) else 0
+    yield scope.number("finished_by_all", by_all)
+    yield scope.number("finished_by_two", int((finished.sum(axis=0) > 1).sum()))
+    yield from scope.numbers("examples_left_out", counted.study.examples)
 
 
-def _levels(
-    study: StudyInput,
-    table: VerdictTable,
-    shared: Sequence[int],
-    rounds: int,
-    seed: int,
-    blocks: NDArray[np.int_],
-) -> dict[str, LevelJson]:
-    """Each level of categories by itself, from the same resamples of traces as the modes."""
-    codes = {slug: code for slug, code, _ in study.modes}
-    found: dict[str, LevelJson] = {}
-    for level, groups in study.levels.items():
-        said = [_any_within(table.said[:, :, [slug in of for slug in table.slugs]])
-                for _, _, of in groups]  # fmt: skip
-        tables = Tables(study.annotators, np.stack(said, axis=2), shared, rounds, seed, blocks)
-        found[level] = {
-            "categories": {
-                ident: {"name": name, "modes": [codes[slug] for slug in of], **tables.mode(place)}
-                for place, (ident, name, of) in enumerate(groups)
-            },
-            "macro": tables.macro(),
-            "pooled": tables.pooled(),
-        }
-    return found
+def _level(counted: _Counted, level: str, groups: Sequence[Group]) -> Iterator[Figure]:
+    """Yield the figures of a level of categories, from the same resamples as the modes."""
+    table = counted.study.verdicts
+    said = [
+        _any_within(table.said[:, :, [slug in slugs for slug in table.slugs]])
+        for _, _, slugs in groups
+    ]
+    tables = counted.tables(np.stack(said, axis=2))
+    for place, (ident, _, slugs) in enumerate(groups):
+        yield from tables.mode(place, counted.scope("level", slugs, group=level, mode=ident))
+    every = [slug for _, _, slugs in groups for slug in slugs]
+    yield from tables.macro(counted.scope("level_macro", every, group=level))
+    yield from tables.pooled(counted.scope("level_pooled", every, group=level))
 
 
 def _any_within(said: Said) -> NDArray[np.int8]:
-    """Annotators × traces: what each says of some modes together, open where it depends."""
+    """Return annotators × traces: the verdict on some modes together, open where it depends."""
     present, unsure, open_ = ((said == one).any(axis=2) for one in (PRESENT, UNSURE, MISSING))
     together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
     return together.astype(np.int8)
 
 
-def _categories(
-    study: StudyInput, tables: Tables, places: Mapping[str, int]
-) -> dict[str, CategoryJson]:
-    codes = {slug: code for slug, code, _ in study.modes}
-    found: dict[str, CategoryJson] = {}
-    for ident, name, slugs in study.categories:
-        known = [slug for slug in slugs if slug in places]
-        found[ident] = {
-            "name": name,
-            "modes": [codes[slug] for slug in known],
-            **tables.pooled([places[slug] for slug in known]),
-        }
-    return found
-
-
-def _round(
-    table: VerdictTable,
-    finished: NDArray[np.bool_],
-    traces: frozenset[str],
-    rounds: int,
-    seed: int,
-    blocks: NDArray[np.int_],
-) -> RoundJson:
-    """The figures over some of the traces, resampled among themselves."""
+def _round(counted: _Counted, name: str, traces: frozenset[str]) -> Iterator[Figure]:
+    """Yield the figures over the traces of a round, resampled among themselves."""
+    table = counted.study.verdicts
     inside = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
-    shared = np.flatnonzero(finished[:, inside].sum(axis=0) > 1)
-    answers = table.said[:, inside]
-    tables = Tables(table.annotators, answers, shared.tolist(), rounds, seed, blocks[inside])
-    return {"traces": len(shared), "macro": tables.macro(), "pooled": tables.pooled()}
+    shared = np.flatnonzero(counted.finished[:, inside].sum(axis=0) > 1)
+    tables = Tables(
+        table.annotators,
+        table.said[:, inside],
+        shared.tolist(),
+        counted.rounds,
+        counted.seed,
+        counted.block_numbers[inside],
+    )
+    yield counted.scope("round", table.slugs, group=name).number("traces", len(shared))
+    yield from tables.macro(counted.scope("round_macro", table.slugs, group=name))
+    yield from tables.pooled(counted.scope("round_pooled", table.slugs, group=name))
 
 
-def _retest(table: VerdictTable, rounds: int, seed: int) -> RetestJson:
-    """An annotator against themselves."""
-    traces = range(len(table.traces))
-    pooled = Tables(table.annotators, table.said, traces, rounds, seed).pooled()
-    (pair,) = pooled["pairs"].values()
-    return {"n_traces": len(table.traces), **pair}
+def _retest(counted: _Counted, name: str, table: VerdictTable) -> Iterator[Figure]:
+    """Yield the agreement of an annotator's first pass with their retests, all modes pooled."""
+    sums = sums_of(table.said, range(len(table.traces)), counted.rounds, counted.seed)
+    scope = replace(counted.scope("retest", table.slugs), subject=(name,))
+    yield scope.number("n_traces", len(table.traces))
+    yield from _pair(sums.everything().pair(0), scope, table.annotators)
 
 
-def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> CaptureJson:
-    """How many failures nobody found."""
+def _missed(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:
+    """Estimate how many failures nobody found."""
     seen = [study.suggested.get(name, frozenset()) for name in table.annotators]
     suggested = [[trace in traces for trace in table.traces] for traces in seen]
     absent = [[(t, slug) in study.settled_absent for slug in table.slugs] for t in table.traces]
-    return capture_report(
+    return capture(
         table.annotators,
         {code: place for place, (_, code, _) in enumerate(study.modes)},
         table.said,
         suggested=np.array(suggested, dtype=np.bool_).reshape(table.said.shape[:2]),
         settled_absent=np.array(absent, dtype=np.bool_).reshape(table.said.shape[1:]),
         intervals=intervals,
+        taxonomy=study.taxonomy_ref,
     )
 
 
-def _left_out(study: StudyInput, table: VerdictTable, finished: NDArray[np.bool_]) -> LeftOutJson:
+def _left_out(counted: _Counted) -> Iterator[Figure]:
+    """Yield what no figure rests on, by annotator.
+
+    ``unfinished`` are traces that were begun and have no finished pass of the counted kind,
+    ``examples`` those that were in a judge's prompt, ``alone`` finished ones that no other of the
+    annotators has finished. ``unsure`` and ``open`` are verdicts on modes in finished traces.
+    ``not_in_study`` are the finished traces of people who have no part in the study, ``open_codes``
+    the labels of finished traces that are none of the modes.
+    """
+    study = counted.study
     names = study.annotators
+    said = study.verdicts.said
+    finished = counted.finished
     alone = finished & (finished.sum(axis=0) == 1)
-    opened = (table.said == MISSING) & finished[:, :, None]
-    return {
+    opened = (said == MISSING) & finished[:, :, None]
+    by_statistic: dict[str, Mapping[str, int]] = {
         "unfinished": {name: study.unfinished.get(name, 0) for name in names},
         "examples": {name: study.examples.get(name, 0) for name in names},
         "alone": {name: int(row.sum()) for name, row in zip(names, alone, strict=True)},
-        "unsure": counts_of(names, table.said, UNSURE),
+        "unsure": counts_of(names, said, UNSURE),
         "open": {name: int(row.sum()) for name, row in zip(names, opened, strict=True)},
-        "not_in_study": dict(study.not_in_study),
+        "not_in_study": study.not_in_study,
         "open_codes": {name: study.open_codes.get(name, 0) for name in names},
     }
+    scope = counted.scope("left_out", ())
+    for statistic in _LEFT_OUT:
+        yield from scope.numbers(statistic, by_statistic[statistic])

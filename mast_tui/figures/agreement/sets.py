@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import Final, TypedDict
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.coefficients import (
     MISSING,
     Coefficient,
-    CoefficientJson,
     Ratings,
     Undefined,
     Withheld,
@@ -25,6 +24,7 @@ from mast_tui.figures.agreement.counting import with_interval
 from mast_tui.figures.agreement.verdict_table import PRESENT, Said, numbered_rows
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
+from mast_tui.figures.record import Figure, FigureScope
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
@@ -60,41 +60,44 @@ def _jaccard(shared: Floats, union: Floats) -> Floats:
     return alike
 
 
-class SetsJson(TypedDict):
-    """Agreement on the set of modes in a trace, over the ``n`` traces with two sets or more."""
-
-    krippendorff_alpha_jaccard: CoefficientJson
-    krippendorff_alpha_masi: CoefficientJson
-    n: int
+SETS: Final = FigureScope("sets")
+"""The scope of the figures on sets of modes."""
 
 
 def set_agreement(
-    said: Said, rounds: int, seed: int, *, blocks: NDArray[np.int_] | None = None
-) -> SetsJson:
-    """Return the agreement on sets of modes.
+    said: Said,
+    rounds: int,
+    seed: int,
+    *,
+    blocks: NDArray[np.int_] | None = None,
+    scope: FigureScope = SETS,
+) -> tuple[Figure, ...]:
+    """Return the agreement on sets of modes, and the traces with two sets or more.
 
     Args:
         said: Annotators × traces × modes.
         rounds: How many resamples of many traces; 0 leaves out the intervals.
         seed: What they are drawn from.
         blocks: A number for each trace, the same for copies; None where there are none.
+        scope: What the figures are about.
     """
     sets, members = _sets_of(said)
     jaccard, masi = set_alphas(
         sets, members, (jaccard_distance, masi_distance), rounds=rounds, seed=seed, blocks=blocks
     )
-    return {
-        "krippendorff_alpha_jaccard": jaccard.to_json(),
-        "krippendorff_alpha_masi": masi.to_json(),
-        "n": int(((sets != MISSING).sum(axis=0) > 1).sum()),
-    }
+    n = int(((sets != MISSING).sum(axis=0) > 1).sum())
+    return (
+        scope.estimate("krippendorff_alpha_jaccard", jaccard, n=n),
+        scope.estimate("krippendorff_alpha_masi", masi, n=n),
+        scope.number("n", n),
+    )
 
 
 def _sets_of(said: Said) -> tuple[Ratings, Members]:
     """Who said which set of each trace, by its place among the different sets, and these."""
     people, traces, modes = said.shape
     whole = (said >= 0).all(axis=2)
-    chosen = (said == PRESENT)[whole].reshape(-1, modes)
+    chosen = (said == PRESENT)[whole].reshape(int(whole.sum()), modes)
     numbers = numbered_rows(chosen.astype(np.int8))
     sets = np.full((people, traces), MISSING, dtype=np.int_)
     sets[whole] = numbers

@@ -8,14 +8,15 @@ is the total, and the modes add up to ``after``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.signatures.model import Flags, SignatureInput
+from mast_tui.figures.record import PAIR, Figure
+from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal
 from mast_tui.traces.model import Span, Trace
 
@@ -36,68 +37,43 @@ SpentOf = Callable[[str], Spent | None]
 """What a trace used up, by its id; None where the trace is not at hand."""
 
 
-class SumsJson(TypedDict):
-    """One thing that runs use up, over the ``traces`` that tell of it.
-
-    ``without_fatal`` was used in runs without a fatal failure whose place is known, the rest in
-    those with one: ``before_first_fatal``, and ``after`` from its first span on. ``share_after`` is
-    the part of the total, None of nothing.
-    """
-
-    traces: int
-    total: float
-    without_fatal: float
-    before_first_fatal: float
-    after: float
-    share_after: float | None
-    by_mode: dict[str, float]
+AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
+"""What runs use up; tokens are those taken in and given out together."""
 
 
-class BillJson(TypedDict):
-    """What the ``traces`` that failed used up, ``with_fatal`` of which have a fatal failure.
+def costs(
+    given: SignatureInput,
+    spent_of: SpentOf,
+    chosen: Flags,
+    fatal: Mapping[str, Flags],
+    group: GroupScope,
+) -> Iterator[Figure]:
+    """Yield what some traces used up, once for each entry of ``fatal``.
 
-    ``by`` says what made it fatal: what was said of the ``labels``, or the ``class`` of the mode in
-    the group. ``at_hand`` are the traces whose files could be read; ``tokens`` are those taken in
-    and given out together. None is what no trace tells of.
-    """
-
-    by: str
-    traces: int
-    with_fatal: int
-    at_hand: int
-    traces_with_tokens: int
-    traces_with_minutes: int
-    tokens: SumsJson | None
-    input_tokens: SumsJson | None
-    output_tokens: SumsJson | None
-    minutes: SumsJson | None
-
-
-_AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
-
-
-def bills(
-    given: SignatureInput, spent_of: SpentOf, chosen: Flags, fatal: Mapping[str, Flags]
-) -> list[BillJson]:
-    """Count what some traces used up.
+    ``at_hand`` are the traces whose files could be read; an amount that no trace tells of has no
+    figures.
 
     Args:
         given: The input of the report.
         spent_of: What each trace used up; asked once for each.
         chosen: Which traces count, a flag for each.
         fatal: Which labels with places are fatal, a flag for each, by what makes them so.
-
-    Returns:
-        A bill for each entry of ``fatal``, over the same traces.
+        group: The group of the traces.
     """
     rows = np.flatnonzero(chosen).tolist()
-    found = {row: spent for row in rows if (spent := spent_of(given.traces[row])) is not None}
-    return [_bill(given, by, flags, rows, found) for by, flags in fatal.items()]
+    used = {row: spent for row in rows if (spent := spent_of(given.traces[row])) is not None}
+    for by, flags in fatal.items():
+        yield from _costs(given, flags, rows, used, group, by)
 
 
-def _bill(
-    given: SignatureInput, by: str, fatal: Flags, rows: Sequence[int], found: Mapping[int, Spent]
-) -> BillJson:
+def _costs(
+    given: SignatureInput,
+    fatal: Flags,
+    rows: Sequence[int],
+    used: Mapping[int, Spent],
+    group: GroupScope,
+    by: str,
+) -> Iterator[Figure]:
     firsts = first_fatal(given, fatal).first
     places = given.places
     opening = fatal & (places.first == firsts[places.trace])
@@ -105,40 +81,36 @@ def _bill(
     columns = places.trace[opening].tolist(), places.mode[opening].tolist()
     for row, mode in zip(*columns, strict=True):
         blamed.setdefault(row, set()).add(mode)
-    runs: dict[str, list[_Run]] = {name: [] for name in _AMOUNTS}
-    for row, spent in found.items():
-        at, modes = int(firsts[row]), sorted(blamed.get(row, ()))
+    runs: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
+    for row, spent in used.items():
+        at = int(firsts[row])
+        modes = sorted(blamed.get(row, ()))
         if spent.tokens is not None:
             taken_in, given_out = spent.tokens.T
-            for name, one in zip(
-                _AMOUNTS, (taken_in + given_out, taken_in, given_out), strict=False
-            ):
-                runs[name].append((one, at, modes))
+            amounts = (taken_in + given_out, taken_in, given_out)
+            for name, amount in zip(AMOUNTS, amounts, strict=False):
+                runs[name].append((amount, at, modes))
         if spent.minutes is not None:
             runs["minutes"].append((spent.minutes, at, modes))
+    scope = group.scope("bill")
+    yield scope.number("traces", len(rows), condition=by)
+    yield scope.number("with_fatal", sum(row in blamed for row in rows), condition=by)
+    yield scope.number("at_hand", len(used), condition=by)
     codes = [mode.code for mode in given.modes]
-    return {
-        "by": by,
-        "traces": len(rows),
-        "with_fatal": sum(row in blamed for row in rows),
-        "at_hand": len(found),
-        "traces_with_tokens": len(runs["tokens"]),
-        "traces_with_minutes": len(runs["minutes"]),
-        "tokens": _sums(runs["tokens"], codes),
-        "input_tokens": _sums(runs["input_tokens"], codes),
-        "output_tokens": _sums(runs["output_tokens"], codes),
-        "minutes": _sums(runs["minutes"], codes),
-    }
+    for name in AMOUNTS:
+        yield from _sums(runs[name], codes, group, f"{by}{PAIR}{name}")
 
 
 _Run = tuple[NDArray[np.int64] | NDArray[np.float64], int, list[int]]
 """What the spans of a run used, the first span of its first fatal failure, and its modes there."""
 
 
-def _sums(runs: Sequence[_Run], codes: Sequence[str]) -> SumsJson | None:
-    """The sums of one thing over runs; None where no run tells of it."""
+def _sums(
+    runs: Sequence[_Run], codes: Sequence[str], group: GroupScope, condition: str
+) -> Iterator[Figure]:
+    """Yield the sums of one amount over runs; nothing where no run tells of it."""
     if not runs:
-        return None
+        return
     total: float = 0
     without: float = 0
     before: float = 0
@@ -154,15 +126,16 @@ def _sums(runs: Sequence[_Run], codes: Sequence[str]) -> SumsJson | None:
         for mode in modes:
             by_mode[mode] += (used - until) / len(modes)
     after = total - without - before
-    return {
-        "traces": len(runs),
-        "total": total,
-        "without_fatal": without,
-        "before_first_fatal": before,
-        "after": after,
-        "share_after": after / total if total else None,
-        "by_mode": {code: spent for code, spent in zip(codes, by_mode, strict=True) if spent},
-    }
+    scope = group.scope("bill")
+    sums = {"total": total, "without_fatal": without, "before_first_fatal": before, "after": after}
+    for statistic, value in sums.items():
+        yield scope.number(f"used_{statistic}", value, condition=condition, n=len(runs))
+    share = after / total if total else None
+    yield scope.number("used_share_after", share, condition=condition, n=len(runs))
+    for code, value in zip(codes, by_mode, strict=True):
+        if value:
+            of_mode = group.scope("bill", code, code, outcome="failed")
+            yield of_mode.number("used_after", value, condition=condition)
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:

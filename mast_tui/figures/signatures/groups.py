@@ -1,19 +1,19 @@
-"""The table of one group: outcomes, modes, categories, what shows together, and places."""
+"""The figures of one group: outcomes, modes, categories, what shows together, and places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
-from mast_tui.figures.intervals import RateJson, Z, to_resolve
-from mast_tui.figures.signatures.bill import BillJson, SpentOf, bills
+from mast_tui.figures.intervals import Z, to_resolve
+from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
+from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -23,19 +23,14 @@ from mast_tui.figures.signatures.model import (
     UNRESOLVED,
     UNSURE,
     Flags,
+    GroupScope,
     Rules,
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
-from mast_tui.figures.signatures.onset import (
-    FirstFatal,
-    Onsets,
-    PlacesJson,
-    first_fatal,
-    places_table,
-)
-from mast_tui.figures.signatures.stratified import StratifiedJson, stratified
+from mast_tui.figures.signatures.modes import Counts, mode_figures, severity
+from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
+from mast_tui.figures.signatures.stratified import stratified
 from mast_tui.taxonomy.model import Group
 
 Shape = Literal["none", "isolated", "between", "cascading", "open"]
@@ -162,36 +157,31 @@ def _judged(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return judged
 
 
-class TogetherJson(TypedDict):
-    """Two modes over the ``n`` traces that were judged on both, each shown by some of them.
+def together(
+    verdicts: NDArray[np.uint8], codes: tuple[str, ...], side: str, group: GroupScope
+) -> Iterator[Figure]:
+    """Yield every pair of modes that both show somewhere among the traces judged on both.
 
-    ``jaccard`` is the share of the traces with either that have both; ``phi`` their correlation,
-    null (``no_variance``) where one of them shows in every trace.
+    Jaccard is the share of the traces with either that have both, φ their correlation, undefined
+    (``no_variance``) where one of them shows in every trace.
+
+    Args:
+        verdicts: Traces × modes.
+        codes: The codes of the modes.
+        side: ``failed`` or ``all``: the traces that these are.
+        group: The group that they are of.
     """
-
-    modes: list[str]
-    n: int
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    jaccard: float
-    phi: float | None
-    undefined: NotRequired[dict[str, str]]
-
-
-def together(verdicts: NDArray[np.uint8], codes: tuple[str, ...]) -> list[TogetherJson]:
-    """Every pair of modes that both show somewhere among the traces judged on both."""
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
-    both, first = _whole(present.T @ present), _whole(present.T @ absent)
+    both = _whole(present.T @ present)
+    alone = _whole(present.T @ absent)
     neither = _whole(absent.T @ absent)
-    return [
-        _pair([codes[i], codes[j]], both[i][j], first[i][j], first[j][i], neither[i][j])
-        for i in range(len(codes))
-        for j in range(i + 1, len(codes))
-        if both[i][j] + first[i][j] and both[i][j] + first[j][i]
-    ]
+    for i in range(len(codes)):
+        for j in range(i + 1, len(codes)):
+            if both[i][j] + alone[i][j] and both[i][j] + alone[j][i]:
+                pair = (codes[i], codes[j])
+                scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
+                yield from _pair(scope, both[i][j], alone[i][j], alone[j][i], neither[i][j])
 
 
 def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
@@ -199,136 +189,39 @@ def _whole(sums: NDArray[np.float64]) -> list[list[int]]:
     return numbers
 
 
-def _pair(modes: list[str], both: int, first: int, second: int, neither: int) -> TogetherJson:
+def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
     margins = (both + first, both + second, second + neither, first + neither)
     product = margins[0] * margins[1] * margins[2] * margins[3]
-    pair: TogetherJson = {
-        "modes": modes,
-        "n": both + first + second + neither,
-        "both": both,
-        "only_first": first,
-        "only_second": second,
-        "neither": neither,
-        "jaccard": both / (both + first + second),
-        "phi": (both * neither - first * second) / sqrt(product) if product else None,
-    }
-    if not product:
-        pair["undefined"] = {"phi": "no_variance"}
-    return pair
+    n = both + first + second + neither
+    phi = (both * neither - first * second) / sqrt(product) if product else None
+    yield scope.number("both", both, n=n)
+    yield scope.number("only_first", first, n=n)
+    yield scope.number("only_second", second, n=n)
+    yield scope.number("neither", neither, n=n)
+    yield scope.number("jaccard", both / (both + first + second), n=n)
+    yield scope.number("phi", phi, n=n, reason="" if product else "no_variance")
 
 
 Verdicts = NDArray[np.uint8]
 
 
-class MeanJson(TypedDict):
-    """A mean over ``n`` traces, with ``undefined`` where there is none."""
-
-    value: float | None
-    n: int
-    undefined: NotRequired[str]
-
-
-class ModesPerTraceJson(TypedDict):
-    """How many modes a failed trace shows.
-
-    ``value`` is the sum over the modes of the share of traces that show it among those judged on
-    it, the mean where all ``n`` were judged on all ``modes``. ``distribution`` counts traces by
-    their number of modes, over the ``complete`` ones alone. Where more than 2 % of their verdicts
-    are ``unresolved`` there are ``bounds`` in the place of an interval.
-    """
-
-    value: float | None
-    ci: list[float] | None
-    n: int
-    modes: int
-    complete: int
-    distribution: dict[str, int]
-    undefined: NotRequired[str]
-    unresolved: NotRequired[int]
-    bounds: NotRequired[list[float]]
-    ci_withheld: NotRequired[str]
-    ci_needs: NotRequired[int]
-
-
-class CategorySideJson(TypedDict):
-    """A category among some traces: how often its modes show, their share of all, and in how many
-    of the traces that were judged on any of its modes."""
-
-    count: int
-    share: float | None
-    traces: RateJson
-
-
-class CategoryJson(TypedDict):
-    """A category of modes in one group, by outcome.
-
-    ``count``, ``share`` and ``traces`` are of all traces, whatever their outcome.
-    """
-
-    name: str
-    count: int
-    share: float | None
-    traces: RateJson
-    failed: CategorySideJson
-    succeeded: CategorySideJson
-
-
-class TogetherByOutcome(TypedDict):
-    """Pairs of modes over the failed traces, and over all."""
-
-    failed: list[TogetherJson]
-    all: list[TogetherJson]
-
-
-class PlacesByOutcome(TypedDict):
-    """What places tell of the failed traces, and of all."""
-
-    failed: PlacesJson
-    all: PlacesJson
-
-
-class LevelJson(TypedDict):
-    """The categories of one level by id."""
-
-    categories: dict[str, CategoryJson]
-
-
-class _LevelsJson(TypedDict):
-    """All levels of categories by name, where there are several."""
-
-    levels: NotRequired[dict[str, LevelJson]]
-
-
-class GroupJson(_LevelsJson):
-    """One model, system or benchmark; ``shapes`` count its failed traces.
-
-    ``parts`` are the values by field that make the group, none where it is all traces. ``bill`` is
-    what the failed traces used up, None where that was not asked for or no place is known.
-    """
-
-    parts: dict[str, str]
-    traces: int
-    failed: int
-    succeeded: int
-    unknown: int
-    mean_score: MeanJson
-    modes_per_failed_trace: ModesPerTraceJson
-    shapes: dict[str, int]
-    categories: dict[str, CategoryJson]
-    modes: dict[str, ModeJson]
-    stratified: StratifiedJson | None
-    together: TogetherByOutcome
-    places: PlacesByOutcome | None
-    bill: list[BillJson] | None
-    cannot_say: list[str]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupFigures:
-    """A group's table, and the resampled number of modes per failed trace."""
+    """The figures of a group; beside them what a comparison of two groups takes.
 
-    table: GroupJson
-    per_failed: Values
+    ``per_failed`` is the number of modes per failed trace, ``resampled`` the same in resamples of
+    the traces, ``failed`` the number of failed traces.
+    """
+
+    figures: tuple[Figure, ...]
+    per_failed: Figure
+    resampled: Values
+    failed: int
+
+    @property
+    def withholds(self) -> bool:
+        """Whether the number of modes per failed trace is known without an interval."""
+        return bool(self.per_failed.withheld)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +233,6 @@ class Setting:
     """
 
     given: SignatureInput
-    stated: list[str | None]
     onsets: Onsets
     fatal: FirstFatal
     rules: Rules
@@ -349,15 +241,17 @@ class Setting:
     spent_of: SpentOf | None = None
 
 
-def group_figures(setting: Setting, group: int) -> GroupFigures:
-    """Make the table of a group.
+def group_figures(setting: Setting, number: int, name: str) -> GroupFigures:
+    """Compute the figures of a group.
 
     Args:
         setting: What is the same for every group.
-        group: Its place in the input's ``group_names``.
+        number: The place of the group in the input's ``group_names``.
+        name: The group in records: its name, or ``OVERALL``.
     """
-    given, rules = setting.given, setting.rules
-    chosen = given.group == group
+    given = setting.given
+    group = GroupScope.of(given, name)
+    chosen = given.group == number
     verdicts = given.verdicts[chosen]
     weights = given.weights_of(chosen)
     failed = given.outcome[chosen] == FAILED
@@ -365,155 +259,143 @@ def group_figures(setting: Setting, group: int) -> GroupFigures:
     of_failed, of_succeeded = (
         None if weights is None else weights[side] for side in (failed, succeeded)
     )
-    names = [mode.name for mode in given.modes]
-    tables = mode_tables(
-        Counts.of(verdicts, weights),
-        Counts.of(verdicts[failed], of_failed),
-        Counts.of(verdicts[succeeded], of_succeeded),
-        len(verdicts),
-        (verdicts == UNSURE).sum(axis=0).tolist(),
-        names,
-        setting.stated,
-        rules,
-    )
-    codes = tuple(mode.code for mode in given.modes)
-    modes = dict(zip(codes, tables, strict=True))
+    scope = group.scope("group")
+    counts = {
+        "": int(chosen.sum()),
+        "failed": int(failed.sum()),
+        "succeeded": int(succeeded.sum()),
+        "unknown": int((~failed & ~succeeded).sum()),
+    }
+    figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
+    figures.append(_mean_score(scope, given.score[chosen]))
     values = resampled(verdicts[failed], setting.rounds, setting.seed, of_failed)
-    counted = np.bincount(shapes(verdicts[failed], rules), minlength=len(SHAPES)).tolist()
+    per_failed, *distribution = _modes_per_trace(
+        scope, verdicts[failed], values, setting.rounds, of_failed
+    )
+    figures += [per_failed, *distribution]
+    of_shape = np.bincount(shapes(verdicts[failed], setting.rules), minlength=len(SHAPES)).tolist()
+    figures += [
+        scope.number("shape", n, condition=shape) for shape, n in zip(SHAPES, of_shape, strict=True)
+    ]
+    codes = tuple(mode.code for mode in given.modes)
+    of_modes = tuple(
+        mode_figures(
+            Counts.of(verdicts, weights),
+            Counts.of(verdicts[failed], of_failed),
+            Counts.of(verdicts[succeeded], of_succeeded),
+            len(verdicts),
+            (verdicts == UNSURE).sum(axis=0).tolist(),
+            [group.scope("mode", code, code) for code in codes],
+        )
+    )
+    figures += of_modes
     top = [
         (id, name, tuple(mode.slug for mode in given.modes if mode.category == id))
         for id, name in given.categories
     ]
-    levels: _LevelsJson = {}
-    if given.levels:
-        levels["levels"] = {
-            name: {"categories": _categories(given, chosen, groups)}
-            for name, groups in given.levels.items()
-        }
-    table: GroupJson = {
-        "parts": given.parts(group),
-        "traces": int(chosen.sum()),
-        "failed": int(failed.sum()),
-        "succeeded": int(succeeded.sum()),
-        "unknown": int((~failed & ~succeeded).sum()),
-        "mean_score": _mean_score(given, chosen),
-        "modes_per_failed_trace": _modes_per_trace(
-            verdicts[failed], values, setting.rounds, of_failed
-        ),
-        "shapes": dict(zip(SHAPES, counted, strict=True)),
-        "categories": _categories(given, chosen, top),
-        **levels,
-        "modes": modes,
-        "stratified": stratified(
-            given, chosen, {code: mode["difference_pp"] for code, mode in modes.items()}
-        ),
-        "together": {
-            "failed": together(verdicts[failed], codes),
-            "all": together(verdicts, codes),
-        },
-        "places": _places(setting, chosen, modes),
-        "bill": _bill(setting, chosen, modes),
-        "cannot_say": [],
-    }
-    table["cannot_say"] = cannot_say(table, rules)
-    return GroupFigures(table, values)
-
-
-def cannot_say(table: GroupJson, rules: Rules) -> list[str]:
-    """What a group's traces do not carry, in sentences."""
-    said = []
-    if table["unknown"]:
-        said.append(
-            f"The outcome of {table['unknown']} of {counted(table['traces'], 'trace')} is not "
-            "known; they count neither as failed nor as successful."
+    figures += _categories(given, chosen, top, group, "category")
+    for level, groups in given.levels.items():
+        figures += _categories(given, chosen, groups, group, f"level {level}")
+    stratum_scopes = [group.scope("stratified", code, code) for code in codes]
+    figures += stratified(given, chosen, stratum_scopes)
+    figures += together(verdicts[failed], codes, "failed", group)
+    figures += together(verdicts, codes, "all", group)
+    places = given.places
+    here = chosen[places.trace]
+    if here.any():
+        modes = FigureIndex(of_modes).rows("mode", group=name)
+        fatal = np.array(
+            [severity(modes[code], setting.rules)[0] == "fatal" for code in codes], dtype=bool
         )
-    if not table["failed"]:
-        said.append("No trace is known to have failed, so nothing is said of failed traces.")
-    if not table["succeeded"]:
-        said.append("No trace is known to have succeeded, so failed ones have no counterpart.")
-    elif 0 < min(table["failed"], table["succeeded"]) < rules.least:
-        said.append(
-            f"With fewer than {rules.least} failed or successful traces no mode is called fatal "
-            "or benign."
-        )
-    never = [code for code, mode in table["modes"].items() if not mode["n"]]
-    if len(never) == len(table["modes"]):
-        said.append("No mode was judged present or absent on any trace.")
-    elif never:
-        said.append(f"Not judged on any trace: {', '.join(never)}.")
-    unseen = [code for code, mode in table["modes"].items() if mode["n"] and not mode["count"]]
-    if unseen:
-        said.append(
-            f"Seen on no trace: {', '.join(unseen)}; what that rules out is told by the intervals."
-        )
-    if table["places"] is None:
-        said.append("No label names spans that are known here, so nothing is said of places.")
-    return said
+        of_fatal_modes = fatal[places.mode] & here
+        first = {"labels": setting.fatal, "class": first_fatal(given, of_fatal_modes)}
+        lost = chosen & (given.outcome == FAILED)
+        figures += places_figures(given, setting.onsets, lost, "failed", group, first)
+        figures += places_figures(given, setting.onsets, chosen, "all", group, first)
+        if setting.spent_of is not None:
+            flags = {"labels": places.fatal & here, "class": of_fatal_modes}
+            figures += costs(given, setting.spent_of, lost, flags, group)
+    return GroupFigures(tuple(figures), per_failed, values, counts["failed"])
 
 
-def _mean_score(given: SignatureInput, chosen: Flags) -> MeanJson:
-    scores = given.score[chosen]
-    scores = scores[~np.isnan(scores)]
-    if not len(scores):
-        return {"value": None, "n": 0, "undefined": "no_scores"}
-    return {"value": float(scores.mean()), "n": len(scores)}
+def _mean_score(scope: FigureScope, scores: Values) -> Figure:
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        return scope.number("mean_score", None, n=0, reason="no_scores")
+    return scope.number("mean_score", float(known.mean()), n=len(known))
 
 
 def _modes_per_trace(
-    verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
-) -> ModesPerTraceJson:
+    scope: FigureScope, verdicts: Verdicts, values: Values, rounds: int, weights: Values | None
+) -> Iterator[Figure]:
+    """Yield how many modes a failed trace shows, and of traces judged on all modes how many do.
+
+    The first is the sum over the modes of the share of traces that show it among those judged on
+    it, the mean where all were judged on all modes. Where more than 2 % of their verdicts are
+    unresolved it has bounds in the place of an interval.
+    """
     value = modes_per_trace(verdicts, weights)
     ends = interval(verdicts, values, weights) if rounds else None
-    whole = verdicts[complete(verdicts)]
-    numbers = (whole == PRESENT).sum(axis=1)
-    counts = np.bincount(numbers).tolist() if len(whole) else []
-    found: ModesPerTraceJson = {
-        "value": value,
-        "ci": None if ends is None else list(ends),
-        "n": len(verdicts),
-        "modes": int(_judged(verdicts).any(axis=0).sum()),
-        "complete": len(whole),
-        "distribution": {str(modes): count for modes, count in enumerate(counts)},
-    }
-    if value is None:
-        found["undefined"] = "not_judged" if len(verdicts) else "no_failed"
-        return found
     differ = verdicts == UNRESOLVED
     unresolved = int(differ.sum())
-    if not unresolved:
-        return found
-    found["unresolved"] = unresolved
-    needs = to_resolve(unresolved, int(_judged(verdicts).sum()))
-    if needs:
+    needs = to_resolve(unresolved, int(_judged(verdicts).sum())) if unresolved else 0
+    reason = ""
+    bounds = None
+    if value is None:
+        reason = "not_judged" if len(verdicts) else "no_failed"
+    elif needs:
+        reason = "unresolved"
+        ends = None
         bounds = [
             modes_per_trace(np.where(differ, answer, verdicts), weights) or 0.0
             for answer in (ABSENT, PRESENT)
         ]
-        found |= {"ci": None, "bounds": bounds, "ci_withheld": "unresolved", "ci_needs": needs}
-    return found
+    figure = scope.figure(
+        "modes_per_failed_trace",
+        value,
+        interval=ends,
+        bounds=bounds,
+        n=len(verdicts),
+        reason=reason,
+        needs=needs if bounds else None,
+    )
+    yield replace(figure, unresolved=None if value is None else unresolved or None)
+    whole = verdicts[complete(verdicts)]
+    yield scope.number("modes_judged", int(_judged(verdicts).any(axis=0).sum()))
+    yield scope.number("n_complete", len(whole))
+    counts = np.bincount((whole == PRESENT).sum(axis=1)).tolist() if len(whole) else []
+    for modes, count in enumerate(counts):
+        yield scope.number("traces_with_modes", count, condition=str(modes))
 
 
 def _categories(
-    given: SignatureInput, chosen: Flags, groups: Iterable[Group]
-) -> dict[str, CategoryJson]:
-    found: dict[str, CategoryJson] = {}
-    failed, succeeded = (chosen & (given.outcome == one) for one in (FAILED, SUCCEEDED))
-    for category, name, slugs in groups:
+    given: SignatureInput,
+    chosen: Flags,
+    categories: Iterable[Group],
+    group: GroupScope,
+    name: str,
+) -> Iterator[Figure]:
+    """Yield how often the modes of each category show, their share of all, and in how many traces.
+
+    The traces are those that were judged on any of its modes.
+    """
+    sides = {
+        "all": chosen,
+        "failed": chosen & (given.outcome == FAILED),
+        "succeeded": chosen & (given.outcome == SUCCEEDED),
+    }
+    for category, _, slugs in categories:
         columns = [i for i, mode in enumerate(given.modes) if mode.slug in slugs]
-        every = _side(given, chosen, columns)
-        found[category] = {
-            "name": name,
-            "count": every["count"],
-            "share": every["share"],
-            "traces": every["traces"],
-            "failed": _side(given, failed, columns),
-            "succeeded": _side(given, succeeded, columns),
-        }
-    return found
+        scope = group.scope(name, category)
+        for side, flags in sides.items():
+            yield from _side(given, flags, columns, scope, side)
 
 
-def _side(given: SignatureInput, chosen: Flags, columns: list[int]) -> CategorySideJson:
-    verdicts, weights = given.verdicts[chosen], given.weights_of(chosen)
+def _side(
+    given: SignatureInput, chosen: Flags, columns: list[int], scope: FigureScope, side: str
+) -> Iterator[Figure]:
+    verdicts = given.verdicts[chosen]
+    weights = given.weights_of(chosen)
     present = verdicts == PRESENT
     each = np.ones(len(verdicts)) if weights is None else weights
     everything = float((each @ present).sum())
@@ -526,46 +408,7 @@ def _side(given: SignatureInput, chosen: Flags, columns: list[int]) -> CategoryS
     decided = complete(np.where(differ, ABSENT, of_category)) & differ.any(axis=1)
     others = np.where(judged, ABSENT, np.where(decided, UNRESOLVED, OPEN))
     known = np.where(shows, PRESENT, others).astype(np.uint8)
-    return {
-        "count": int(own.sum()),
-        "share": float((each @ own).sum()) / everything if everything else None,
-        "traces": Counts.of(known[:, None], weights).rate(0),
-    }
-
-
-def _places(setting: Setting, chosen: Flags, modes: dict[str, ModeJson]) -> PlacesByOutcome | None:
-    given, places = setting.given, setting.given.places
-    if not chosen[places.trace].any():
-        return None
-    found: dict[str, FirstFatal] = {
-        "labels": setting.fatal,
-        "class": first_fatal(given, _of_fatal_modes(given, modes) & chosen[places.trace]),
-    }
-    failed = chosen & (given.outcome == FAILED)
-    shows = (given.verdicts == PRESENT).any(axis=1)
-
-    def table(traces: Flags) -> PlacesJson:
-        showing = int((traces & shows).sum())
-        return places_table(given, setting.onsets, traces, showing, found)
-
-    return {"failed": table(failed), "all": table(chosen)}
-
-
-def _of_fatal_modes(given: SignatureInput, modes: dict[str, ModeJson]) -> Flags:
-    """Whether each label with a place is of a mode that is called fatal in the group."""
-    fatal = np.array([table["severity"] == "fatal" for table in modes.values()], dtype=bool)
-    found: Flags = fatal[given.places.mode]
-    return found
-
-
-def _bill(setting: Setting, chosen: Flags, modes: dict[str, ModeJson]) -> list[BillJson] | None:
-    given = setting.given
-    if setting.spent_of is None or not chosen[given.places.trace].any():
-        return None
-    here = chosen[given.places.trace]
-    return bills(
-        given,
-        setting.spent_of,
-        chosen & (given.outcome == FAILED),
-        {"labels": given.places.fatal & here, "class": _of_fatal_modes(given, modes) & here},
-    )
+    share = float((each @ own).sum()) / everything if everything else None
+    yield scope.number("shown", int(own.sum()), condition=side)
+    yield scope.number("share", share, condition=side, reason="" if everything else "no_traces")
+    yield Counts.of(known[:, None], weights).rate(0, scope, side)

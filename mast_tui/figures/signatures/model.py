@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.sources import GoldMixJson
 from mast_tui.taxonomy.model import Group
 
@@ -152,6 +153,41 @@ class SignatureInput:
         """Give the value of each field of a group, by its place in ``group_names``."""
         values = self.group_parts[group] if self.group_parts else (self.group_names[group],)
         return dict(zip(self.fields, values, strict=True)) if self.fields else {}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScope:
+    """What the figures of one group are about; ``group`` is its name, or ``OVERALL``."""
+
+    taxonomy: str
+    group: str
+    slugs: Mapping[str, str]
+    """The slugs of the modes by code."""
+
+    @classmethod
+    def of(cls, given: SignatureInput, group: str) -> GroupScope:
+        """Return the scope of a group.
+
+        Args:
+            given: The input of the report.
+            group: The name of the group, or ``OVERALL``.
+        """
+        return cls(given.taxonomy_ref, group, {mode.code: mode.slug for mode in given.modes})
+
+    def scope(self, name: str, mode: str = "", *codes: str, **where: str) -> FigureScope:
+        """Return one scope of the group.
+
+        Args:
+            name: Its name; one that ends in ``_failed`` is about failed traces alone.
+            mode: The mode, category or pair that its figures are about.
+            codes: The modes that its traces show; none for all traces.
+            where: What else narrows the query for its traces.
+        """
+        if name.endswith("_failed"):
+            where = {"outcome": "failed", **where}
+        modes = tuple(self.slugs[code] for code in codes)
+        sources = Sources("signatures", modes, group=self.group, where=tuple(where.items()))
+        return FigureScope(name, self.taxonomy, self.group, mode, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)

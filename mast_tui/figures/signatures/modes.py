@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import (
+    LEAST_OF_DIFFERENCE,
     MARGIN,
     Doubt,
     Effective,
-    RateJson,
     Weighed,
     effective_cases,
     katz,
@@ -24,6 +24,7 @@ from mast_tui.figures.intervals import (
     to_resolve,
     why_no_difference,
 )
+from mast_tui.figures.record import OUTCOMES, Figure, FigureScope, FigureTable
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED, Rules
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
@@ -31,68 +32,6 @@ Severity = Literal["fatal", "benign", "unclear"]
 Why = Literal[
     "more_in_failed", "seen_in_successes", "too_few_traces", "unresolved", "not_told_apart"
 ]
-
-
-class DifferenceJson(TypedDict):
-    """Two shares against each other: in points, as a ratio, and the test.
-
-    The first less the second, the first by the second. What cannot be had is null, and
-    ``undefined`` says why by its name: one side has no trace judged on the mode (``no_failed``,
-    ``no_succeeded``) or neither (``not_judged``), or the mode shows in none of one side's
-    (``none_in_failed``, ``none_in_succeeded``) or in none at all (``never_seen``). An interval is
-    missing where a side has fewer than 5 traces (``few_traces``), where fewer than 5 of both
-    together show the mode, or do not (``rare_mode``), or where more than 2 % of a side's verdicts
-    are ``unresolved``; the difference has ``bounds`` then. Where two groups are compared the sides
-    are ``first`` and ``second``.
-    """
-
-    difference_pp: float | None
-    difference_ci_pp: list[float] | None
-    risk_ratio: float | None
-    risk_ratio_ci: list[float] | None
-    p_value: float | None
-    p_adjusted: float | None
-    undefined: NotRequired[dict[str, str]]
-    difference_bounds_pp: NotRequired[list[float]]
-
-
-class SuccessGivenJson(TypedDict):
-    """Of the traces that show a mode, and of those without it, the shares that succeeded.
-
-    Both are of the traces judged on the mode whose outcome is known. Since outcomes were not drawn
-    but came as they did, neither is an effect of the mode.
-    """
-
-    present: RateJson
-    absent: RateJson
-
-
-class ModeJson(DifferenceJson):
-    """One mode in one group.
-
-    ``count`` of the ``n`` traces judged on it show it, whatever their outcome; ``unsure`` and
-    ``open`` of the others were not judged. On ``unresolved`` of the open ones annotators differ,
-    and nobody has decided. So many ``more_labels`` would bring the interval of ``all`` to
-    ``MARGIN`` on either side; None where it has none. ``stated`` is the class that the study's
-    posts give; ``corrected`` how often it shows where only a judge has looked, where that was
-    computed.
-    """
-
-    name: str
-    count: int
-    n: int
-    unsure: int
-    open: int
-    unresolved: int
-    all: RateJson
-    more_labels: int | None
-    failed: RateJson
-    succeeded: RateJson
-    success_given: SuccessGivenJson
-    severity: Severity
-    severity_because: Why
-    stated: str | None
-    corrected: dict[str, object] | None
 
 
 Weights = NDArray[np.float64]
@@ -160,10 +99,16 @@ class Counts:
         every = shows + lacks + open_
         return Doubt(self.unresolved[mode], (shows / every, (shows + open_) / every))
 
-    def rate(self, mode: int) -> RateJson:
-        """Return the share of one mode."""
-        doubt = self.doubt(mode)
-        return rate(self.present[mode], self.judged[mode], self.effective(mode), doubt)
+    def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
+        """Return the share of one mode.
+
+        Args:
+            mode: The column of the mode.
+            scope: What the share is about.
+            condition: The traces that it is over.
+        """
+        counts = self.present[mode], self.judged[mode]
+        return rate(scope, condition, *counts, self.effective(mode), self.doubt(mode))
 
     def bounds(self, mode: int) -> Interval | None:
         """Return the bounds of one mode's share where too much of it is unresolved, else None."""
@@ -179,18 +124,21 @@ class Counts:
         return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
 
 
-def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[DifferenceJson]:
-    """Take two sides' shares of each mode from each other, with a test.
+def differences(
+    first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[FigureScope]
+) -> list[tuple[Figure, ...]]:
+    """Subtract the shares of each mode on two sides, with a test.
 
     Args:
         first: The counts of one side.
         second: Those of the other.
-        words: What reasons call both sides, such as ``failed`` and ``succeeded``.
+        sides: The names of both sides in reasons, such as ``failed`` and ``succeeded``.
+        scopes: What the figures of each mode are about.
 
     Returns:
-        Per mode the first share less the second, with p-values adjusted over the modes.
+        Per mode the first share less the second (``difference``), their ratio (``risk_ratio``), and
+        the p-values of Fisher's test, the second one adjusted over the modes.
     """
-    sides = (first, second)
     most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
     logs = LogFactorials(most) if most <= MANY else None
     rows = [
@@ -199,127 +147,113 @@ def differences(first: Counts, second: Counts, words: tuple[str, str]) -> list[D
     ]
     p_values = [fisher_exact(*row, logs) for row in rows]
     adjusted = benjamini_hochberg(p_values)
-    differences = []
-    for i, (count, n, other, of) in enumerate(rows):
-        effective = (*first.effective(i), *second.effective(i))
-        difference = _difference(effective, p_values[i], adjusted[i], words)
-        if difference["difference_pp"] is not None:
-            _withhold(
-                difference,
-                why_no_difference(count + other, (n, of)),
-                [side.bounds(i) or _certain(side, i) for side in sides],
+    figures: list[tuple[Figure, ...]] = []
+    for i, scope in enumerate(scopes):
+        row = rows[i]
+        missing = _missing(row, sides)
+        nothing = missing if p_values[i] is None else None
+        figures.append(
+            (
+                *_compared(first, second, i, scope, missing, f"none_in_{sides[0]}"),
+                scope.number("p_value", p_values[i], reason=nothing or ""),
+                scope.number("p_adjusted", adjusted[i], reason=nothing or ""),
             )
-        differences.append(difference)
-    return differences
+        )
+    return figures
 
 
-def _certain(side: Counts, mode: int) -> Interval:
-    """Return a share as bounds without room between them."""
-    hits, cases = side.effective(mode)
-    return hits / cases, hits / cases
+def _compared(
+    first: Counts, second: Counts, mode: int, scope: FigureScope, missing: str | None, no_hits: str
+) -> tuple[Figure, Figure]:
+    """Return the difference and the ratio of one mode's shares on two sides.
 
-
-def _withhold(difference: DifferenceJson, why: str | None, bounds: Sequence[Interval]) -> None:
-    """Take out the intervals of a difference that would not hold.
-
-    Args:
-        difference: The difference, which is changed.
-        why: Why it has no interval though nothing is in doubt; None where it has one.
-        bounds: Those of the shares of both sides, alike at both ends where nothing is in doubt.
+    Intervals that would not hold are left out: a side has few traces, the mode is rare, or
+    disagreements are unresolved, in which case the difference has bounds.
     """
-    (low, high), (other_low, other_high) = bounds
-    doubtful = (low, other_low) != (high, other_high)
-    if doubtful:
-        difference["difference_bounds_pp"] = [100 * (low - other_high), 100 * (high - other_low)]
-    reason = "unresolved" if doubtful else why
-    if reason is None:
-        return
-    difference["difference_ci_pp"] = None
-    undefined = {"difference_ci_pp": reason} | difference.get("undefined", {})
-    if difference["risk_ratio_ci"] is not None:
-        difference["risk_ratio_ci"] = None
-        undefined["risk_ratio_ci"] = reason
-    difference["undefined"] = undefined
-
-
-def _difference(
-    row: tuple[float, float, float, float],
-    p: float | None,
-    adjusted: float | None,
-    words: tuple[str, str],
-) -> DifferenceJson:
+    row = (*first.effective(mode), *second.effective(mode))
     count, n, other, of = row
-    ends = newcombe(count, n, other, of)
-    missing = _missing(row, words)
-    ratio = None if missing or not n or not of else (count / n) / (other / of)
-    ratio_ends = None if ratio is None else katz(count, n, other, of)
-    found: DifferenceJson = {
-        "difference_pp": None if ends is None else 100 * (count / n - other / of),
-        "difference_ci_pp": None if ends is None else [100 * end for end in ends],
-        "risk_ratio": ratio,
-        "risk_ratio_ci": None if ratio_ends is None else list(ratio_ends),
-        "p_value": p,
-        "p_adjusted": adjusted,
-    }
-    if missing:
-        names = ["risk_ratio", "risk_ratio_ci"]
-        if ends is None:
-            names = ["difference_pp", "difference_ci_pp", *names, "p_value", "p_adjusted"]
-        found["undefined"] = dict.fromkeys(names, missing)
-    elif ratio_ends is None:
-        found["undefined"] = {"risk_ratio_ci": f"none_in_{words[0]}"}
-    return found
+    ends = newcombe(*row)
+    if ends is None:
+        return (
+            scope.figure("difference", None, reason=missing or ""),
+            scope.figure("risk_ratio", None, reason=missing or ""),
+        )
+    hits = first.present[mode] + second.present[mode]
+    why = why_no_difference(hits, (first.judged[mode], second.judged[mode]))
+    (low, high), (other_low, other_high) = (
+        side.bounds(mode) or (share, share)
+        for side, share in ((first, count / n), (second, other / of))
+    )
+    bounds = None
+    if (low, other_low) != (high, other_high):
+        why = "unresolved"
+        bounds = (low - other_high, high - other_low)
+    needs = LEAST_OF_DIFFERENCE if why and not bounds else None
+    difference = scope.figure(
+        "difference",
+        count / n - other / of,
+        interval=None if why else ends,
+        bounds=bounds,
+        reason=why or "",
+        needs=needs,
+    )
+    if missing is not None:
+        return difference, scope.figure("risk_ratio", None, reason=missing)
+    ratio_ends = katz(*row)
+    ratio = scope.figure(
+        "risk_ratio",
+        (count / n) / (other / of),
+        interval=None if why else ratio_ends,
+        reason=no_hits if ratio_ends is None else why or "",
+        needs=needs,
+    )
+    return difference, ratio
 
 
-def _missing(row: tuple[float, float, float, float], words: tuple[str, str]) -> str | None:
-    """Why there is no ratio, or nothing at all; None where there is one."""
+def _missing(row: tuple[float, float, float, float], sides: tuple[str, str]) -> str | None:
+    """Return why there is no ratio, or nothing at all; None where there is one."""
     count, n, other, of = row
     if not n and not of:
         return "not_judged"
     if not n or not of:
-        return f"no_{words[1] if n else words[0]}"
+        return f"no_{sides[1] if n else sides[0]}"
     if not count and not other:
         return "never_seen"
-    return None if other else f"none_in_{words[1]}"
+    return None if other else f"none_in_{sides[1]}"
 
 
-def severity(
-    failed: RateJson, succeeded: RateJson, found: DifferenceJson, rules: Rules
-) -> tuple[Severity, Why]:
-    """Tell what a mode is called in a group, and why; the rule is in ``docs/report.md``.
+def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
+    """Return what a mode is called in a group, and why; the rule is in ``docs/report.md``.
 
     Args:
-        failed: Its share of the failed traces.
-        succeeded: Its share of the successful ones.
-        found: The difference of both.
+        mode: The figures of the mode.
         rules: Where the lines are drawn.
     """
-    difference, ends = found["difference_pp"], found["difference_ci_pp"]
-    few = min(failed["n"], succeeded["n"]) < rules.least
-    if few or difference is None:
+    failed, succeeded = (mode.find("rate", side) for side in OUTCOMES)
+    difference = mode["difference"]
+    few = min(failed.n or 0, succeeded.n or 0) < rules.least
+    if few or difference.value is None:
         return "unclear", "too_few_traces"
-    if found.get("undefined", {}).get("difference_ci_pp") == "unresolved":
+    if difference.reason == "unresolved":
         return "unclear", "unresolved"
-    adjusted = found["p_adjusted"]
-    if difference > 0 and adjusted is not None and adjusted < rules.alpha:
+    adjusted = mode.value("p_adjusted")
+    if difference.value > 0 and adjusted is not None and adjusted < rules.alpha:
         return "fatal", "more_in_failed"
-    seen_in_successes = succeeded["count"] >= rules.least
-    if seen_in_successes and ends is not None and ends[1] <= 100 * rules.margin:
+    seen_in_successes = (succeeded.count or 0) >= rules.least
+    if seen_in_successes and difference.high is not None and difference.high <= rules.margin:
         return "benign", "seen_in_successes"
     return "unclear", "not_told_apart"
 
 
-def mode_tables(
+def mode_figures(
     everything: Counts,
     lost: Counts,
     won: Counts,
     traces: int,
     unsure: Sequence[int],
-    names: Sequence[str],
-    stated: Sequence[str | None],
-    rules: Rules,
-) -> list[ModeJson]:
-    """Make the table of every mode of one group.
+    scopes: Sequence[FigureScope],
+) -> Iterator[Figure]:
+    """Yield the figures of every mode of one group.
 
     Args:
         everything: The counts over all traces.
@@ -327,44 +261,31 @@ def mode_tables(
         won: Over those that succeeded.
         traces: How many there are.
         unsure: By mode how many of them are unsure.
-        names: The names of the modes.
-        stated: The class that a published study gives each mode.
-        rules: Where the lines are drawn.
-
-    Returns:
-        One for each mode, in the order of the counts.
+        scopes: What the figures of each mode are about.
     """
-    tables: list[ModeJson] = []
-    for i, found in enumerate(differences(lost, won, ("failed", "succeeded"))):
-        word, why = severity(lost.rate(i), won.rate(i), found, rules)
+    compared = differences(lost, won, OUTCOMES, scopes)
+    for i, scope in enumerate(scopes):
         with_it, without = zip(won.of_mode(i), lost.of_mode(i), strict=True)
-        tables.append(
-            {
-                "name": names[i],
-                "count": everything.present[i],
-                "n": everything.judged[i],
-                "unsure": unsure[i],
-                "open": traces - everything.judged[i] - unsure[i],
-                "unresolved": everything.unresolved[i] if everything.unresolved else 0,
-                "all": everything.rate(i),
-                "more_labels": everything.more_labels(i),
-                "failed": lost.rate(i),
-                "succeeded": won.rate(i),
-                "success_given": {
-                    "present": _share(*with_it, (won, lost), i),
-                    "absent": _share(*without, (won, lost), i),
-                },
-                **found,
-                "severity": word,
-                "severity_because": why,
-                "stated": stated[i],
-                "corrected": None,
-            }
-        )
-    return tables
+        yield everything.rate(i, scope, "all")
+        yield lost.rate(i, scope, "failed")
+        yield won.rate(i, scope, "succeeded")
+        yield _share(*with_it, (won, lost), i, scope, "success_if_present")
+        yield _share(*without, (won, lost), i, scope, "success_if_absent")
+        yield scope.number("unsure", unsure[i])
+        yield scope.number("open", traces - everything.judged[i] - unsure[i])
+        yield scope.number("unresolved", everything.unresolved[i] if everything.unresolved else 0)
+        yield scope.number("more_labels", everything.more_labels(i))
+        yield from compared[i]
 
 
-def _share(hits: Weighed, misses: Weighed, sides: tuple[Counts, Counts], mode: int) -> RateJson:
+def _share(
+    hits: Weighed,
+    misses: Weighed,
+    sides: tuple[Counts, Counts],
+    mode: int,
+    scope: FigureScope,
+    condition: str,
+) -> Figure:
     """Return a share of success among traces with, or without, a mode.
 
     Any unresolved trace may be one of them: the bounds take those that failed for all of them, or
@@ -375,10 +296,10 @@ def _share(hits: Weighed, misses: Weighed, sides: tuple[Counts, Counts], mode: i
     open_won = won.doubtful[mode] if won.doubtful else 0.0
     open_lost = lost.doubtful[mode] if lost.doubtful else 0.0
     if not open_won and not open_lost:
-        return rate(hits.n, n, effective_cases(hits, misses))
+        return rate(scope, condition, hits.n, n, effective_cases(hits, misses))
     total = hits.weight + misses.weight
     low = hits.weight / (total + open_lost) if total + open_lost else 0.0
     high = (hits.weight + open_won) / (total + open_won) if total + open_won else 1.0
     doubt = Doubt(won.unresolved[mode] + lost.unresolved[mode], (low, high))
     effective = effective_cases(hits, misses) if n else (0.0, 0.0)
-    return rate(hits.n, n, effective, doubt)
+    return rate(scope, condition, hits.n, n, effective, doubt)

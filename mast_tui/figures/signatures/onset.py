@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NotRequired, TypedDict
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.intervals import RateJson, rate
-from mast_tui.figures.signatures.model import Flags, SignatureInput, Whole
+from mast_tui.figures.intervals import rate
+from mast_tui.figures.record import PAIR, Figure, FigureScope
+from mast_tui.figures.signatures.model import PRESENT, Flags, GroupScope, SignatureInput, Whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,162 +90,112 @@ MOST_CHAINS: Final = 20
 """Of whole chains the most frequent are listed."""
 
 
-class SpreadJson(TypedDict):
-    """How figures of ``n`` traces lie; all null where there is none."""
-
-    n: int
-    median: float | None
-    quartiles: list[float] | None
-    mean: float | None
-    undefined: NotRequired[str]
-
-
-class PositionJson(SpreadJson):
-    """Positions in the run: the index of a span by the number of spans, 0 up to below 1.
-
-    ``bins`` counts the traces per tenth of the run.
-    """
-
-    bins: list[int]
-
-
-class OrderJson(TypedDict):
-    """In how many of ``n`` traces with both modes which of them set on first, or both at once."""
-
-    modes: list[str]
-    n: int
-    before: int
-    after: int
-    together: int
-
-
-class TransitionJson(TypedDict):
-    """In how many traces the onset of one mode was the next after that of another."""
-
-    modes: list[str]
-    count: int
-
-
-class ChainJson(TypedDict):
-    """Modes by their onset, those of one span together, and how many traces show just that."""
-
-    steps: list[list[str]]
-    count: int
-
-
-class AfterFatalJson(TypedDict):
-    """How many spans followed the first fatal failure.
-
-    ``by`` says what made it fatal: what was said of the ``labels``, or the ``class`` of the mode in
-    the group. ``spans_after`` counts from the failure's last span, ``spans_after_onset`` from its
-    first; ``share_after`` is the former by the spans of the run.
-    """
-
-    by: str
-    spans_after: SpreadJson
-    spans_after_onset: SpreadJson
-    share_after: SpreadJson
-
-
-class PlacesJson(TypedDict):
-    """What the places tell of ``traces`` with any, of ``of`` traces that show a failure.
-
-    ``uncounted`` have places but nobody counted their spans, so no position. Where several modes
-    set on at the first span each of them is first (``tied`` counts those traces).
-    """
-
-    traces: int
-    of: int
-    uncounted: int
-    first_failure: PositionJson
-    first_mode: dict[str, RateJson]
-    tied: int
-    onset: dict[str, PositionJson]
-    order: list[OrderJson]
-    transitions: list[TransitionJson]
-    chains: list[ChainJson]
-    after_fatal: list[AfterFatalJson]
-
-
-def places_table(
+def places_figures(
     given: SignatureInput,
-    found: Onsets,
+    all_onsets: Onsets,
     chosen: Flags,
-    showing: int,
-    fatal: dict[str, FirstFatal],
-) -> PlacesJson:
-    """Make the table of what places tell of some traces.
+    side: str,
+    group: GroupScope,
+    fatal: Mapping[str, FirstFatal],
+) -> Iterator[Figure]:
+    """Yield what places tell of some traces.
+
+    Traces whose spans were not counted (``uncounted``) have no position. Where several modes set on
+    at the first span of a trace each of them is first (``tied`` counts these traces).
 
     Args:
         given: The input of the report.
-        found: Where each mode sets on, of all traces.
+        all_onsets: Where each mode sets on, of all traces.
         chosen: Which traces count, a flag for each.
-        showing: How many of them have any mode.
+        side: ``failed`` or ``all``: the traces that these are.
+        group: The group that they are of.
         fatal: The first fatal failure of every trace, by what made it fatal.
     """
     codes = [mode.code for mode in given.modes]
-    here = found.of(chosen)
-    traces = np.unique(here.trace)
+    here = all_onsets.of(chosen)
+    traces = len(np.unique(here.trace))
     opening = here.step == 0
-    first_of = here.first[opening]
     starts, place, ties = np.unique(here.trace[opening], return_index=True, return_counts=True)
     lengths = given.spans[starts]
-    n = len(traces)
     firsts = np.bincount(here.mode[opening], minlength=len(codes)).tolist()
-    return {
-        "traces": n,
-        "of": showing,
-        "uncounted": int((lengths < 1).sum()),
-        "first_failure": position(first_of[place], lengths),
-        "first_mode": {code: rate(firsts[i], n) for i, code in enumerate(codes) if firsts[i]},
-        "tied": int((ties > 1).sum()),
-        "onset": _onset(given, here, codes),
-        "order": _order(here, codes),
-        "transitions": _transitions(here, codes),
-        "chains": _chains(here, codes),
-        "after_fatal": [_after(by, one, given.spans, chosen) for by, one in fatal.items()],
-    }
-
-
-def position(first: Whole, lengths: Whole) -> PositionJson:
-    """Where spans stand in runs of so many spans; runs that nobody counted are left out."""
-    counted = lengths > 0
-    # A label may name a span that came after the spans were counted.
-    shares = np.minimum(first[counted] / lengths[counted], np.nextafter(1.0, 0.0))
-    bins = np.bincount((shares * BINS).astype(np.int64), minlength=BINS)
-    return {**spread(shares), "bins": bins.tolist()}
-
-
-def spread(values: NDArray[np.float64] | Whole) -> SpreadJson:
-    """Median, quartiles (linear between neighbours) and mean."""
-    if not len(values):
-        nothing = "no_places"
-        return {"n": 0, "median": None, "quartiles": None, "mean": None, "undefined": nothing}
-    low, middle, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
-    return {
-        "n": len(values),
-        "median": middle,
-        "quartiles": [low, high],
-        "mean": float(values.mean()),
-    }
-
-
-def _onset(given: SignatureInput, here: Onsets, codes: list[str]) -> dict[str, PositionJson]:
-    """Where each mode sets on."""
-    found = {}
+    scope = group.scope(f"places_{side}")
+    yield scope.number("traces", traces)
+    yield scope.number("showing", int((chosen & (given.verdicts == PRESENT).any(axis=1)).sum()))
+    yield scope.number("uncounted", int((lengths < 1).sum()))
+    yield scope.number("tied", int((ties > 1).sum()))
+    yield from position(scope, here.first[opening][place], lengths)
+    for by, failures in fatal.items():
+        yield from _after(scope, by, failures, given.spans, chosen)
+    for i, code in enumerate(codes):
+        if firsts[i]:
+            yield rate(
+                group.scope(f"first_mode_{side}", code, code, first=code), "", firsts[i], traces
+            )
     for i, code in enumerate(codes):
         rows = here.mode == i
         if rows.any():
-            found[code] = position(here.first[rows], given.spans[here.trace[rows]])
-    return found
+            onset = group.scope(f"onset_{side}", code, code, placed="yes")
+            yield from position(onset, here.first[rows], given.spans[here.trace[rows]])
+    for pair, before, after, n in _order(here, codes):
+        scope = group.scope(f"order_{side}", PAIR.join(pair), *pair, placed="yes")
+        counts = {"before": before, "after": after, "together": n - before - after}
+        for condition, count in counts.items():
+            yield scope.number("sets_on", count, condition=condition, n=n)
+    for pair, count in _transitions(here, codes):
+        step = PAIR.join(pair)
+        yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
+    for chain, count in _chains(here, codes):
+        words = chain_text(chain)
+        modes = [code for step in chain for code in step]
+        yield group.scope(f"chains_{side}", words, *modes, chain=words).number("chains", count)
 
 
-def _order(here: Onsets, codes: list[str]) -> list[OrderJson]:
+def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
+    """Yield the positions of spans in their runs; runs whose spans were not counted are left out.
+
+    A position is the index of a span by the number of spans, from 0 up to below 1.
+
+    Args:
+        scope: What the figures are about.
+        first: The indices of the spans.
+        lengths: How many spans their runs have.
+    """
+    counted = lengths > 0
+    # A label may name a span that came after the spans were counted.
+    shares = np.minimum(first[counted] / lengths[counted], np.nextafter(1.0, 0.0))
+    yield from spread(scope, "position", shares)
+    bins = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
+    for tenth, count in enumerate(bins):
+        if count:
+            yield scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
+
+
+def spread(
+    scope: FigureScope, statistic: str, values: NDArray[np.float64] | Whole, condition: str = ""
+) -> Iterator[Figure]:
+    """Yield the median with its quartiles (linear between neighbours), and the mean.
+
+    Args:
+        scope: What the figures are about.
+        statistic: The name of the median.
+        values: One value for each trace.
+        condition: What narrows the statistic.
+    """
+    n = len(values)
+    if not n:
+        yield scope.figure(statistic, None, condition=condition, n=0, reason="no_places")
+        return
+    low, middle, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
+    yield scope.figure(statistic, middle, condition=condition, interval=(low, high), n=n)
+    yield scope.number(f"{statistic}_mean", float(values.mean()), condition=condition, n=n)
+
+
+def _order(here: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int, int, int]]:
+    """Yield pairs of modes: in how many traces the first, the second sets on first, of how many."""
     never = np.iinfo(np.int64).max
     traces, row = np.unique(here.trace, return_inverse=True)
     first = np.full((len(traces), len(codes)), never)
     first[row, here.mode] = here.first
-    rows: list[OrderJson] = []
     for i, code in enumerate(codes):
         for j in range(i + 1, len(codes)):
             both = (first[:, i] != never) & (first[:, j] != never)
@@ -251,20 +203,11 @@ def _order(here: Onsets, codes: list[str]) -> list[OrderJson]:
             if n:
                 before = int((first[both, i] < first[both, j]).sum())
                 after = int((first[both, i] > first[both, j]).sum())
-                rows.append(
-                    {
-                        "modes": [code, codes[j]],
-                        "n": n,
-                        "before": before,
-                        "after": after,
-                        "together": n - before - after,
-                    }
-                )
-    return rows
+                yield (code, codes[j]), before, after, n
 
 
-def _transitions(here: Onsets, codes: list[str]) -> list[TransitionJson]:
-    """From every mode of a step to every mode of the next one."""
+def _transitions(here: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield the steps from every mode of one onset to every mode of the next, with their traces."""
     counts: Counter[tuple[int, int]] = Counter()
     # Steps are short: neighbours further apart in a row than there are modes are never of one pair.
     for apart in range(1, len(codes)):
@@ -276,17 +219,27 @@ def _transitions(here: Onsets, codes: list[str]) -> list[TransitionJson]:
         numbers, times = np.unique(pairs, return_counts=True)
         for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
             counts[divmod(number, len(codes))] += count
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [{"modes": [codes[a], codes[b]], "count": count} for (a, b), count in ordered]
-
-
-def _chains(here: Onsets, codes: list[str]) -> list[ChainJson]:
-    counts = Counter(chains(here, codes).values())
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
-    return [{"steps": [list(step) for step in steps], "count": n} for steps, n in ordered]
+    for (a, b), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield (codes[a], codes[b]), count
 
 
 Chain = tuple[tuple[str, ...], ...]
+"""The modes of a trace by their onset, those of one span together."""
+
+
+def chain_text(chain: Chain) -> str:
+    """Return a chain as the key of its figures: ``1.1|1.3 2.6``; no code has such separators."""
+    return " ".join(PAIR.join(step) for step in chain)
+
+
+def chain_of(text: str) -> Chain:
+    """Return the chain of a key that ``chain_text`` made."""
+    return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
+
+
+def _chains(here: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
+    counts = Counter(chains(here, codes).values())
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
 
 
 def chains(here: Onsets, codes: list[str]) -> dict[int, Chain]:
@@ -301,13 +254,13 @@ def chains(here: Onsets, codes: list[str]) -> dict[int, Chain]:
     return {trace: tuple(tuple(step) for step in steps) for trace, steps in found.items()}
 
 
-def _after(by: str, found: FirstFatal, spans: Whole, chosen: Flags) -> AfterFatalJson:
-    rows = chosen & (found.first >= 0) & (spans > 0)
-    ends = np.maximum(spans[rows] - 1 - found.last[rows], 0)
-    begins = np.maximum(spans[rows] - 1 - found.first[rows], 0)
-    return {
-        "by": by,
-        "spans_after": spread(ends),
-        "spans_after_onset": spread(begins),
-        "share_after": spread(ends / spans[rows]),
-    }
+def _after(
+    scope: FigureScope, by: str, failures: FirstFatal, spans: Whole, chosen: Flags
+) -> Iterator[Figure]:
+    """Yield how many spans followed the first fatal failure, from its last and its first span."""
+    rows = chosen & (failures.first >= 0) & (spans > 0)
+    ends = np.maximum(spans[rows] - 1 - failures.last[rows], 0)
+    begins = np.maximum(spans[rows] - 1 - failures.first[rows], 0)
+    yield from spread(scope, "spans_after", ends, by)
+    yield from spread(scope, "spans_after_onset", begins, by)
+    yield from spread(scope, "share_after", ends / spans[rows], by)

@@ -1,4 +1,4 @@
-"""The report on failure signatures, as ``report --json`` prints it."""
+"""The report on failure signatures: all figures, and what they were made from."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Final, TypedDict
+from typing import Final
 
-import numpy as np
-
-from mast_tui.counts import counted
-from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
+from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.prevalence import PrevalenceJson
+from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.comparison import (
-    ComparisonJson,
-    PairedJson,
-    comparison,
-    paired_groups,
+from mast_tui.figures.signatures.comparison import comparison, paired_groups
+from mast_tui.figures.signatures.groups import GroupFigures, Setting, group_figures
+from mast_tui.figures.signatures.model import (
+    ALL,
+    NO_VALUE,
+    OVERALL,
+    ModeInfo,
+    Rules,
+    SignatureInput,
 )
-from mast_tui.figures.signatures.groups import GroupJson, Setting, group_figures
-from mast_tui.figures.signatures.model import ALL, NO_VALUE, OVERALL, Rules, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal, onsets
-from mast_tui.figures.signatures.trend import TrendJson, trend
-from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.figures.signatures.trend import TrendAxis, trend, trend_axis
+from mast_tui.gold.sources import gold_words
 
 CLASSES: Final = ("fatal", "benign", "both")
 
@@ -52,68 +53,85 @@ def stated_for(taxonomy_ref: str) -> Stated | None:
     return Stated(document["source"], classes)
 
 
-Corrected = Mapping[str, Mapping[str, Mapping[str, object]]]
+Corrected = Mapping[str, Mapping[str, PrevalenceJson]]
 """Per group, per mode code: how often the mode really shows where only a judge has looked."""
 
 
-class RulesJson(TypedDict):
-    """Where the lines were drawn; the margin in points."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SignatureReport:
+    """The figures of a report on failure signatures, and what they were made from.
 
-    alpha: float
-    margin_pp: float
-    least: int
-    isolated: int
-    cascading: int
-    failed_below: float | None
-
-
-class StatedJson(TypedDict):
-    """Whose word the ``stated`` of the modes is."""
-
-    source: str
-
-
-class TracesJson(TypedDict):
-    """All traces of the report, and the labels on them that name no place, or none known here.
-
-    ``unfinished`` are the traces that the annotator has begun and not finished; none of the gold.
+    Args:
+        given: Whose words on which traces, and their groups.
+        rules: Where the lines are drawn.
+        rounds: How many resamples were drawn.
+        seed: What they were drawn from.
+        stated: What a published study says of the modes.
+        figures: All records; those of all traces together have the group ``OVERALL``.
+        corrected: Corrected prevalences, where the labels are a judge's.
+        compared: The two groups that were compared.
+        axis: The groups along which there is a trend, None where they have no order.
     """
 
-    labelled: int
-    unfinished: int
-    failed: int
-    succeeded: int
-    unknown: int
-    labels_with_places: int
-    labels_without_places: int
-    labels_not_found: int
+    given: SignatureInput
+    rules: Rules
+    rounds: int
+    seed: int
+    stated: Stated | None
+    figures: FigureIndex
+    corrected: Corrected
+    compared: tuple[str, str] | None
+    axis: TrendAxis | None
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return self.given.group_names
 
-class Report(TypedDict):
-    """Failure signatures by group; a figure that cannot be had is null with a reason beside it.
+    def key(self, name: str) -> str:
+        """Return the group in records; the one group of ``ALL`` is all traces together."""
+        return OVERALL if self.given.by == ALL and name == ALL else name
 
-    ``overall`` has the figures of all traces together, which are those of ``--by all``.
-    ``weighted`` is whether shares are weighted by the chances with which traces were drawn.
-    ``comparison`` and ``paired`` are None where no groups were to be compared, ``paired`` also
-    where no task is known that both did; ``trend`` where the groups have no order.
-    """
+    def group(self, name: str) -> FigureTable:
+        """Return the figures of a group as a whole.
 
-    by: str
-    labels: str
-    labels_kind: str
-    gold: GoldMixJson | None
-    taxonomy: str
-    rules: RulesJson
-    bootstrap: BootstrapJson
-    stated: StatedJson | None
-    weighted: bool
-    traces: TracesJson
-    overall: GroupJson
-    groups: dict[str, GroupJson]
-    comparison: ComparisonJson | None
-    paired: PairedJson | None
-    trend: TrendJson | None
-    cannot_say: list[str]
+        Raises:
+            KeyError: There is no such group.
+        """
+        if name != OVERALL and name not in self.groups:
+            raise KeyError(name)
+        return self.figures.table("group", group=self.key(name))
+
+    def rows(self, scope: str, name: str) -> dict[str, FigureTable]:
+        """Return the figures of a scope of a group by mode, category or pair.
+
+        Args:
+            scope: The name of the scope.
+            name: The name of a group, or ``OVERALL``.
+        """
+        return self.figures.rows(scope, group=self.key(name))
+
+    def stated_of(self, mode: ModeInfo) -> str | None:
+        """Return the class that the published study gives a mode."""
+        return None if self.stated is None else self.stated.classes.get(mode.slug)
+
+    @property
+    def paired(self) -> FigureTable | None:
+        """The figures of the tasks that both compared groups did; None where there are none."""
+        if self.compared is None:
+            return None
+        table = self.figures.table("paired", subject=self.compared)
+        return table if table.figures else None
+
+    def places(self, name: str, side: str) -> FigureTable | None:
+        """Return what places tell as a whole; None where no place is known in the group.
+
+        Args:
+            name: The name of a group, or ``OVERALL``.
+            side: ``failed`` or ``all`` traces.
+        """
+        table = self.figures.table(f"places_{side}", group=self.key(name))
+        return table if table.figures else None
 
 
 def signature_report(
@@ -125,8 +143,8 @@ def signature_report(
     compare: tuple[str, str] | None = None,
     corrected: Corrected | None = None,
     spent_of: SpentOf | None = None,
-) -> Report:
-    """Make the report, ready for any JSON writer; it never holds NaN.
+) -> SignatureReport:
+    """Compute the figures of a report; none is ever NaN.
 
     Args:
         given: Whose words on which traces, and their groups.
@@ -138,138 +156,49 @@ def signature_report(
         spent_of: What traces used up, for the bill of what they did once they were lost.
     """
     rules = Rules() if rules is None else rules
+    fatal = first_fatal(given, given.places.fatal)
+    setting = Setting(given, onsets(given), fatal, rules, rounds, seed, spent_of)
+    one_group = replace(setting, given=given.as_one_group())
+    figures = [*group_figures(one_group, 0, OVERALL).figures]
+    groups: dict[str, GroupFigures] = {}
+    if given.fields:
+        for number, name in enumerate(given.group_names):
+            # Groups are drawn apart from each other, so from seeds of their own.
+            groups[name] = group_figures(replace(setting, seed=seed + number), number, name)
+            figures += groups[name].figures
+    if compare:
+        figures += comparison(given, compare, groups)
+        figures += paired_groups(given, *compare)
+    axis = trend_axis(given)
+    if axis is not None:
+        figures += trend(given, axis)
     stated = stated_for(given.taxonomy_ref)
-    classes = {} if stated is None else stated.classes
-    setting = Setting(
-        given,
-        [classes.get(mode.slug) for mode in given.modes],
-        onsets(given),
-        first_fatal(given, given.places.fatal),
-        rules,
-        rounds,
-        seed,
-        spent_of,
+    index = FigureIndex(figures)
+    return SignatureReport(
+        given, rules, rounds, seed, stated, index, corrected or {}, compare, axis
     )
-    figures = {
-        # Groups are drawn apart from each other, so from seeds of their own.
-        name: group_figures(replace(setting, seed=seed + place), place)
-        for place, name in enumerate(given.group_names)
-    }
-    one_group = given.as_one_group()
-    overall = (
-        figures[ALL].table
-        if one_group is given
-        else group_figures(replace(setting, given=one_group), 0).table
-    )
-    for name, by_mode in (corrected or {}).items():
-        table = overall if name == OVERALL else figures[name].table
-        for code, found in by_mode.items():
-            table["modes"][code]["corrected"] = dict(found)
-    paired = paired_groups(given, *compare) if compare else None
-    counts = np.bincount(given.outcome, minlength=3).tolist()
-    return {
-        "by": given.by,
-        "labels": given.labels,
-        "labels_kind": given.labels_kind,
-        "gold": given.gold,
-        "taxonomy": given.taxonomy_ref,
-        "rules": {
-            "alpha": rules.alpha,
-            "margin_pp": 100 * rules.margin,
-            "least": rules.least,
-            "isolated": rules.isolated,
-            "cascading": rules.cascading,
-            "failed_below": given.failed_below,
-        },
-        "bootstrap": bootstrap_json(rounds, seed),
-        "stated": None if stated is None else {"source": stated.source},
-        "weighted": given.weights is not None,
-        "traces": {
-            "labelled": len(given.traces),
-            "unfinished": given.unfinished,
-            "failed": counts[1],
-            "succeeded": counts[2],
-            "unknown": counts[0],
-            "labels_with_places": len(given.places.trace),
-            "labels_without_places": given.whole,
-            "labels_not_found": given.unplaced,
-        },
-        "overall": overall,
-        "groups": {name: one.table for name, one in figures.items()},
-        "comparison": comparison(given, compare, figures) if compare else None,
-        "paired": paired if paired and paired["tasks"] else None,
-        "trend": trend(given),
-        "cannot_say": _cannot_say(given),
-    }
 
 
-def group_of(report: Report, name: str) -> GroupJson:
-    """Return the figures of a group, or of all traces together.
-
-    Args:
-        report: The report.
-        name: The name of one of its groups, or ``OVERALL``.
-
-    Raises:
-        KeyError: There is no such group.
-    """
-    return report["overall"] if name == OVERALL else report["groups"][name]
-
-
-def large_groups(report: Report) -> list[str]:
+def large_groups(report: SignatureReport) -> list[str]:
     """Return the groups that are shown beside all traces where nobody asked for groups.
 
     They have ``LEAST_TRACES`` or more. One group alone is all traces once more, and the traces of
     which nobody knows the value are no group by themselves.
     """
-    groups = report["groups"]
-    if report["by"] == ALL or len(groups) < 2:
+    if not report.given.fields or len(report.groups) < 2:
         return []
-    large = [name for name, group in groups.items() if group["traces"] >= LEAST_TRACES]
+    large = [name for name in report.groups if report.group(name).count("traces") >= LEAST_TRACES]
     return [] if large == [NO_VALUE] else large
 
 
-def compares_outcomes(group: GroupJson) -> bool:
+def compares_outcomes(group: FigureTable) -> bool:
     """Return whether enough outcomes are known to compare failed with successful traces."""
-    return group["failed"] + group["succeeded"] >= LEAST_OUTCOMES
+    return sum(group.count("traces", side) for side in OUTCOMES) >= LEAST_OUTCOMES
 
 
-def whose_labels(report: Report) -> str:
-    """Whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
-    if report["gold"] is not None:
-        return gold_words(report["gold"])
-    kind = report["labels_kind"]
-    return report["labels"] if kind == report["labels"] else f"{report['labels']} ({kind})"
-
-
-def _cannot_say(given: SignatureInput) -> list[str]:
-    said = []
-    if not given.traces:
-        # Never by name, which pseudonyms would not find within a sentence.
-        whose = "anybody" if given.labels_kind == "gold" else "the annotator"
-        said.append(
-            f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
-            "no figure."
-        )
-    if given.unfinished:
-        traces = counted(given.unfinished, "trace")
-        said.append(f"Left out: {traces} that the annotator has begun and not finished.")
-    if given.of_no_whole:
-        said.append(
-            "Traces came into the study with different chances, of no one whole: shares are those "
-            "of the traces that were labelled."
-        )
-    if given.unplaced:
-        name = "label names" if given.unplaced == 1 else "labels name"
-        said.append(
-            f"{given.unplaced} {name} spans whose place is not known here: the trace is not at "
-            "hand or holds something else now; nothing about places rests on that."
-        )
-    if given.whole:
-        are = (
-            "label is on a whole trace and names"
-            if given.whole == 1
-            else ("labels are on whole traces and name")
-        )
-        said.append(f"{given.whole} {are} no place.")
-    return said
+def whose_labels(given: SignatureInput) -> str:
+    """Return whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
+    if given.gold is not None:
+        return gold_words(given.gold)
+    kind = given.labels_kind
+    return given.labels if kind == given.labels else f"{given.labels} ({kind})"

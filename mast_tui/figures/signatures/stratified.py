@@ -14,14 +14,16 @@ tested. Unlike Sato's it holds in two or three strata of 20 traces as well as in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import exp, log, pi, sqrt
-from typing import Final, NotRequired, TypedDict
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve, why_no_difference
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.model import ALL, FAILED, SUCCEEDED, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
 
@@ -33,128 +35,89 @@ Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
 
 
-class StratifiedModeJson(TypedDict):
-    """One mode over ``strata`` models with failed and successful traces, ``n`` traces in all.
+def stratified(given: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]) -> list[Figure]:
+    """Return the stratified figures of the ``chosen`` traces.
 
-    What cannot be had is null, and ``undefined`` says why by its name: ``no_strata``, or no
-    successful (``none_in_succeeded``) or no failed trace (``none_in_failed``) shows it, or none at
-    all (``never_seen``). ``ci_withheld`` says why there are no intervals, with ``ci_needs``.
-    """
-
-    strata: int
-    n: int
-    difference_pp: float | None
-    difference_ci_pp: list[float] | None
-    risk_ratio: float | None
-    risk_ratio_ci: list[float] | None
-    undefined: NotRequired[str]
-    ci_withheld: NotRequired[str]
-    ci_needs: NotRequired[int]
-
-
-class StratifiedJson(TypedDict):
-    """All modes, stratified ``by`` model; traces whose model is not known are ``left_out``.
-
-    ``reversed`` are the modes whose difference has another sign over all traces at once.
-    """
-
-    by: str
-    strata: list[str]
-    left_out: int
-    modes: dict[str, StratifiedModeJson]
-    reversed: list[str]
-
-
-def stratified(
-    given: SignatureInput, chosen: Flags, crude: dict[str, float | None]
-) -> StratifiedJson | None:
-    """The stratified figures of the ``chosen`` traces.
+    There are none where fewer than two models are known, or groups are what tells traces apart.
 
     Args:
         given: The input of the report.
         chosen: Which traces count.
-        crude: By mode code the difference over all of them at once, in points.
-
-    Returns:
-        The figures, or None where there are not several known models, or groups are what tells
-        traces apart.
+        scopes: What the figures of each mode are about.
     """
     if given.by != ALL or given.stratum is None or len(given.stratum_names) < 2:
-        return None
+        return []
     sides: list[tuple[Counts, Counts]] = []
-    for place in range(len(given.stratum_names)):
-        here = chosen & (given.stratum == place)
-        failed, succeeded = (here & (given.outcome == one) for one in (FAILED, SUCCEEDED))
+    for stratum in range(len(given.stratum_names)):
+        here = chosen & (given.stratum == stratum)
+        failed, succeeded = (here & (given.outcome == outcome) for outcome in (FAILED, SUCCEEDED))
         sides.append((Counts.of(given.verdicts[failed]), Counts.of(given.verdicts[succeeded])))
-    modes = {}
-    for i, mode in enumerate(given.modes):
-        modes[mode.code] = mantel_haenszel(
-            [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]
-        )
+    figures = []
+    for i, scope in enumerate(scopes):
+        strata = [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]
         unresolved = sum(f.unresolved[i] + s.unresolved[i] for f, s in sides)
         needs = to_resolve(unresolved, sum(f.judged[i] + s.judged[i] for f, s in sides))
-        if needs and modes[mode.code]["difference_pp"] is not None:
-            modes[mode.code] |= {
-                "difference_ci_pp": None,
-                "risk_ratio_ci": None,
-                "ci_withheld": "unresolved",
-                "ci_needs": needs,
-            }
-    other_sign = [
-        code
-        for code, one in modes.items()
-        if (one["difference_pp"] or 0) * (crude.get(code) or 0) < 0
-    ]
-    return {
-        "by": "model",
-        "strata": list(given.stratum_names),
-        "left_out": int(np.count_nonzero(chosen & (given.stratum < 0))),
-        "modes": modes,
-        "reversed": other_sign,
-    }
+        figures += mantel_haenszel(strata, scope, needs=needs)
+    left_out = int(np.count_nonzero(chosen & (given.stratum < 0)))
+    figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
+    return figures
 
 
-def mantel_haenszel(strata: Sequence[Stratum]) -> StratifiedModeJson:
-    """The common risk difference and risk ratio of one mode; the first side less the second.
+def mantel_haenszel(
+    strata: Sequence[Stratum], scope: FigureScope, *, needs: int = 0
+) -> list[Figure]:
+    """Return the common risk difference and risk ratio of one mode, the first less the second.
 
     A stratum without traces on either side tells nothing and is left out.
+
+    Args:
+        strata: The counts of each stratum.
+        scope: What the figures are about.
+        needs: How many disagreements to resolve before the figures have intervals.
     """
     used = [one for one in strata if one[1] and one[3]]
-    found: StratifiedModeJson = {
-        "strata": len(used),
-        "n": sum(n + of for _, n, _, of in used),
-        "difference_pp": None,
-        "difference_ci_pp": None,
-        "risk_ratio": None,
-        "risk_ratio_ci": None,
-    }
+    n = sum(cases + of for _, cases, _, of in used)
+    number = scope.number("strata", len(used), n=n)
     if not used:
-        found["undefined"] = "no_strata"
-        return found
-    difference, ends = _difference(used)
-    found["difference_pp"] = 100 * difference
-    sides = (sum(n for _, n, _, _ in used), sum(of for *_, of in used))
-    withheld = why_no_difference(sum(a + b for a, _, b, _ in used), sides)
-    if withheld is not None:
-        found["ci_withheld"] = withheld
-        found["ci_needs"] = LEAST_OF_DIFFERENCE
-    else:
-        found["difference_ci_pp"] = [100 * end for end in ends]
-    first = sum(a * of / (n + of) for a, n, _, of in used)
-    second = sum(b * n / (n + of) for _, n, b, of in used)
-    if second:
-        found["risk_ratio"] = first / second
-    if first and second and withheld is None:
-        spread = sum(
-            (n * of * (a + b) - a * b * (n + of)) / (n + of) ** 2 for a, n, b, of in used
-        ) / (first * second)
-        middle, half = log(first / second), Z * sqrt(spread)
-        found["risk_ratio_ci"] = [exp(middle - half), exp(middle + half)]
+        missing = "no_strata"
+        return [
+            number,
+            scope.figure("difference", None, n=n, reason=missing),
+            scope.figure("risk_ratio", None, n=n, reason=missing),
+        ]
+    value, ends = _difference(used)
+    sizes = (sum(cases for _, cases, _, _ in used), sum(of for *_, of in used))
+    why = why_no_difference(sum(a + b for a, _, b, _ in used), sizes)
+    least = LEAST_OF_DIFFERENCE if why else None
+    if needs:
+        why = "unresolved"
+        least = needs
+    difference = scope.figure(
+        "difference", value, interval=None if why else ends, n=n, reason=why or "", needs=least
+    )
+    first = sum(a * of / (cases + of) for a, cases, _, of in used)
+    second = sum(b * cases / (cases + of) for _, cases, b, of in used)
+    missing = "" if first and second else "none_in_failed" if second else "none_in_succeeded"
     if not first and not second:
-        found["undefined"] = "never_seen"
-    elif not first or not second:
-        found["undefined"] = "none_in_failed" if second else "none_in_succeeded"
-    return found
+        missing = "never_seen"
+    ratio_ends = None
+    if first and second and not why:
+        spread = sum(
+            (cases * of * (a + b) - a * b * (cases + of)) / (cases + of) ** 2
+            for a, cases, b, of in used
+        ) / (first * second)
+        middle = log(first / second)
+        half = Z * sqrt(spread)
+        ratio_ends = (exp(middle - half), exp(middle + half))
+    ratio = scope.figure(
+        "risk_ratio",
+        first / second if second else None,
+        interval=ratio_ends,
+        n=n,
+        reason=(why or missing) if second else missing,
+        needs=least if second else None,
+    )
+    return [number, difference, ratio]
 
 
 def _difference(used: Sequence[Stratum]) -> tuple[float, Interval]:

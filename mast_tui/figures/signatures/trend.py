@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal
 
 import numpy as np
 
-from mast_tui.figures.intervals import RateJson
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.model import FAILED, NO_VALUE, Flags, SignatureInput
 from mast_tui.figures.signatures.modes import Counts
-from mast_tui.figures.significance import Method, benjamini_hochberg, cochran_armitage
+from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
 
 ORDERED: Final = ("version", "date")
 """Fields whose values have an order of their own."""
@@ -20,78 +22,47 @@ Unit = Literal["day", "step"]
 """The unit of the distances between groups: dates lie days apart, versions a step each."""
 
 
-class TrendModeJson(TypedDict):
-    """One mode along the groups.
+@dataclass(frozen=True, slots=True)
+class TrendAxis:
+    """The groups along which modes are tested for a trend, in their order.
 
-    ``rates`` are the shares of traces that show it, group by group. ``slope_pp`` is by how many
-    points the share rises in a unit of the scores, by least squares weighted with the cases;
-    ``z`` and ``p_value`` are those of the test of Cochran and Armitage (``method`` says whether the
-    p-value was counted or is the normal distribution's), ``p_adjusted`` corrected over the modes
-    (Benjamini and Hochberg). They are null where fewer than two groups were judged on the mode
-    (``not_judged``), or every trace shows it, or none (``no_variance``): ``undefined`` says which.
+    ``scores`` are the days since the first date, or 0, 1, 2, … of versions, as ``unit`` says.
     """
 
-    name: str
-    rates: list[RateJson]
-    slope_pp: float | None
-    z: float | None
-    p_value: float | None
-    p_adjusted: float | None
-    method: Method | None
-    undefined: NotRequired[str]
-
-
-class TrendByOutcome(TypedDict):
-    """The modes over the failed traces, and over all, each by code."""
-
-    failed: dict[str, TrendModeJson]
-    all: dict[str, TrendModeJson]
-
-
-class TrendJson(TypedDict):
-    """The trend over ``groups`` in their order.
-
-    Their ``scores`` are the days since the first date, or 0, 1, 2, … of versions, as ``unit`` says.
-    ``left_out`` counts the traces of no group among these, such as those of unknown date.
-    """
-
-    by: str
-    groups: list[str]
-    scores: list[int]
+    groups: tuple[str, ...]
+    scores: tuple[int, ...]
     unit: Unit
-    left_out: int
-    modes: TrendByOutcome
 
 
-def trend(given: SignatureInput) -> TrendJson | None:
-    """Test each mode for a trend along all known groups, versions by the size of their numbers.
+def trend_axis(given: SignatureInput) -> TrendAxis | None:
+    """Return the known groups in their order, versions by the size of their numbers.
 
     Returns:
-        The document; None where the groups have no order, or are fewer than two.
+        The axis; None where the groups have no order, or are fewer than two.
     """
     known = [name for name in given.group_names if name != NO_VALUE]
     groups = sorted(known, key=natural_order) if given.by in ORDERED else []
     if len(groups) < 2:
         return None
-    scores = list(range(len(groups)))
-    unit: Unit = "step"
-    if given.by == "date":
-        days = [date.fromisoformat(name).toordinal() for name in groups]
-        scores = [day - days[0] for day in days]
-        unit = "day"
-    flags = [given.group == given.group_names.index(name) for name in groups]
+    if given.by != "date":
+        return TrendAxis(tuple(groups), tuple(range(len(groups))), "step")
+    days = [date.fromisoformat(name).toordinal() for name in groups]
+    return TrendAxis(tuple(groups), tuple(day - days[0] for day in days), "day")
+
+
+def trend(given: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
+    """Yield how each mode develops along the groups, over the failed traces and over all.
+
+    Args:
+        given: The input of the report.
+        axis: The groups.
+    """
+    flags = [given.group == given.group_names.index(name) for name in axis.groups]
+    left_out = len(given.traces) - sum(int(one.sum()) for one in flags)
+    yield FigureScope("trend", given.taxonomy_ref).number("no_group", left_out)
     failed = given.outcome == FAILED
-    return {
-        "by": given.by,
-        "groups": groups,
-        "scores": scores,
-        "unit": unit,
-        "left_out": len(given.traces) - sum(int(one.sum()) for one in flags),
-        "modes": {
-            "failed": _of_modes(given, [one & failed for one in flags], scores),
-            "all": _of_modes(given, flags, scores),
-        },
-    }
+    yield from _of_modes(given, "trend_failed", [one & failed for one in flags], axis)
+    yield from _of_modes(given, "trend_all", flags, axis)
 
 
 def natural_order(version: str) -> list[tuple[int, int, str]]:
@@ -101,44 +72,38 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
 
 
 def _of_modes(
-    signatures: SignatureInput, groups: list[Flags], scores: list[int]
-) -> dict[str, TrendModeJson]:
-    counts = [Counts.of(signatures.verdicts[one]) for one in groups]
-    found = [
-        _of_mode(mode.name, [one.rate(i) for one in counts], scores)
-        for i, mode in enumerate(signatures.modes)
+    given: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
+) -> Iterator[Figure]:
+    counts = [Counts.of(given.verdicts[one]) for one in groups]
+    tested = [
+        cochran_armitage(
+            [one.present[i] for one in counts], [one.judged[i] for one in counts], axis.scores
+        )
+        for i in range(len(given.modes))
     ]
-    adjusted = benjamini_hochberg([one["p_value"] for one in found])
-    for one, p in zip(found, adjusted, strict=True):
-        one["p_adjusted"] = p
-    return {mode.code: one for mode, one in zip(signatures.modes, found, strict=True)}
+    adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tested])
+    for i, mode in enumerate(given.modes):
+        for group, one in zip(axis.groups, counts, strict=True):
+            yield one.rate(i, FigureScope(name, given.taxonomy_ref, group, mode.code))
+        scope = FigureScope(name, given.taxonomy_ref, mode=mode.code)
+        cases = [one.judged[i] for one in counts]
+        test = tested[i]
+        few = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
+        reason = few or ("no_variance" if test is None else "")
+        hits = [one.present[i] for one in counts]
+        slope = None if few else _slope(hits, cases, axis.scores)
+        yield scope.number("slope", slope, reason=few)
+        yield scope.number("z", None if test is None else test.z, reason=reason)
+        yield scope.number(
+            "p_value",
+            None if test is None else test.p_value,
+            condition="" if test is None else test.method,
+            reason=reason,
+        )
+        yield scope.number("p_adjusted", adjusted[i], reason=reason)
 
 
-def _of_mode(name: str, rates: list[RateJson], scores: list[int]) -> TrendModeJson:
-    hits = [rate["count"] for rate in rates]
-    cases = [rate["n"] for rate in rates]
-    tested = cochran_armitage(hits, cases, scores)
-    found: TrendModeJson = {
-        "name": name,
-        "rates": rates,
-        "slope_pp": None,
-        "z": None,
-        "p_value": None,
-        "p_adjusted": None,
-        "method": None,
-    }
-    if sum(n > 0 for n in cases) < 2:
-        found["undefined"] = "not_judged"
-        return found
-    found["slope_pp"] = 100 * _slope(hits, cases, scores)
-    if tested is None:
-        found["undefined"] = "no_variance"
-    else:
-        found["z"], found["p_value"], found["method"] = tested
-    return found
-
-
-def _slope(hits: list[int], cases: list[int], scores: list[int]) -> float:
+def _slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
     """Return the slope of the shares over the scores, by weighted least squares."""
     x = np.array(hits)
     n = np.array(cases)

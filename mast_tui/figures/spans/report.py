@@ -1,4 +1,4 @@
-"""Agreement of annotators on places: the part of the report of ``agree`` about spans.
+"""Agreement of annotators on places: figures about spans and quotes.
 
 Finding is told apart from naming. ``finding`` takes all places of an annotator as one set,
 whatever their modes; ``finding_and_naming`` matches places of the same mode only. Both are
@@ -17,22 +17,31 @@ What is left out is said beside each figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final, NotRequired, TypedDict
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import (
     Coefficient,
-    CoefficientJson,
     Undefined,
     Withheld,
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, spread_coefficient
+from mast_tui.figures.record import (
+    PAIR,
+    Figure,
+    FigureIndex,
+    FigureScope,
+    Sources,
+    nested_json,
+    renamed,
+    scope_paths,
+)
 from mast_tui.figures.spans.input import LEVELS, SpanInput
 from mast_tui.figures.spans.sums import (
     LEFT_OUT,
@@ -128,110 +137,108 @@ THRESHOLDS: Final = tuple(f"{tenths / LEVELS:.1f}" for tenths in range(1, LEVELS
 """The degrees of overlap, as they are called in the report: ``0.1`` to ``1.0``."""
 
 
-class F1Json(TypedDict):
-    """F1 of places, exact and by overlap of at least each of the thresholds.
+PATHS: Final = scope_paths("""
+    spans_traces        | traces
+    spans_annotator     | annotators.{subject}
+    spans               | all                                            | no n
+    spans_finding       | all.finding                                    | no n
+    spans_naming        | all.finding_and_naming                         | no n
+    spans_mode          | all.modes.{mode}                               | no n
+    spans_mode_f1       | all.modes.{mode}.f1                            | no n
+    spans_pair          | pairs.{subject}                                | no n
+    spans_finding_pair  | pairs.{subject}.finding                        | no n
+    spans_naming_pair   | pairs.{subject}.finding_and_naming             | no n
+    spans_mode_pair     | pairs.{subject}.modes.{mode}                   | no n
+    spans_mode_f1_pair  | pairs.{subject}.modes.{mode}.f1                | no n
+""")
+"""The places of the figures in the part ``spans`` of the document."""
 
-    ``places`` are those of both sides that were compared, over all pairs of annotators;
-    ``left_out`` those on whose mode or spans the other side has said nothing.
+
+@dataclass(frozen=True, slots=True)
+class SpanAgreement:
+    """The figures on places, and all that is no figure.
+
+    ``modes`` are (slug, code, name). ``never_placed`` has, by annotator, the codes of the modes of
+    which they never say where they show, though they call them present; with no place at all, of
+    every mode.
     """
 
-    places: int
-    left_out: int
-    exact: CoefficientJson
-    overlap: dict[str, CoefficientJson]
+    taxonomy: str
+    annotators: tuple[str, ...]
+    pass_label: str
+    modes: tuple[tuple[str, str, str], ...]
+    bootstrap: BootstrapJson
+    never_placed: Mapping[str, tuple[str, ...]]
+    index: FigureIndex
+
+    @property
+    def compared(self) -> int:
+        """The traces that two annotators or more have finished, and whose spans are known."""
+        return self.index.table("spans_traces").count("compared")
+
+    @property
+    def not_at_hand(self) -> int:
+        """The traces of which the order of spans is not known."""
+        return self.index.table("spans_traces").count("not_at_hand")
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every two annotators."""
+        return tuple(combinations(self.annotators, 2))
+
+    def renamed(self, names: Mapping[str, str]) -> SpanAgreement:
+        """Return the same with other names for annotators, in the order of the new names."""
+        new = {names.get(name, name): codes for name, codes in self.never_placed.items()}
+        return replace(
+            self,
+            annotators=tuple(sorted(new)),
+            never_placed={name: new[name] for name in sorted(new)},
+            index=FigureIndex(renamed(self.index.figures, names)),
+        )
 
 
-class ModeSpansJson(TypedDict):
-    """The figures of one mode.
-
-    ``traces`` are those in which two annotators or more gave an answer on it, ``spans`` the units
-    of α, and ``spans_left_out`` the other spans of the traces. α_U rests on ``units`` marked by
-    anybody on ``positions``, the spans that all have read. In ``no_places`` traces somebody called
-    it present without saying where.
-    """
-
-    slug: str
-    name: str
-    traces: int
-    no_places: int
-    f1: F1Json
-    spans: int
-    spans_left_out: int
-    krippendorff_alpha: CoefficientJson
-    units: int
-    positions: int
-    krippendorff_alpha_u: CoefficientJson
+def spans_json(spans: SpanAgreement) -> dict[str, Any]:
+    """Return the part ``spans`` of the document of ``agree --json``; it never holds NaN."""
+    pairs = [PAIR.join(pair) for pair in spans.pairs]
+    document: dict[str, Any] = {
+        "pass": spans.pass_label,
+        "traces": {},
+        "thresholds": list(THRESHOLDS),
+        "bootstrap": spans.bootstrap,
+        "annotators": {name: {} for name in spans.annotators},
+        "all": _group_json(spans),
+        "pairs": {key: _group_json(spans) for key in pairs},
+    }
+    nested_json(spans.index.figures, PATHS, document)
+    for name, codes in spans.never_placed.items():
+        document["annotators"][name]["never_placed"] = list(codes)
+    return document
 
 
-class SpanFiguresJson(TypedDict):
-    """The figures of two annotators, or of all; α_U here is over all modes.
-
-    ``no_places`` counts the traces × modes that one of them called present without saying where.
-    """
-
-    traces: int
-    spans: int
-    no_places: int
-    finding: F1Json
-    finding_and_naming: F1Json
-    krippendorff_alpha_u: CoefficientJson
-    modes: dict[str, ModeSpansJson]
+def _group_json(spans: SpanAgreement) -> dict[str, Any]:
+    return {
+        "traces": 0,
+        "spans": 0,
+        "no_places": 0,
+        "finding": {},
+        "finding_and_naming": {},
+        "krippendorff_alpha_u": None,
+        "modes": {code: {"slug": slug, "name": name} for slug, code, name in spans.modes},
+    }
 
 
-class AnnotatorSpansJson(TypedDict):
-    """What the figures rest on: of one annotator, in the traces that are compared.
+def span_figures(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
+    """Compute the agreement on places.
 
-    In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
-    as read from end to end. ``whole_trace`` labels are no places, ``not_found`` ones stand on
-    spans that the trace does not have. ``no_places`` counts the traces × modes that they called
-    present without saying where, and ``never_placed`` has the codes of the modes of which they
-    never say where, though they call them present; with no place at all, of every mode.
-    """
-
-    traces: int
-    reading_recorded: int
-    places: int
-    whole_trace: int
-    not_found: int
-    no_places: int
-    never_placed: list[str]
-
-
-class ComparedJson(TypedDict):
-    """The traces that two annotators or more have finished, and those of them without a file."""
-
-    compared: int
-    not_at_hand: int
-    examples_left_out: NotRequired[dict[str, int]]
-
-
-# The functional form, since 'pass' is a word of the language.
-SpanReport = TypedDict(
-    "SpanReport",
-    {
-        "pass": str,
-        "traces": ComparedJson,
-        "thresholds": list[str],
-        "bootstrap": BootstrapJson,
-        "annotators": dict[str, AnnotatorSpansJson],
-        "all": SpanFiguresJson,
-        "pairs": dict[str, SpanFiguresJson],
-    },
-)
-
-
-def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanReport:
-    """Make the report on spans, ready for any JSON writer; it never holds NaN.
-
-    ``all`` sums F1 over the pairs of annotators and has α and α_U of all of them at once;
-    ``pairs`` has the same for each two, under ``A|B``. F1 is undefined where neither marked
+    The figures of all sum F1 over the pairs of annotators and have α and α_U of all of them at
+    once; those of pairs are the same for each two. F1 is undefined where neither marked
     anything (``no_variance``), where they share no trace or in none two of them said where modes
     show (``no_overlap``), and for a single annotator (``single_rater``).
 
     Args:
-        given: Who marked what where, in traces whose spans are known.
+        given: The places that the annotators marked, in traces whose spans are known.
         rounds: How many resamples of the traces. Without any, and where all of them are alike,
-            intervals are null.
+            there are no intervals.
         seed: What the resamples are drawn from.
     """
     slugs = [slug for slug, _, _ in given.modes]
@@ -239,41 +246,75 @@ def span_report(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> Spa
     looked = [Looked.at(trace, silent) for trace in given.traces]
     names = given.annotators
     found = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
-    nothing = finding_sums(looked, ("", ""), slugs)
-    everybody = _Group(given, names, looked, sum(found.values(), start=nothing))
-    pairs: dict[str, SpanFiguresJson] = {}
-    for pair, sums in found.items():
-        both = [row for row, trace in enumerate(looked) if len(trace.by(pair)) == 2]
-        group = _Group(given, pair, [looked[row] for row in both], sums[both])
-        pairs["|".join(pair)] = group.figures(rounds, seed)
-    traces: ComparedJson = {"compared": len(looked), "not_at_hand": given.not_at_hand}
-    if given.examples:
-        traces["examples_left_out"] = dict(given.examples)
-    return {
-        "pass": given.pass_label,
-        "traces": traces,
-        "thresholds": list(THRESHOLDS),
-        "bootstrap": bootstrap_json(rounds, seed),
-        "annotators": {
-            name: _rests_on(given, name, silent.get(name, frozenset())) for name in names
+
+    def figures() -> Iterator[Figure]:
+        scope = FigureScope("spans_traces", given.taxonomy_ref)
+        yield scope.number("compared", len(looked))
+        yield scope.number("not_at_hand", given.not_at_hand)
+        yield from scope.numbers("examples_left_out", given.examples or {})
+        for name in names:
+            yield from _rests_on(given, name)
+        of_pairs: list[Figure] = []
+        for pair, sums in found.items():
+            both = [row for row, trace in enumerate(looked) if len(trace.by(pair)) == 2]
+            group = _Group(given, pair, [looked[row] for row in both], sums[both])
+            of_pairs += [_of_pair(figure, pair) for figure in group.figures(rounds, seed)]
+        if len(found) == 1:
+            # Of two, all is the pair.
+            yield from map(_of_all, of_pairs)
+        else:
+            nothing = finding_sums(looked, ("", ""), slugs)
+            every = _Group(given, names, looked, sum(found.values(), start=nothing))
+            yield from every.figures(rounds, seed)
+        yield from of_pairs
+
+    return SpanAgreement(
+        taxonomy=given.taxonomy_ref,
+        annotators=names,
+        pass_label=given.pass_label,
+        modes=given.modes,
+        bootstrap=bootstrap_json(rounds, seed),
+        never_placed={
+            name: tuple(
+                code for slug, code, _ in given.modes if slug in silent.get(name, frozenset())
+            )
+            for name in names
         },
-        # Of two, all is the pair.
-        "all": next(iter(pairs.values())) if len(pairs) == 1 else everybody.figures(rounds, seed),
-        "pairs": pairs,
-    }
+        index=FigureIndex(figures()),
+    )
 
 
-def _rests_on(given: SpanInput, name: str, silent: frozenset[str]) -> AnnotatorSpansJson:
+def _of_pair(figure: Figure, pair: tuple[str, str]) -> Figure:
+    sources = figure.sources and replace(figure.sources, subject=pair)
+    return replace(figure, scope=f"{figure.scope}_pair", subject=pair, sources=sources)
+
+
+def _of_all(figure: Figure) -> Figure:
+    sources = figure.sources and replace(figure.sources, subject=())
+    scope = figure.scope.removesuffix("_pair")
+    return replace(figure, scope=scope, subject=(), sources=sources)
+
+
+def _rests_on(given: SpanInput, name: str) -> Iterator[Figure]:
+    """Yield what the figures rest on, of one annotator in the traces that are compared.
+
+    In ``reading_recorded`` of the ``traces`` it is known which spans were read; the others count
+    as read from end to end. ``whole_trace`` labels are no places, ``not_found`` ones are on
+    spans that the trace does not have. ``no_places`` counts the traces × modes that they called
+    present without saying where.
+    """
     readings = [trace.readings[name] for trace in given.traces if name in trace.readings]
-    return {
+    counts = {
         "traces": len(readings),
         "reading_recorded": sum(one.read is not None for one in readings),
         "places": sum(len(places) for one in readings for places in one.places.values()),
         "whole_trace": sum(one.whole_trace for one in readings),
         "not_found": sum(one.not_found for one in readings),
         "no_places": sum(len(one.unplaced) for one in readings),
-        "never_placed": [code for slug, code, _ in given.modes if slug in silent],
     }
+    scope = FigureScope("spans_annotator", given.taxonomy_ref, subject=(name,))
+    for statistic, count in counts.items():
+        yield scope.number(statistic, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,50 +326,56 @@ class _Group:
     traces: Sequence[Looked]
     found: Floats
 
-    def figures(self, rounds: int, seed: int) -> SpanFiguresJson:
-        """Their figures."""
-        sums = span_sums(self.traces, self.names, [slug for slug, _, _ in self.given.modes])
+    def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
+        """Return a scope of all of them."""
+        sources = Sources("spans", tuple(slugs))
+        return FigureScope(name, self.given.taxonomy_ref, mode=mode, sources=sources)
+
+    def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
+        """Yield their figures, as those of all annotators.
+
+        Per mode: ``traces`` are those in which two annotators or more gave an answer on it,
+        ``spans`` the units of α, and ``spans_left_out`` the other spans of the traces. α_U rests on
+        ``units`` marked by any annotator on ``positions``, the spans that all have read. In
+        ``no_places`` traces an annotator called it present without saying where; over all modes
+        these are traces × modes.
+
+        Args:
+            rounds: How many resamples of the traces.
+            seed: What they are drawn from.
+        """
+        slugs = [slug for slug, _, _ in self.given.modes]
+        sums = span_sums(self.traces, self.names, slugs)
         each = (self._f1(sums), self._alpha(sums), self._alpha_u(sums))
         f1, alphas, alphas_u = estimated(each, rounds, seed)
-        finding, naming, *by_mode = [
-            _f1_json(block, f1[place * LEVELS : (place + 1) * LEVELS])
-            for place, block in enumerate(_with_naming(self.found.sum(axis=0)[None])[0])
-        ]
-        return {
-            "traces": len(self.traces),
-            "spans": sum(trace.spans for trace in self.traces),
-            "no_places": sum(len(trace.unplaced(self.names)) for trace in self.traces),
-            "finding": finding,
-            "finding_and_naming": naming,
-            "krippendorff_alpha_u": alphas_u[-1].to_json(),
-            "modes": self._modes(sums, by_mode, alphas, alphas_u),
-        }
-
-    def _modes(
-        self,
-        sums: SpanSums,
-        f1: Sequence[F1Json],
-        alphas: Sequence[Coefficient],
-        alphas_u: Sequence[Coefficient],
-    ) -> dict[str, ModeSpansJson]:
         spans = sum(trace.spans for trace in self.traces)
+        every = self.scope("spans", slugs)
+        yield every.number("traces", len(self.traces))
+        yield every.number("spans", spans)
+        without_place = sum(len(trace.unplaced(self.names)) for trace in self.traces)
+        yield every.number("no_places", without_place)
+        blocks = list(_with_naming(self.found.sum(axis=0)[None])[0])
+        by_block = [f1[place * LEVELS : (place + 1) * LEVELS] for place in range(len(blocks))]
+        yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], by_block[0])
+        yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], by_block[1])
+        positions = sum(one.positions for one in sums.units)
+        yield every.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared = sums.coverage[:, :, 0].sum(axis=0)
-        modes: dict[str, ModeSpansJson] = {}
-        for place, (slug, code, name) in enumerate(self.given.modes):
-            modes[code] = {
-                "slug": slug,
-                "name": name,
-                "traces": sums.answered[place],
-                "no_places": sum(slug in trace.unplaced(self.names) for trace in self.traces),
-                "f1": f1[place],
-                "spans": int(compared[place]),
-                "spans_left_out": spans - int(compared[place]),
-                "krippendorff_alpha": alphas[place].to_json(),
-                "units": sums.units[place].units,
-                "positions": sums.units[place].positions,
-                "krippendorff_alpha_u": alphas_u[place].to_json(),
-            }
-        return modes
+        for place, (slug, code, _) in enumerate(self.given.modes):
+            scope = self.scope("spans_mode", [slug], code)
+            yield scope.number("traces", sums.answered[place])
+            unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
+            yield scope.number("no_places", unplaced)
+            of_f1 = self.scope("spans_mode_f1", [slug], code)
+            yield from _f1_figures(of_f1, blocks[place + 2], by_block[place + 2])
+            n = int(compared[place])
+            yield scope.number("spans", n)
+            yield scope.number("spans_left_out", spans - n)
+            yield scope.estimate("krippendorff_alpha", alphas[place], n=n)
+            units = sums.units[place]
+            yield scope.number("units", units.units)
+            yield scope.number("positions", units.positions)
+            yield scope.estimate("krippendorff_alpha_u", alphas_u[place], n=units.positions)
 
     def _f1(self, sums: SpanSums) -> Figures:
         """F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
@@ -408,10 +455,17 @@ def _f1(blocks: Floats) -> Floats:
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
 
-def _f1_json(block: Floats, figures: Sequence[Coefficient]) -> F1Json:
-    return {
-        "places": int(block[MARKS]),
-        "left_out": int(block[LEFT_OUT]),
-        "exact": figures[-1].to_json(),
-        "overlap": dict(zip(THRESHOLDS, (figure.to_json() for figure in figures), strict=True)),
-    }
+def _f1_figures(
+    scope: FigureScope, block: Floats, figures: Sequence[Coefficient]
+) -> Iterator[Figure]:
+    """Yield F1 of places, exact and by overlap of at least each of the thresholds.
+
+    ``places`` are those of both sides that were compared, over all pairs of annotators;
+    ``places_left_out`` those on whose mode or spans the other side has said nothing.
+    """
+    places = int(block[MARKS])
+    yield scope.number("places", places)
+    yield scope.number("places_left_out", int(block[LEFT_OUT]))
+    yield scope.estimate("f1_exact", figures[-1], n=places)
+    for threshold, figure in zip(THRESHOLDS, figures, strict=True):
+        yield scope.estimate("f1_overlap", figure, condition=threshold, n=places)

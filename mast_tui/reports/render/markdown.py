@@ -58,6 +58,8 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
             blocks.append(f"{marks}# {plain(section.title)}")
         blocks += inside
     blocks += _notes(note for note in report.notes if not note.warning)
+    if report.methods:
+        blocks += [f"{marks}# Methods", _sentence(report.methods)]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 

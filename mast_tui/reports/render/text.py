@@ -9,6 +9,7 @@ from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 
+from mast_tui.columns import padded
 from mast_tui.reports.model import Chart, Column, Kind, Note, Report, Section, Table, Text
 from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
 from mast_tui.safe_text import one_line
@@ -93,7 +94,7 @@ def _section(section: Section, width: int | None) -> list[str]:
 def _rule(title: str, width: int | None) -> str:
     head = f"── {one_line(title)} "
     width = cell_len(head) + 8 if width is None else width
-    return _fit(head, width) if cell_len(head) > width else head + "─" * (width - cell_len(head))
+    return padded(head, width) if cell_len(head) > width else head + "─" * (width - cell_len(head))
 
 
 def _facts(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
@@ -223,7 +224,7 @@ class _Shape:
             if is_right(column):
                 # A heading stands over the numbers, not over their intervals.
                 title = " " * (before[column.key] - cell_len(title)) + title
-            heads.append(_fit(title, width))
+            heads.append(padded(title, width))
         lines = [(" " * self._marks() + GAP.join(heads)).rstrip()]
         rows = zip(self.table.rows, self.cells, strict=True)
         for group in filter(None, self.table.groups):
@@ -241,7 +242,7 @@ class _Shape:
             column = self.columns[start]
             room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
             cell = cells[column.key]
-            parts.append(_fit(cell.reason or self._words(cell, column, before[column.key]), room))
+            parts.append(padded(cell.reason or self._words(cell, column, before[column.key]), room))
         return GAP.join(parts).rstrip()
 
     def _words(self, cell: Written, column: Column, before: int) -> str:
@@ -315,9 +316,3 @@ class _Shape:
 
 def _safe(cell: Written) -> Written:
     return replace(cell, text=one_line(cell.text), reason=one_line(cell.reason))
-
-
-def _fit(text: str, width: int) -> str:
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    return set_cell_size(text, width)

@@ -1,6 +1,6 @@
 """The parts of an index file: blocks of columns, each whole or not there.
 
-A block has a few facts as JSON, and behind them columns of numbers and bytes as they lie in
+A block has a few facts as JSON, followed by columns of numbers and bytes as they are in
 memory. A file is read while another process writes it: a block counts once all of it is there and
 its checksums are right.
 """
@@ -24,7 +24,7 @@ _HEAD: Final = Struct("=4sIQII")
 _MARK: Final = b"MTB2" if sys.byteorder == "little" else b"mtb2"
 _BYTES: Final = "B"
 _READ_BYTES: Final = 1 << 30
-"""How much the system is asked for at once; it gives no more than 2 GB."""
+"""The bytes that are read at once; the system reads no more than 2 GB."""
 
 Column: TypeAlias = "array[Any] | bytearray"
 """Numbers of one size, or bytes."""
@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 def from_json(data: bytes) -> Any:
-    """The value of a line; texts that are no Unicode are read too."""
+    """Return the value of a line; texts that are no Unicode are read too."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -46,7 +46,7 @@ def from_json(data: bytes) -> Any:
 
 
 def to_json(value: object) -> bytes:
-    """The value on one line."""
+    """Return the value on one line."""
     try:
         return orjson.dumps(value)
     except TypeError:  # a lone surrogate, or a number beyond 64 bits
@@ -85,7 +85,7 @@ def blocks_in(file: int, end: int | None = None) -> Iterator[Block | None]:
 
     Args:
         file: Its descriptor.
-        end: Where its last block ends; None while it is being written.
+        end: The offset after its last block; None while it is being written.
 
     Yields:
         Its blocks, and None where the next one is not whole: it may be by the next time.
@@ -157,7 +157,7 @@ def _read(file: int, position: int, column: Column, checksum: int) -> int:
     return checksum
 
 
-def joined(column: array[Any], more: array[Any]) -> array[Any]:
+def extended_column(column: array[Any], more: array[Any]) -> array[Any]:
     """Return a column with ``more`` at its end.
 
     Args:

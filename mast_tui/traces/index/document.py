@@ -51,7 +51,7 @@ class Step:
     shown: str | None = None
 
     def row(self) -> tuple[str, bool]:
-        """The preview, and whether that is the entire text."""
+        """Return the preview, and whether that is the entire text."""
         if self.shown is not None:
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
@@ -223,14 +223,14 @@ class StepSpans(Spans):
         return self._steps
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``; its preview is made on first use."""
+        """Return the span at ``index``; its preview is made on first use."""
         span = self._spans[index]
         if span is None:
             span = self._spans[index] = _span(index, self._steps[index])
         return span
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, as read."""
+        """Return the whole text of the span at ``index``, as read."""
         return self._steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
@@ -264,11 +264,11 @@ class StepSpans(Spans):
 
 
 _POSITION: Final = re.compile(r"line [0-9]+|/[^:]*\Z")
-"""Keys that may be a place in the source."""
+"""Keys that may be a location in the source."""
 
 
 def _places_around(position: str) -> Iterator[str]:
-    """Yield a place such as ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
+    """Yield a location, ``line 3 /message/content/1``, then ``line 3 /message`` and so on."""
     yield position
     while "/" in position[1:]:
         position = position.rpartition("/")[0].rstrip()
@@ -276,7 +276,7 @@ def _places_around(position: str) -> Iterator[str]:
 
 
 _ALIKE: Final = attrgetter(*(field.name for field in fields(Span)[1:-3]))
-"""What a span has that its step has too, between its index and its preview."""
+"""The fields that a span and its step share."""
 
 
 def _span(index: int, step: Step) -> Span:

@@ -35,13 +35,13 @@ class LazySpan(Span):
         return line if name == "preview" else whole
 
     def __eq__(self, other: object) -> bool:
-        """Spans are equal when all that is known of them is."""
+        """Compare all fields but the preview."""
         if not isinstance(other, Span):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
     def __hash__(self) -> int:
-        """The same for equal spans of this kind; the preview is not looked at."""
+        """Return a hash that is equal for equal lazy spans, without making the preview."""
         return hash(tuple(getattr(self, name) for name in _AT_ONCE))
 
 
@@ -94,7 +94,7 @@ def lazy_span(
     return span
 
 
-def moved(span: Span, index: int, location: str, parent: str | None) -> Span:
+def relocated_span(span: Span, index: int, location: str, parent: str | None) -> Span:
     """Return a span as a part of another trace, without making its preview.
 
     Args:

@@ -9,26 +9,26 @@ from itertools import accumulate, count
 from operator import add
 from typing import Final, Protocol
 
-from mast_tui.traces.index.blocks import joined
+from mast_tui.traces.index.blocks import extended_column
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.source import Source
 
 READ_BYTES: Final = 4 << 20
-"""How much is read at once of a very long text."""
+"""The bytes read at once of a very long text."""
 
 _PIECE_BYTES: Final = 256 * 1024
-"""How much is read at once to find lines in it."""
+"""The bytes read at once to find lines in them."""
 
 _AHEAD_BYTES: Final = 128 * 1024
-"""How much is read at once for lines that are asked for one after the other."""
+"""The bytes read at once for lines that are requested in order."""
 
 _MOST_NARROW: Final = (1 << 32) - 1
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class Content(Protocol):
-    """Bytes that can be read in pieces; what lies behind the end is missing from the answer."""
+    """Bytes that can be read in pieces; bytes after the end are missing from the result."""
 
     def read(self, offset: int, length: int, /) -> bytes:
         """Read a part of the content.
@@ -95,7 +95,7 @@ class LineIndex:
 
     @property
     def typecode(self) -> str:
-        """By which numbers places are told."""
+        """The type of the array of offsets."""
         return self._starts.typecode
 
     @property
@@ -104,7 +104,7 @@ class LineIndex:
         return self.done >= self.size
 
     def advance(self, max_bytes: int) -> Sequence[bytes]:
-        """The next lines of about ``max_bytes`` in all, without their line feeds.
+        """Return the next lines of about ``max_bytes`` in all, without their line feeds.
 
         A line is never cut: there is at least one, however long, until the end is reached.
         ``ends_open`` is true once the last line turned out to have no line feed. ``OSError`` from
@@ -117,7 +117,7 @@ class LineIndex:
                 self._read_lines()
             except OSError:
                 if lines:
-                    break  # It is told when no line is left to be given out.
+                    break  # It is reported when no line is left to return.
                 raise
             lines += self._next_lines(end - self.done)
         return lines
@@ -132,7 +132,7 @@ class LineIndex:
                 self.size = self._read_to
                 break
             self._read_to += len(piece)
-            self._take(piece)
+            self._add_lines(piece)
         if not self._piece_lines and self._carry:
             self.ends_open = True
             self._piece_lines = [b"".join(self._carry)]
@@ -141,7 +141,7 @@ class LineIndex:
         elif not self._piece_lines:
             self.done = self.size
 
-    def _take(self, piece: bytes) -> None:
+    def _add_lines(self, piece: bytes) -> None:
         lines = piece.split(b"\n")
         remainder = lines.pop()
         if lines and self._carry:
@@ -165,7 +165,7 @@ class LineIndex:
         self.done = self._starts[end]
         return lines
 
-    def since(self, lines: int) -> array[int]:
+    def ends_since(self, lines: int) -> array[int]:
         """Return the ends of the lines after the first ``lines`` that were returned."""
         return self._starts[lines + 1 : self._returned + 1]
 
@@ -181,7 +181,7 @@ class LineIndex:
             begins = begins[: lines_before + 1]
         self._piece_lines = []
         self._carry = []
-        self._starts = joined(begins, ends)
+        self._starts = extended_column(begins, ends)
         self._returned = len(self._starts) - 1
         self.done = self._read_to = self._starts[-1]
         self.size = max(self.size, self.done)
@@ -191,7 +191,11 @@ class LineIndex:
         self._content.read(self.done, 0)
 
     def whole_lines(self) -> int:
-        """Up to which byte its lines are ended; ``OSError`` from the file system comes through."""
+        """Return the byte up to which all lines are ended.
+
+        Raises:
+            OSError: from the file system.
+        """
         end = self.size
         while end > self.done:
             begin = max(self.done, end - _PIECE_BYTES)
@@ -269,7 +273,7 @@ class LineIndex:
         return self._starts[first - 1], self._starts[last]
 
     def line_at(self, offset: int) -> int:
-        """The line on which the byte at ``offset`` lies; behind the last known line the next."""
+        """Return the line that holds the byte at ``offset``; after the last known line the next."""
         return bisect_right(self._starts, offset)
 
     def read_range(self, begin: int, end: int) -> bytes:

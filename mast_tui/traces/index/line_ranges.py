@@ -23,16 +23,16 @@ from mast_tui.traces.index.lines import LineParser, feed_lines
 from mast_tui.traces.io.regular_files import open_regular
 
 RANGE_BYTES: Final = 1 << 20
-"""How much of a file is looked at by one process at a time."""
+"""The bytes of a file that one process digests at a time."""
 
 _PATIENCE: Final = 0.02
-"""Seconds after which the file is read on here: whoever should look at it may get no turn."""
+"""The seconds of waiting for another process, after which the file is read on here."""
 
 _READ_HERE: Final = 4 << 20
-"""How much of it is read then before one waits again; what has been found in it is not needed."""
+"""The bytes that are read here before the next wait; digests of them by others are not used."""
 
 _BEYOND_BYTES: Final = 16 * 1024
-"""How much is read at once behind a range, where its last line reaches over the end."""
+"""The bytes read at once after a range whose last line reaches over the end."""
 
 
 @runtime_checkable
@@ -41,7 +41,7 @@ class DigestingParser(LineParser, Protocol):
 
     @property
     def digest(self) -> Callable[[bytes], Any]:
-        """A function of a module, which tells what a line comes down to, or gives the line back."""
+        """A function of a module that returns the digest of a line, or the line itself."""
 
     def take(self, number: int, digest: Any, /) -> bool:
         """Read the digest of a line.
@@ -76,8 +76,8 @@ class DigestLines:
 
     Attributes:
         path: The file.
-        digest: What is done with a line.
-        typecode: How the ends of lines are told.
+        digest: Returns the digest of a line.
+        typecode: The type of the array of line ends.
     """
 
     path: Path
@@ -87,9 +87,11 @@ class DigestLines:
     def __call__(self, ranges: Sequence[Range]) -> list[_Lines]:
         """Digest the lines in each range."""
         with uncollected(), open_regular(self.path) as file:
-            return [self._look(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges]
+            return [
+                self._digest_lines(*_lines_in(file.fileno(), byte_range)) for byte_range in ranges
+            ]
 
-    def _look(self, begin: int, lines: Sequence[bytes]) -> _Lines:
+    def _digest_lines(self, begin: int, lines: Sequence[bytes]) -> _Lines:
         ends = accumulate((len(line) + 1 for line in lines), initial=begin)
         next(ends)
         return _Lines(begin, array(self.typecode, ends), [*map(self.digest, lines)])
@@ -98,7 +100,7 @@ class DigestLines:
 def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
     """Return the offset of the first line in a range, and all lines without their line feeds."""
     data_begin = max(0, byte_range.begin - 1)
-    data = _read(file, data_begin, byte_range.end)
+    data = _read_range(file, data_begin, byte_range.end)
     *lines, remainder = data.split(b"\n")
     begin = byte_range.begin
     if begin and not lines:  # a line goes on here that begins before
@@ -112,7 +114,7 @@ def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
 
 def _rest_of_line(file: int, begin: int) -> bytes:
     pieces = []
-    while more := _read(file, begin, begin + _BEYOND_BYTES):
+    while more := _read_range(file, begin, begin + _BEYOND_BYTES):
         piece, feed, _ = more.partition(b"\n")
         pieces.append(piece)
         if feed:
@@ -121,7 +123,7 @@ def _rest_of_line(file: int, begin: int) -> bytes:
     return b"".join(pieces)
 
 
-def _read(file: int, begin: int, end: int) -> bytes:
+def _read_range(file: int, begin: int, end: int) -> bytes:
     data = os.pread(file, end - begin, begin)
     while data and begin + len(data) < end:  # the system may give less
         more = os.pread(file, end - begin - len(data), begin + len(data))
@@ -170,12 +172,12 @@ class DigestFeed:
             if byte_range is None:
                 raise OSError(ESTALE, "the file has changed")
             if isinstance(digested, _Lines) and digested.lines and index.done <= digested.begin:
-                _take(index, parser, digested)
+                _feed_digests(index, parser, digested)
             elif index.done < byte_range.end:  # it was lost, or a part of it was read here
                 feed_lines(index, parser, byte_range.end - index.done)
 
 
-def _take(index: LineIndex, parser: DigestingParser, digested: _Lines) -> None:
+def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _Lines) -> None:
     if digested.begin != index.done:
         raise OSError(ESTALE, "the file has changed")
     lines_before = len(index)

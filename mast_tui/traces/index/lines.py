@@ -1,4 +1,4 @@
-"""Spans that lie on lines of a file: indexed slice by slice, shown on demand."""
+"""Spans on lines of a file: indexed slice by slice, read on demand."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class LruCache(Generic[Value]):
         self._lock = Lock()
 
     def get(self, index: int) -> Value | None:
-        """The value, or None where it is not kept."""
+        """Return the value, or None where it is not kept."""
         with self._lock:
             value = self._values.get(index)
             if value is not None:
@@ -119,16 +119,16 @@ class LruCache(Generic[Value]):
 
 
 FIRST_SLICE: Final = 128 * 1024
-"""How much of a file is read before its trace is handed out, in bytes: enough for a screen."""
+"""The bytes of a file that are read before its trace is returned: enough for a screen."""
 
 _CACHED_CHARS: Final = 8 << 20
 _CACHED_PREVIEWS: Final = 8192
 _PREVIEWED_BYTES: Final = 64 * 1024
-"""How much is read for the preview of a text of many lines."""
+"""The bytes that are read for the preview of a text of many lines."""
 
 _FIRST_BLOCK: Final = 1 << 20
 _MOST_BLOCK: Final = 16 << 20
-"""How much of a file the first and the longest blocks tell about, in bytes."""
+"""The bytes of a file that the first and the longest blocks cover."""
 
 _SPANS_AT_ONCE: Final = 4096
 _STRIDE: Final = 32
@@ -151,7 +151,7 @@ class LineParser(Protocol):
         """
 
     def finish(self) -> None:
-        """Every line has been given."""
+        """End the parsing, after the last line."""
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
         """Return the text of a span.
@@ -184,14 +184,14 @@ class BackgroundReader(Protocol):
         """
 
     def stop(self, *, complete: bool) -> None:
-        """No more is wanted; ``complete`` where everything has come."""
+        """Stop the other process; ``complete`` says that all of its blocks were read."""
 
 
 class IndexedSpans(Spans):
-    """Spans that lie on lines of a file, known up to some line; a text is read when asked for.
+    """Spans on lines of a file, known up to some line; a text is read on demand.
 
     A preview is made when its span is first looked at. Where the file has gone or changed, ``text``
-    raises ``OSError``, and a note in brackets stands for the preview.
+    raises ``OSError``, and the preview is a note in brackets.
     """
 
     def __init__(self, index: LineIndex, table: SpanTable) -> None:
@@ -205,11 +205,14 @@ class IndexedSpans(Spans):
 
     @abstractmethod
     def _text_of(self, index: int, data: bytes, /) -> str:
-        """The text of the span at ``index``, whose lines hold these bytes; ``OSError`` where they
-        hold none."""
+        """Return the text of the span at ``index``, whose lines hold these bytes.
+
+        Raises:
+            OSError: They hold no text.
+        """
 
     def _preview_of_lines(self, index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """The preview of the span at ``index``, and whether that is all of its text.
+        """Return the preview of the span at ``index``, and whether that is all of its text.
 
         Of a span of very many lines only the beginning is read. ``OSError`` comes through.
         """
@@ -243,11 +246,11 @@ class IndexedSpans(Spans):
         return len(self._table)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``; for its preview its line is read once that is looked at."""
+        """Return the span at ``index``; for its preview its line is read once that is looked at."""
         return self._table.span(index, partial(self._preview, index))
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``, read from the file or from a small cache."""
+        """Return the whole text of the span at ``index``, from the file or from a small cache."""
         cached = self._texts.get(index)
         return self._read(index) if cached is None else cached
 
@@ -303,7 +306,7 @@ class IndexedSpans(Spans):
         return self._table.columns(first, end)
 
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
         return self._table.index_of(key)
 
     def _read(self, index: int) -> str:
@@ -325,7 +328,7 @@ class IndexedSpans(Spans):
 
 
 class LineSpans(IndexedSpans):
-    """Spans that lie on lines of the file that was opened, of which a parser makes them.
+    """Spans that a parser makes of the lines of an opened file.
 
     Line feeds end lines; nothing else does.
     """
@@ -335,7 +338,7 @@ class LineSpans(IndexedSpans):
         self._parser = parser
         self._at_end = self._table.state
         self.begin_background_read: Callable[[bool], BackgroundReader | None] | None = None
-        """What an earlier reading has kept; has another process read the file if told so, where
+        """Returns the index of an earlier reading, or of another process that it starts where
         that is worth it."""
         self._background: BackgroundReader | None = None
         self._counted_to = 0  # up to which byte of the file the totals reach
@@ -359,7 +362,7 @@ class LineSpans(IndexedSpans):
     def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; False when nothing is left.
 
-        An error of the file system ends the trace where it stands and becomes a problem.
+        An error of the file system ends the trace there and becomes a problem.
         """
         if self._finished:
             return False
@@ -482,7 +485,7 @@ class LineSpans(IndexedSpans):
     def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
         facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
         state = bytearray(state_of(self._parser))
-        ends = self._index.since(sizes_before[0])
+        ends = self._index.ends_since(sizes_before[0])
         return Block(facts, {**table_block.columns, "lines": ends, "parser": state})
 
     @property
@@ -492,7 +495,7 @@ class LineSpans(IndexedSpans):
 
     @property
     def read_to(self) -> int:
-        """Up to which byte the lines are known."""
+        """The byte up to which the lines are known."""
         return self._index.done
 
     def resume(self, size: int, /) -> bool:

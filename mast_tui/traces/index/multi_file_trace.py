@@ -1,4 +1,4 @@
-"""A run whose sub-agents lie in files of their own, as one trace."""
+"""A run whose sub-agents have files of their own, as one trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.lazy_span import relocated_span
 from mast_tui.traces.index.span_columns import ColumnsOfParts
 from mast_tui.traces.model import (
     Candidates,
@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
 _SIFTED_AT_ONCE: Final = 4096
 
 _WATCHED: Final = 50
-"""Of how many sub-agents it is looked whether their files have grown."""
+"""The number of sub-agents whose files are watched for growth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Progress:
 class RunSpans(Spans):
     """The spans of a run's main thread with those of its sub-agents where they were at work.
 
-    A sub-agent's spans stand before the span that its spawner names, which is the result of the
+    A sub-agent's spans come before the span that its spawner names, which is the result of the
     call that began it; one that is named nowhere comes at the end. Places of sub-agents' spans
     begin with the file's name.
     """
@@ -83,7 +83,9 @@ class RunSpans(Spans):
     def problems(self) -> Sequence[Problem]:
         """The problems of all files."""
         return tuple(
-            problem if progress is self._files[0] else _named(problem, progress.member.name)
+            problem
+            if progress is self._files[0]
+            else _problem_in_file(problem, progress.member.name)
             for progress in self._files
             for problem in progress.member.trace.problems
         )
@@ -102,17 +104,17 @@ class RunSpans(Spans):
         return len(self._order)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``, under its index in the run."""
+        """Return the span at ``index``, under its index in the run."""
         progress, inner = self._member_at(index)
         span = progress.member.trace.span(inner)
         if progress is self._files[0]:
-            return span if inner == index else moved(span, index, span.place, span.parent)
-        return moved(
+            return span if inner == index else relocated_span(span, index, span.place, span.parent)
+        return relocated_span(
             span, index, f"{progress.member.name} {span.place}", span.parent or progress.parent
         )
 
     def text(self, index: int, /) -> str:
-        """The whole text of the span at ``index``."""
+        """Return the whole text of the span at ``index``."""
         progress, inner = self._member_at(index)
         self._read_last = progress
         return progress.member.trace.text(inner)
@@ -172,7 +174,7 @@ class RunSpans(Spans):
             first += length
 
     def index_of(self, key: str, /) -> int | None:
-        """The index of the span with this key, or None where no such span is known (yet)."""
+        """Return the index of the span with this key, or None where no such span is known (yet)."""
         for progress in self._files:
             inner = progress.member.trace.index_of(key)
             if inner is not None and inner < len(progress.places):
@@ -264,5 +266,5 @@ def join_members(main: Member, members: Sequence[Member]) -> Trace:
     return run
 
 
-def _named(problem: Problem, name: str) -> Problem:
+def _problem_in_file(problem: Problem, name: str) -> Problem:
     return Problem(f"{name} {problem.place}", problem.message)

@@ -19,7 +19,7 @@ class ShapeNumbers(dict[Shape, int]):
         self.shape_list: list[Shape] = []
 
     def __missing__(self, shape: Shape) -> int:
-        """The number of a shape that is met for the first time."""
+        """Give a new shape the next number."""
         number = self[shape] = len(self.shape_list)
         self.shape_list.append(shape)
         return number

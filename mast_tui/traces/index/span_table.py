@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from mast_tui.traces.byte_prefilter import Prefilter
-from mast_tui.traces.index.blocks import Block, Column, joined
+from mast_tui.traces.index.blocks import Block, Column, extended_column
 from mast_tui.traces.index.lazy_span import lazy_span
 from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.model import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NUMBER_BITS: Final = 32
 _NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _TAG: Final = _NUMBER << _NUMBER_BITS
-"""Where the hash of a key lies that a block tells, above the number of its span from 1 on."""
+"""The bits of a key's hash in a block, above the number of its span from 1 on."""
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _REMEMBERED: Final = 8
@@ -40,7 +40,7 @@ _REMEMBERED: Final = 8
 
 
 class KeyTable:
-    """Hands out keys like ``UniqueKeys``, and says which span has which.
+    """Assigns keys like ``UniqueKeys``, and finds the span of each.
 
     A span without an id of its own goes by its first line, which ``lines`` knows already; other
     keys are kept as UTF-8 in one piece. One thread adds; others may ask meanwhile.
@@ -61,7 +61,7 @@ class KeyTable:
         self._free_numbers: dict[str, int] = {}
         self._block_hashes: list[Column] = []  # for each block hashes with numbers, sorted
         self.repeats = 0
-        """How many keys were taken when they were asked for."""
+        """The number of keys that were in use when they were requested."""
 
     @classmethod
     def of_unique_keys(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
@@ -86,7 +86,7 @@ class KeyTable:
         return len(self._ends) - 1
 
     def __getitem__(self, index: int) -> str:
-        """The key of the span at ``index``."""
+        """Return the key of the span at ``index``."""
         begin = self._ends[index]
         end = self._ends[index + 1]
         if begin == end:
@@ -104,7 +104,7 @@ class KeyTable:
         return self._key_bytes.find(part, self._ends[first], self._ends[end]) >= 0
 
     def find(self, key: str) -> int | None:
-        """The index of the span with this key."""
+        """Return the index of the span with this key."""
         if key.startswith(_LINE) and (index := self._on_line(key)) is not None:
             return index
         return self._index(key)
@@ -141,7 +141,7 @@ class KeyTable:
         try:
             self._ends.append(end)  # From here on the span is known; its key is found last.
         except OverflowError:
-            self._ends = wider(self._ends, end)
+            self._ends = widened_column(self._ends, end)
         self._indices[key] = index
 
     def _on_line(self, key: str) -> int | None:
@@ -187,7 +187,7 @@ class KeyTable:
         """The number of spans with keys made of line numbers, which grow from span to span."""
         return len(self._by_line)
 
-    def since(self, spans: int, by_line: int) -> Block:
+    def block_since(self, spans: int, by_line: int) -> Block:
         """Return the keys of later spans as a block.
 
         Args:
@@ -222,7 +222,7 @@ class KeyTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
-        """Append the keys of a block that ``since`` of another table returned.
+        """Append the keys of a block that ``block_since`` of another table returned.
 
         The other table was like this one before.
 
@@ -240,13 +240,15 @@ class KeyTable:
             self._key_bytes += columns["own"]
         else:
             self._key_bytes = columns["own"]
-        self._by_line = joined(self._by_line, columns["by_line"])
+        self._by_line = extended_column(self._by_line, columns["by_line"])
         if columns["hashes"]:
             self._block_hashes.append(columns["hashes"])
-        self._ends = joined(self._ends, columns["ends"])  # from here on the spans are known
+        self._ends = extended_column(
+            self._ends, columns["ends"]
+        )  # from here on the spans are known
 
 
-def wider(column: array[int], number: int) -> array[int]:
+def widened_column(column: array[int], number: int) -> array[int]:
     """Return a copy of a column with a number at its end that does not fit the column's type.
 
     Others may go on reading the old column.
@@ -264,8 +266,8 @@ def wider(column: array[int], number: int) -> array[int]:
     return room
 
 
-def _narrow(numbers: Sequence[int]) -> array[int]:
-    """The numbers as a column of as few bytes as most tables need."""
+def _narrow_column(numbers: Sequence[int]) -> array[int]:
+    """Return the numbers as a column of as few bytes as most tables need."""
     try:
         return array("H", numbers)
     except OverflowError:
@@ -281,9 +283,9 @@ def list_problem(problems: list[Problem], line: int, message: str) -> None:
     """Note a problem on a line of a file that may be broken all over: only the first are listed.
 
     Args:
-        problems: Where it is noted.
+        problems: The list to which it is added.
         line: The line, counted from 1.
-        message: What is wrong there.
+        message: The problem in words.
     """
     if len(problems) < _LISTED_PROBLEMS:
         problems.append(Problem(f"line {line}", message))
@@ -322,11 +324,11 @@ class SpanTable:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.prefix = ""
-        """What every key begins with: ``<thread id>/``; set before there are any spans."""
+        """The beginning of every key: ``<thread id>/``; set before there are any spans."""
         self.at_tail: TableState | None = None
-        """What it was told before a last line that nothing ends."""
+        """The state before a last line without a line feed."""
         self.amended = 0
-        """How often something was told of a span that was there already."""
+        """The number of changes to spans that were there already."""
         self.spawned: dict[str, str] = {}
         """By thread id the key of the span before which a sub-agent's spans belong."""
         self._shapes = ShapeNumbers()
@@ -340,7 +342,7 @@ class SpanTable:
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
         self._block_start: BlockStart | None = None
-        self._late: set[int] = set()  # spans told by now of which something became known since
+        self._late: set[int] = set()  # spans of earlier blocks that have changed since
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -382,12 +384,12 @@ class SpanTable:
         try:
             self._shape.append(shape_number)
         except OverflowError:
-            self._shape = wider(self._shape, shape_number)
+            self._shape = widened_column(self._shape, shape_number)
         back = 0 if parent is None else number - parent
         try:
             self._parent.append(back)
         except OverflowError:
-            self._parent = wider(self._parent, back)
+            self._parent = widened_column(self._parent, back)
         self._status.append(0 if status is _UNKNOWN else STATUSES.index(status))
         self._start.append(nan if start is None else start)
         self._end.append(nan)
@@ -416,9 +418,9 @@ class SpanTable:
                     odd_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
-        self._parent = _narrow(backs)
+        self._parent = _narrow_column(backs)
         numbers = self._shapes
-        self._shape = _narrow(
+        self._shape = _narrow_column(
             [numbers[span.kind, span.role, span.agent, span.name] for span in spans]
         )
         self._status = bytearray([STATUSES.index(span.status) for span in spans])
@@ -479,7 +481,7 @@ class SpanTable:
         self.amended += 1
 
     def begin_block(self) -> None:
-        """Have the first block that is told begin behind what there is now."""
+        """Begin the first block after the spans that there are now."""
         self._block_start = self._now()
         self._late.clear()
         self._tokens.first_unsent = len(self._tokens)
@@ -508,7 +510,7 @@ class SpanTable:
         first = block_start.spans
         late = array("I", sorted(index for index in self._late if index < first))
         tokens, huge = self._tokens.unsent_columns()
-        keys = self._keys.since(first, block_start.by_line)
+        keys = self._keys.block_since(first, block_start.by_line)
         facts = {
             "amended": self.amended,
             "prefix": self.prefix,
@@ -546,15 +548,15 @@ class SpanTable:
             self._shapes[SpanKind(kind), Role(role), agent, name]
         shared = self._last is self._first
         if "last" in columns:
-            self._last = joined(self._first[:] if shared else self._last, columns["last"])
-        self._first = joined(self._first, columns["first"])
+            self._last = extended_column(self._first[:] if shared else self._last, columns["last"])
+        self._first = extended_column(self._first, columns["first"])
         if shared and "last" not in columns:
             self._last = self._first
-        self._shape = joined(self._shape, columns["shape"])
-        self._parent = joined(self._parent, columns["parent"])
+        self._shape = extended_column(self._shape, columns["shape"])
+        self._parent = extended_column(self._parent, columns["parent"])
         self._status += columns["status"]
-        self._start = joined(self._start, columns["start"])
-        self._end = joined(self._end, columns["end"])
+        self._start = extended_column(self._start, columns["start"])
+        self._end = extended_column(self._end, columns["end"])
         for index, status, end in zip(
             columns["late"], columns["late_status"], columns["late_end"], strict=True
         ):
@@ -578,7 +580,7 @@ class SpanTable:
         list_problem(self.problems, line, message)
 
     def lines_of(self, index: int) -> tuple[int, int]:
-        """The first and the last line that hold the text of the span at ``index``."""
+        """Return the first and the last line that hold the text of the span at ``index``."""
         return self._first[index], self._last[index]
 
     @property
@@ -595,7 +597,7 @@ class SpanTable:
         """Return the spans whose rows must be checked though their lines cannot match.
 
         Args:
-            prefilter: What a search looks for.
+            prefilter: The filter for the needle.
             first: The first span.
             end: The span after the last.
 
@@ -618,7 +620,7 @@ class SpanTable:
         return name is not None and prefilter.may_be_in(name)
 
     def key_of(self, index: int) -> str:
-        """The key of the span at ``index``."""
+        """Return the key of the span at ``index``."""
         return self.prefix + self._keys[index]
 
     def kind_of(self, index: int) -> SpanKind:
@@ -626,12 +628,8 @@ class SpanTable:
         return self._shapes.shape_list[self._shape[index]][0]
 
     def name_of(self, index: int) -> str | None:
-        """The tool's name of the call or result at ``index``."""
+        """Return the tool's name of the call or result at ``index``."""
         return self._shapes.shape_list[self._shape[index]][3]
-
-    def status_of(self, index: int) -> SpanStatus:
-        """How the step at ``index`` went, as far as it is known."""
-        return STATUSES[self._status[index]]
 
     def one_thread(self, first: int, end: int) -> bool:
         """Return whether the keys of the spans name no thread but that of the prefix, if any.
@@ -643,11 +641,11 @@ class SpanTable:
         return not self._keys.any_holds(b"/", first, end)
 
     def find_own(self, key: str) -> int | None:
-        """The index of the span that got this key, given without the prefix."""
+        """Return the index of the span with this key, which is written without the prefix."""
         return self._keys.find(key)
 
     def index_of(self, key: str) -> int | None:
-        """The index of the span with this key."""
+        """Return the index of the span with this key."""
         if not key.startswith(self.prefix):
             return None
         return self._keys.find(key[len(self.prefix) :])
@@ -701,11 +699,11 @@ class _TokenColumn:
 
     def __init__(self) -> None:
         self._index = array("I")
-        self._input = array("I")  # counted from 1; 0 where the source does not tell
+        self._input = array("I")  # counted from 1; 0 where the source has none
         self._output = array("I")
         self._huge: dict[int, Tokens] = {}
         self.first_unsent = 0
-        """From which place on they are not what was told last."""
+        """The position from which on they differ from the last block."""
 
     def __len__(self) -> int:
         return len(self._index)
@@ -786,4 +784,4 @@ class _TokenColumn:
 
 def _replaced_from(column: array[int], position: int, more: array[int]) -> array[int]:
     """Return a column with ``more`` from a position on; the old column stays as it was."""
-    return joined(column, more) if position == len(column) else column[:position] + more
+    return extended_column(column, more) if position == len(column) else column[:position] + more

@@ -15,7 +15,7 @@ MOST_AGENTS: Final = 1000
 """Of more agents the names are not kept."""
 
 MOST_BUCKETS: Final = 1024
-"""How many stretches are counted apart; when there would be more, each two become one."""
+"""The most buckets; when there would be more, each two become one."""
 
 USER, AGENT, TOOL, OTHER = KINDS = range(4)
 """On whose account a span goes. It is counted in each stretch; of equally many the first is
@@ -45,7 +45,7 @@ class Buckets(NamedTuple):
     counts: tuple[array[int], ...]
 
     def halved(self) -> Buckets:
-        """The same in stretches of twice the length."""
+        """Return the counts in buckets of twice the length."""
         pairs = (zip(counts[::2], counts[1::2], strict=True) for counts in self.counts)
         return Buckets(self.shift + 1, tuple(array("I", map(sum, each)) for each in pairs))
 
@@ -58,10 +58,10 @@ class SpanTotals:
     while others ask.
 
     Attributes:
-        seen: How many spans were looked at.
+        seen: The number of spans counted.
         start: The first time that is known, in Unix seconds.
         lasted: The seconds from there to the last one.
-        agents: Who acted, in order of appearance.
+        agents: The agents in order of appearance.
     """
 
     # Whoever asks meanwhile reads arrays that only grow, or ``buckets``, which is replaced as a
@@ -182,11 +182,11 @@ class SpanTotals:
         return errors[position - 1] if position else None
 
     def copy(self) -> SpanTotals:
-        """The same, to go on with."""
+        """Return a copy to which more spans can be added."""
         return self.of_block(self.block())
 
     def block(self) -> Block:
-        """All of them, for ``of_block``."""
+        """Return all totals as a block, for ``of_block``."""
         facts = {
             "seen": self.seen,
             "start": self.start,

@@ -1,8 +1,8 @@
 """A document that was read once, as a file of spans that can be read again by offset.
 
 The file holds for each trace its texts, one line a span, and after them a block of columns.
-Behind them all stands what is known of the document and of each trace, and at the very end where
-that begins, and its checksum: so is a file told that was not written to its end.
+After them all come the facts of the document and of each trace, and at the very end the offset
+of the facts and their checksum, so that a file that was not written to its end is recognised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mast_tui.traces.index.blocks import (
     write_block,
 )
 from mast_tui.traces.index.document import Step, StepSpans
-from mast_tui.traces.index.lazy_span import moved
+from mast_tui.traces.index.lazy_span import relocated_span
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import IndexedSpans
 from mast_tui.traces.index.span_table import SpanTable
@@ -52,7 +52,7 @@ FORMAT: Final = 4
 """Changes with everything that changes in such files."""
 
 BEFORE_TEXT: Final = b',"text":'
-"""Parts a line of text: quotes within a JSON string are escaped, so it stands nowhere else."""
+"""The separator in a line; quotes within a JSON string are escaped, so it occurs only once."""
 
 _END: Final = b"%020d %08x end of mast-tui spans\n"
 END_BYTES: Final = len(_END % (0, 0))
@@ -91,9 +91,9 @@ def write_cached(file: IO[bytes], report: FileReport | None, tell: Tell) -> None
             if done % _REPORT_EVERY == 0:
                 tell(done, total)
         rows = write_block(file, _columns(spans, texts[1:]))
-        heads.append(_head(trace, begin, texts[-1], rows))
+        heads.append(_trace_head(trace, begin, texts[-1], rows))
         begin += texts[-1] + rows
-    write_end(file, begin, {"report": _about(report), "traces": heads})
+    write_end(file, begin, {"report": _report_facts(report), "traces": heads})
 
 
 def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
@@ -179,7 +179,7 @@ def _columns(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     )
 
 
-def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
+def _trace_head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
     return {
         "identity": trace.identity._asdict(),
         "record": trace.record,
@@ -193,7 +193,7 @@ def _head(trace: Trace, begin: int, texts: int, rows: int) -> dict[str, object]:
     }
 
 
-def _about(report: FileReport | None) -> dict[str, object] | None:
+def _report_facts(report: FileReport | None) -> dict[str, object] | None:
     if report is None:
         return None
     thread = report.thread
@@ -217,10 +217,10 @@ def path_of_part(cache_path: Path, process: int) -> Path:
 
 
 _PREVIEW_BYTES: Final = 4096
-"""How much of a line of text its preview takes at most, with all that stands before the text."""
+"""The most bytes of a line up to the text, which include the preview."""
 
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What comes of a file of spans that holds something else than it should."""
+"""The errors of reading a file of spans with unexpected content."""
 
 _DAMAGED: Final = "what was kept of it is damaged; open it again to have it read anew"
 
@@ -280,7 +280,7 @@ class _SpanFile:
         finalize(self, file.close)
 
     def drop(self) -> None:
-        """Remove it from its folder: it is damaged, and its document is to be read anew."""
+        """Remove it from its folder: it is damaged, and its document must be read again."""
         with suppress(OSError):
             os.unlink(self.file.name)  # noqa: PTH108
 
@@ -326,9 +326,9 @@ def _trace(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
 
 
 class CachedSpans(IndexedSpans):
-    """Spans whose columns are taken in at once and whose texts are read when asked for.
+    """Spans whose columns are read at once and whose texts are read on demand.
 
-    They tell the same as those that were read from the document itself.
+    They are equal to those that were read from the document itself.
     """
 
     def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
@@ -352,13 +352,13 @@ class CachedSpans(IndexedSpans):
         return Loaded(0, self._total, False, self._spans, True)
 
     def span(self, index: int, /) -> Span:
-        """The span at ``index``; its preview is read when that is looked at."""
+        """Return the span at ``index``; its preview is read when that is looked at."""
         span = super().span(index)
         parent = self._odd_parents.get(index, span.parent)
         encoded_location = self._places[
             self._place_ends[index - 1] if index else 0 : self._place_ends[index]
         ]
-        return moved(
+        return relocated_span(
             span, index, encoded_location.decode("utf-8", "surrogatepass") or span.key, parent
         )
 
@@ -416,7 +416,7 @@ class CachedSpans(IndexedSpans):
         return text
 
     def _preview_of_lines(self, _index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """The preview of a span, which stands before its text."""
+        """Return the preview of a span, which is before its text."""
         head = self._index.read(first, last, _PREVIEW_BYTES)
         try:
             value = from_json(head.partition(BEFORE_TEXT)[0] + b"}")

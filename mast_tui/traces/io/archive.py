@@ -1,4 +1,4 @@
-"""Zip archives, read member by member in memory, whatever state they are in.
+"""Zip archives, read member by member in memory, also from damaged archives.
 
 ``zipfile`` reads the directory. The members are unpacked here: before Python 3.14 it knows no zstd,
 and of a file whose end is missing it reads nothing.
@@ -16,16 +16,16 @@ from typing import IO, Final, NamedTuple, Protocol
 from mast_tui.traces.model import Problem
 
 MOST_MEMBERS: Final = 20_000
-"""How many members of an archive are looked at."""
+"""The most members of an archive that are read."""
 
 MOST_MEMBER_BYTES: Final = 256 << 20
-"""How big one member may be, unpacked."""
+"""The most unpacked bytes of one member."""
 
 MOST_BYTES: Final = 512 << 20
-"""How much is unpacked from one archive in all."""
+"""The most unpacked bytes of one archive."""
 
 _MOST_DIRECTORY_BYTES: Final = 16 << 20
-"""How much ``zipfile`` is given at once: it keeps all that a directory claims."""
+"""The most bytes that ``zipfile`` reads at once: it keeps all that a directory claims."""
 
 _LOCAL: Final = Struct("<4s5H3I2H")
 _LOCAL_MARK: Final = b"PK\x03\x04"
@@ -41,7 +41,7 @@ _ZSTANDARD: Final = 93
 
 _PIECE: Final = 64 << 10
 _FED: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
-"""How much packed data is unpacked at once: no more than 22 MB can come of it."""
+"""The packed bytes that are unpacked at once: they make at most 22 MB."""
 
 _LISTED_PROBLEMS: Final = 20
 _NO_DIRECTORY: Final = (
@@ -51,7 +51,7 @@ _NO_DIRECTORY: Final = (
 
 
 class UnreadableMember(ValueError):
-    """A member cannot be unpacked; the message says why."""
+    """An error for a member that cannot be unpacked; the message has the reason."""
 
 
 class _Member(NamedTuple):
@@ -75,7 +75,7 @@ class _Unpacks(Protocol):
 
 
 class _Bounded:
-    """A file of which nobody can read very much at once."""
+    """A file that limits the size of a read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -134,7 +134,7 @@ class Archive:
         self._members: dict[str, _Member] = {}
         directory = self._directory()
         self.rescued = directory is None
-        """Whether the directory was missing or damaged."""
+        """True if the directory was missing or damaged."""
         if directory is None:
             self.problems.append(Problem("whole file", _NO_DIRECTORY))
             self._take(self._members_by_headers())
@@ -160,7 +160,7 @@ class Archive:
         too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
         if member.bytes is not None and member.bytes > self._most_member_bytes:
             raise too_big
-        local = self._local(member.offset)
+        local = self._member_at(member.offset)
         if local is None:
             raise UnreadableMember("its header is damaged")
         begin = local[1]
@@ -169,7 +169,7 @@ class Archive:
             raise UnreadableMember("it is cut off")
         pieces: list[bytes] = []
         size = 0
-        for piece, _end in self._unpacked(member.method, begin, end):
+        for piece, _end in self._unpack(member.method, begin, end):
             size += len(piece)
             self._left -= len(piece)
             if size > self._most_member_bytes:
@@ -210,7 +210,7 @@ class Archive:
         return self._file.read(length)
 
     def _directory(self) -> list[_Member] | None:
-        """The members as the directory at the end of the file lists them; None without one."""
+        """Return the members that the directory at the end of the file lists; None without one."""
         try:
             with zipfile.ZipFile(_Bounded(self._file)) as archive:
                 return [
@@ -231,7 +231,7 @@ class Archive:
     def _members_by_headers(self) -> Iterator[_Member]:
         """Yield the members by their own headers, up to the first that is not intact."""
         offset = 0
-        while (local := self._local(offset)) is not None:
+        while (local := self._member_at(offset)) is not None:
             member, begin = local
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
@@ -248,8 +248,8 @@ class Archive:
                 return
             yield member
 
-    def _local(self, offset: int) -> tuple[_Member, int] | None:
-        """The member whose own header is at ``offset``, and where its data begins."""
+    def _member_at(self, offset: int) -> tuple[_Member, int] | None:
+        """Return the member whose own header is at ``offset``, and where its data begins."""
         head = self._bytes_at(offset, _LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
@@ -275,7 +275,7 @@ class Archive:
             return None
         end = begin
         try:
-            for piece, packed_end in self._unpacked(member.method, begin, self._size):
+            for piece, packed_end in self._unpack(member.method, begin, self._size):
                 end = packed_end
                 self._left_for_rescue -= len(piece)
                 if self._left_for_rescue < 0:
@@ -285,7 +285,7 @@ class Archive:
         return end
 
     def _after_descriptor(self, offset: int) -> int:
-        """The offset behind the sizes that may follow a member's data."""
+        """Return the offset after the sizes that may follow a member's data."""
         for length in (0, 16, 24, 12, 20):
             follows = self._bytes_at(offset, length + 4)
             if length in (16, 24) and not follows.startswith(_DESCRIPTOR_MARK):
@@ -294,7 +294,7 @@ class Archive:
                 return min(offset + length, self._size)
         return self._size
 
-    def _unpacked(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
+    def _unpack(self, method: int, begin: int, end: int) -> Iterator[tuple[bytes, int]]:
         """Unpack the data between two offsets.
 
         Yields:

@@ -23,7 +23,7 @@ from fsspec.utils import infer_compression
 from mast_tui.traces.io.archive import MOST_BYTES, MOST_MEMBER_BYTES, MOST_MEMBERS
 
 _HEADER_BYTES: Final = 64 << 20
-"""How much of a tar archive may be headers and padding."""
+"""The most bytes of headers and padding in a tar archive."""
 
 _MOST_AT_ONCE: Final = 32 << 20
 """The longest read. ``zipfile`` and ``tarfile`` would read a directory or header of any size."""
@@ -51,7 +51,7 @@ def open_archive(kind: str, container: str) -> Any:
 
     Args:
         kind: ``zip`` or ``tar``; other kinds are opened by fsspec alone.
-        container: Where the archive is, which may be in another one.
+        container: The file or archive that holds the archive.
 
     Raises:
         OSError: It is over a limit (``EFBIG``), or cannot be read.
@@ -87,9 +87,9 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
         """Begin to count.
 
         Args:
-            error: What is raised over the limit.
-            most: How many bytes the file may have.
-            written: Is told of each piece that is written.
+            error: The error that is raised over the limit.
+            most: The most bytes that the file may have.
+            written: Called with each piece that is written.
         """
         super().__init__()
         self._error = error

@@ -16,7 +16,7 @@ _MARKS = (
 
 
 def decode(data: bytes) -> tuple[str, Problem | None]:
-    """The text of ``data``, and a problem naming the first line that is not well encoded.
+    """Return the text of ``data``, and a problem naming the first line that is not well encoded.
 
     A byte order mark decides on UTF-8, UTF-16 or UTF-32 and is dropped; without one the bytes
     are UTF-8. What is invalid becomes U+FFFD.
@@ -36,7 +36,7 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """``data`` as UTF-8 without a byte order mark; only bytes with a mark are touched."""
+    """Return ``data`` as UTF-8 without a byte order mark; only bytes with a mark are changed."""
     if not data.startswith(tuple(mark for mark, _name in _MARKS)):
         return data
     if data.startswith(codecs.BOM_UTF8):

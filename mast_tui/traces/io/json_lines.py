@@ -1,4 +1,4 @@
-"""JSON lines: told from one JSON document, and cut out of files that hold records otherwise."""
+"""JSON lines: recognised, and cut out of files that separate records in other ways."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BEGINS: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
-"""How many beginnings of a record are tried on a line that is broken."""
+"""The most beginnings of a record that are tried on a broken line."""
 
 _MOST_BROKEN: Final = 10_000
-"""How many broken records are passed over; what follows is left out then."""
+"""The most broken records that are passed over; later ones are left out."""
 
 _FORGOTTEN_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
@@ -58,7 +58,7 @@ def is_json_lines(lines: Sequence[str]) -> bool:
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """The values of the first lines of a text; empty where they are no JSON lines."""
+    """Return the values of the first lines of a text; empty where they are no JSON lines."""
     looked_at = lines[:LINES_LOOKED_AT]
     values = [value for line in looked_at if (value := _value(line)) is not None]
     if not values or not isinstance(values[0], dict | list):
@@ -79,7 +79,7 @@ def _value(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """The objects on a line that has lost line feeds; empty where it is anything else."""
+    """Return the objects on a line that has lost line feeds; empty where it is anything else."""
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
@@ -96,7 +96,7 @@ def glued_records(line: str) -> list[object]:
 
 
 def split_records(data: bytes) -> list[bytes]:
-    """Cut the JSON objects and lists out of a file, in whatever way it separates them.
+    """Return the JSON objects and lists of a file, whatever is between them.
 
     Read are records on lines or one after the other, over several lines or glued together, JSON
     text sequences (RFC 7464), the ``data:`` lines of server-sent events, UTF-16 and UTF-32, and

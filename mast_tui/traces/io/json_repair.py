@@ -21,7 +21,7 @@ _MOST_OPENINGS: Final = 8
 _FRAMES_LOOKED_AT: Final = 12
 _LEFT_KNOWN: Final = 8
 _SCANS: Final = 24
-"""How often the text may be gone over, on average, in attempts that fail."""
+"""The number of times that failed attempts may read the text, on average."""
 
 _WINDOW: Final = 1 << 16
 _LOOKED_BACK: Final = 1 << 10
@@ -44,7 +44,7 @@ _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _BEGINNING: Final = re.compile(
     rf'\s*+(?:\{{\s*+{_KEY}|\[\s*+(?:\{{\s*+["}}]|\[\s*+["\[{{\]\d-]|"))', re.DOTALL
 )
-"""How a document with records in it begins; plain text that begins with a bracket does not."""
+"""The beginning of a document with records; plain text after a bracket does not match."""
 
 _CLOSED_TEXT: Final = r'(?<!\\)"\s*+[}\]]'
 _NEXT_RECORD: Final = r'[}\]]\s*+,\s*+[{\[]\s*+"'
@@ -70,7 +70,7 @@ class Repaired:
 
 
 def repair(text: str) -> Repaired | None:
-    """The intact parts of a JSON document in their places; None where there are none.
+    """Return the intact parts of a JSON document in their places; None where there are none.
 
     Left out is only the member of an object or a list that is broken itself; a text that is cut
     off or damaged is kept as far as it goes. Also None for what is no single document: plain
@@ -89,37 +89,37 @@ class _Frame:
         self.is_list = isinstance(value, list)
         self.closer = "]" if self.is_list else "}"
         self.after = False
-        """Whether a member was just read, so that a comma or the end must follow."""
+        """True if a member was just read, so that a comma or the end must follow."""
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
         self.openings: tuple[str, ...] = ()
         """The first keys of the objects in a list."""
         for member in value if isinstance(value, list) else ():
-            self.learn(member)
+            self.learn_first_key(member)
 
-    def put(self, value: object) -> None:
+    def add_member(self, value: object) -> None:
         """Take in a member."""
         self.after = True
         if isinstance(self.value, list):
             self.value.append(value)
         else:
             self.value[self.key] = value
-        self.learn(value)
+        self.learn_first_key(value)
 
-    def learn(self, member: object) -> None:
-        """Know the objects of a list by what they begin with."""
+    def learn_first_key(self, member: object) -> None:
+        """Record the first keys of a list's objects."""
         key = next(iter(member), None) if isinstance(member, dict) else None
         if self.is_list and isinstance(key, str) and key not in self.openings:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
     def last(self) -> object:
-        """The last member's value, None where there is none."""
+        """Return the last member's value, None where there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)
 
     def drop_last(self) -> None:
-        """Forget the last member."""
+        """Remove the last member."""
         if isinstance(self.value, dict):
             self.value.pop(self.key, None)
         elif self.value:
@@ -168,17 +168,17 @@ class _Repair:
         self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
-        """Everything that can be read."""
+        """Return the value with everything that can be read."""
         self._skip_space()
-        value = self._scan()
+        value = self._scan_value()
         if isinstance(value, dict | list):
             self._root = _Frame(value)
             self._read_after_document()
             if not self._problems:
                 self._pos = self._first_error()
-                self._complain("control characters inside a text; read all the same")
+                self._add_problem("control characters inside a text; read all the same")
         else:
-            self._enter(self._root)
+            self._enter_container(self._root)
         stuck = 0
         seen = -1
         while self._frames:
@@ -186,19 +186,19 @@ class _Repair:
             seen = self._pos
             if stuck > 16 + len(self._frames):
                 self._pos += 1
-            self._step()
+            self._read_next()
         if not self._root.value:
             return None
         if not self._problems:
-            self._complain("damaged before here")
+            self._add_problem("damaged before here")
         return Repaired(self._root.value, tuple(self._problems))
 
-    def _step(self) -> None:
+    def _read_next(self) -> None:
         """Read the next member, comma or end of the innermost container."""
-        self._forget()
+        self._drop_read_text()
         self._skip_space()
         if self._budget <= 0 or len(self._frames) > 2 * _MOST_DEPTH:
-            self._complain("damaged too much; from here on nothing is read")
+            self._add_problem("damaged too much; from here on nothing is read")
             self._frames.clear()
             return
         if self._pos >= len(self._text):
@@ -209,10 +209,10 @@ class _Repair:
         key = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         if char == frame.closer:
             self._pos += 1
-            self._leave()
+            self._leave_container()
         elif char == ",":
             if not frame.after:
-                self._complain("a comma too many")
+                self._add_problem("a comma too many")
             self._pos += 1
             frame.after = False
         elif frame.is_list and key is not None:
@@ -220,81 +220,81 @@ class _Repair:
         elif frame.is_list and char not in "}:" and (char in '{["' or not frame.after):
             if not (char == "{" and frame.value and self._belongs_outside(frame)):
                 if frame.after:
-                    self._complain("a comma is missing")
-                self._value(frame)
+                    self._add_problem("a comma is missing")
+                self._read_value(frame)
         elif frame.is_list:
-            self._misplaced(frame, char)
+            self._skip_misplaced(frame, char)
         else:
-            self._member(frame, char, key)
+            self._read_member(frame, char, key)
 
-    def _member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
+    def _read_member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
         """Read a key and its value."""
         if key is not None and frame.after:
-            self._complain("a comma is missing")
+            self._add_problem("a comma is missing")
         elif key is None:
             key = None if frame.after else _BROKEN_KEY.match(self._text, self._pos)
             if key is None:
-                self._misplaced(frame, char)
+                self._skip_misplaced(frame, char)
                 return
-            self._complain("a key is damaged")
-        name = _lenient(next(filter(None, key.groups()), ""))
+            self._add_problem("a key is damaged")
+        name = _decode_string(next(filter(None, key.groups()), ""))
         outer = self._frames[-2] if len(self._frames) > 1 else None
         if outer is not None and name == next(iter(frame.value), None) and outer.is_list:
-            self._complain("the braces between two records are missing")
-            self._leave()
+            self._add_problem("the braces between two records are missing")
+            self._leave_container()
             frame = _Frame({})
-            self._enter(frame, opened=False)
+            self._enter_container(frame, opened=False)
         elif outer is not None and not frame.value:
-            outer.learn({name: None})
+            outer.learn_first_key({name: None})
         self._pos = key.end()
         frame.key = name
-        self._value(frame)
+        self._read_value(frame)
 
     def _key_in_list(self, frame: _Frame, key: str) -> None:
-        """A bracket before this key has gone, or there was one too many."""
+        """Repair a key in a list: a bracket before it is missing, or there was one too many."""
         if not frame.value:
-            self._complain("a bracket where a brace should be")
+            self._add_problem("a bracket where a brace should be")
             self._frames.pop()
             if self._frames:
                 self._frames[-1].drop_last()
-                self._enter(_Frame({}), opened=False)
+                self._enter_container(_Frame({}), opened=False)
             else:
                 self._root = _Frame({})
-                self._enter(self._root, opened=False)
+                self._enter_container(self._root, opened=False)
             return
         last = frame.last()
         inside = len(self._frames) > 1 and not self._frames[-2].is_list
         has_key = frame.has_record_with(key)
         if isinstance(last, dict) and key not in last and has_key and key not in frame.openings:
-            self._complain("a closing brace too many")
-            self._enter(_Frame(last), opened=False, attached=True)
+            self._add_problem("a closing brace too many")
+            self._enter_container(_Frame(last), opened=False, attached=True)
         elif has_key or key in frame.openings or not (frame.openings and inside):
-            self._complain("an opening brace is missing")
+            self._add_problem("an opening brace is missing")
             if frame.openings and isinstance(last, str):
                 frame.drop_last()  # a key's value, of the part that is lost
-            self._enter(_Frame({}), opened=False)
+            self._enter_container(_Frame({}), opened=False)
         else:
-            self._complain("a closing bracket is missing")
-            self._leave()
+            self._add_problem("a closing bracket is missing")
+            self._leave_container()
             self._frames[-1].after = False
 
-    def _value(self, frame: _Frame) -> None:
+    def _read_value(self, frame: _Frame) -> None:
         """Read the value that begins here into the container."""
         self._skip_space()
         start = self._pos
         if start >= len(self._text):
             return
         char = self._text[start]
-        value = self._scan()
+        value = self._scan_value()
         if isinstance(value, dict | list):
-            frame.put(value)
+            frame.add_member(value)
         elif value is not _MISSING and _VALUE_ENDS.match(self._text, self._pos):
             if isinstance(value, str) or self._pos < len(self._text):
-                frame.put(value)  # of a number at the very end nobody knows how it went on
+                frame.add_member(value)  # a number at the very end may have been cut off
         elif value is not _MISSING and char != '"' and self._text[self._pos].isspace():
-            frame.put(value)  # what is wrong is behind it
+            frame.add_member(value)  # what is wrong is behind it
         elif char in "{[":
-            self._container(frame, char)
+            self._read_container(frame, char)
         else:
             self._pos = start
             if char == '"':
@@ -302,87 +302,87 @@ class _Repair:
             else:
                 self._damaged_word(frame)
 
-    def _container(self, frame: _Frame, char: str) -> None:
-        """Enter a container that the scanner refuses, unless it lies too deep."""
+    def _read_container(self, frame: _Frame, char: str) -> None:
+        """Enter a container that the scanner refuses, unless it is too deep."""
         if len(self._frames) < _MOST_DEPTH:
-            self._enter(_Frame({} if char == "{" else []))
+            self._enter_container(_Frame({} if char == "{" else []))
             return
-        self._complain("nested too deeply; left out")
+        self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
         frame.after = True
 
     def _damaged_text(self, frame: _Frame) -> None:
-        """Keep what there is of a string behind whose opening quote something is wrong."""
+        """Keep the readable part of a string that is damaged after its opening quote."""
         if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
-            self._complain("an opening brace is missing")
-            self._enter(_Frame({}), opened=False)
+            self._add_problem("an opening brace is missing")
+            self._enter_container(_Frame({}), opened=False)
             return
         closed = _STRING.match(self._text, self._pos)
         if closed and _VALUE_ENDS.match(self._text, closed.end()):
-            self._complain("an escape that is none inside a text; the text is shown with it")
+            self._add_problem("an escape that is none inside a text; the text is shown with it")
         elif closed and _NO_COMMA.match(self._text, closed.end()):
-            self._complain("a comma is missing")
+            self._add_problem("a comma is missing")
         else:
             start = self._pos + 1
             ends = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
             end = ends.search(self._text, start)
             if end is not None:
-                self._complain("a text is damaged here; it is shown as far as it can be told")
+                self._add_problem("a text is damaged here; it is shown as far as it can be told")
             self._pos = len(self._text) if end is None else end.start()
             text = self._text[start : self._pos].rstrip()
             if self._text[self._pos : self._pos + 1] == '"':
                 self._pos += 1
             elif end is not None:
                 text = text.removesuffix('"')
-            frame.put(_lenient(text))
+            frame.add_member(_decode_string(text))
             return
         self._pos = closed.end()
-        frame.put(_lenient(closed[1]))
+        frame.add_member(_decode_string(closed[1]))
 
     def _damaged_word(self, frame: _Frame) -> None:
-        """Pass over a value that is none; a text that lost its opening quote is kept."""
+        """Skip a value that is none; a text that lost its opening quote is kept."""
         frame.after = True
         if text := _LOST_QUOTE.match(self._text, self._pos):
-            self._complain("a text has lost its opening quote")
+            self._add_problem("a text has lost its opening quote")
             self._pos = text.end()
-            frame.put(_lenient(text[1]))
+            frame.add_member(_decode_string(text[1]))
             return
         junk = _JUNK.match(self._text, self._pos)
         if junk is None:
-            self._misplaced(frame, self._text[self._pos])
+            self._skip_misplaced(frame, self._text[self._pos])
             return
         self._pos = junk.end()
         if self._pos >= len(self._text):
             return
-        self._complain("a value that cannot be read; left out")
+        self._add_problem("a value that cannot be read; left out")
         if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
-            self._value(frame)
+            self._read_value(frame)
 
-    def _misplaced(self, frame: _Frame, char: str) -> None:
-        """Go on behind something that cannot stand in this container."""
+    def _skip_misplaced(self, frame: _Frame, char: str) -> None:
+        """Skip something that cannot be in this container."""
         if char in "{[" and not frame.is_list:
             last = frame.last()
             if self._belongs_outside(frame):
                 return
             outer = self._frames[-2] if len(self._frames) > 1 else None
             if outer is not None and outer.is_list and not outer.openings:
-                self._complain("a closing brace is missing")
-                self._leave()
+                self._add_problem("a closing brace is missing")
+                self._leave_container()
                 self._frames[-1].after = False
                 return
             if isinstance(last, dict | list) and last:
                 # The list that these are elements of has lost a bracket.
-                self._complain("a bracket is missing or too many")
+                self._add_problem("a bracket is missing or too many")
                 inner = _Frame(last if isinstance(last, list) else [last])
-                frame.put(inner.value)
-                self._enter(inner, opened=False, attached=True)
+                frame.add_member(inner.value)
+                self._enter_container(inner, opened=False, attached=True)
                 return
         closes = char in "]}" and _VALUE_ENDS.match(self._text, self._pos + 1)
         if closes and len(self._frames) > 1 and self._frames[-2].closer == char:
-            self._complain("a closing bracket is missing")
-            self._leave()
+            self._add_problem("a closing bracket is missing")
+            self._leave_container()
             return
-        self._complain("what stands here cannot be read; left out")
+        self._add_problem("what stands here cannot be read; left out")
         if junk := _JUNK.match(self._text, self._pos):
             self._pos = junk.end()
         elif char in "]}":
@@ -400,15 +400,15 @@ class _Repair:
             return False
         for depth in range(len(self._frames) - 1, 0, -1):
             if opening[1] in self._frames[depth - 1].openings:
-                self._complain("closing brackets are missing")
+                self._add_problem("closing brackets are missing")
                 self._leave_to(depth)
                 return True
         for left, outer in self._left:
             if opening[1] in left.openings and outer in self._frames:
-                self._complain("a closing bracket too many")
+                self._add_problem("a closing bracket too many")
                 self._leave_to(self._frames.index(outer) + 1)
                 left.after = False
-                self._enter(left, opened=False, attached=True)
+                self._enter_container(left, opened=False, attached=True)
                 return True
         return False
 
@@ -417,7 +417,7 @@ class _Repair:
         best: tuple[int, int] | None = None
         for depth in range(len(self._frames), max(0, len(self._frames) - _FRAMES_LOOKED_AT), -1):
             for pattern in self._frames[depth - 1].beginnings(depth == len(self._frames)):
-                position = self._next(pattern, self._pos + 1)
+                position = self._next_position(pattern, self._pos + 1)
                 if position is not None and (best is None or position < best[0]):
                     best = (position, depth)
         if best is None:
@@ -427,7 +427,7 @@ class _Repair:
         self._leave_to(best[1])
         self._frames[-1].after = self._text[self._pos] in "]}"
 
-    def _next(self, pattern: re.Pattern[str], pos: int) -> int | None:
+    def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
         """Return the next position of a pattern; it is remembered, so that search stays linear."""
         since, position = self._ahead.get(pattern, (pos + 1, None))
         if since > pos or (position is not None and position < pos):
@@ -438,20 +438,20 @@ class _Repair:
             self._ahead[pattern] = (pos, position)
         return position
 
-    def _enter(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
-        """Go into a container, behind its bracket where it has one."""
+    def _enter_container(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
+        """Enter a container, after its bracket where it has one."""
         if self._frames and not attached:
-            self._frames[-1].put(frame.value)
+            self._frames[-1].add_member(frame.value)
         self._frames.append(frame)
         if opened:
             self._pos += 1
 
-    def _leave(self) -> None:
-        """The innermost container is over; behind the outermost the rest is looked at."""
+    def _leave_container(self) -> None:
+        """End the innermost container; after the outermost one the rest of the text is read."""
         frame = self._frames.pop()
         if self._frames:
             self._frames[-1].after = True
-            self._frames[-1].learn(frame.value)
+            self._frames[-1].learn_first_key(frame.value)
             if frame.openings:
                 self._left = [(frame, self._frames[-1]), *self._left[: _LEFT_KNOWN - 1]]
         else:
@@ -460,7 +460,7 @@ class _Repair:
     def _leave_to(self, depth: int) -> None:
         """Leave containers until so many are open; a member may follow."""
         while len(self._frames) > depth:
-            self._leave()
+            self._leave_container()
         self._frames[-1].after = False
 
     def _read_after_document(self) -> None:
@@ -469,26 +469,26 @@ class _Repair:
         if self._pos >= len(self._text):
             return
         if more := _LITTER.match(self._text, self._pos):
-            self._complain("a closing bracket too many")
+            self._add_problem("a closing bracket too many")
             self._pos = more.end() - 1
             self._root.after = True
             self._frames.append(self._root)
             return
         left = len(self._text) - self._pos
-        self._complain(f"{left} {TEXT_AFTER_DOCUMENT}")
+        self._add_problem(f"{left} {TEXT_AFTER_DOCUMENT}")
         self._pos = len(self._text)
 
     def _cut_off(self) -> None:
-        """The text ends within the document."""
-        self._complain("cut off here; everything before it was read", always=True)
+        """End all containers, as the text ends within the document."""
+        self._add_problem("cut off here; everything before it was read", always=True)
         while self._frames:
             frame = self._frames.pop()
             if not frame.value and self._frames:
                 self._frames[-1].drop_last()
 
-    def _complain(self, message: str, always: bool = False) -> None:
+    def _add_problem(self, message: str, always: bool = False) -> None:
         """Record a problem here, one a line; with ``always`` also where the line has one."""
-        self._count(self._pos)
+        self._count_lines(self._pos)
         if self._line == self._last_problem_line and not always:
             return
         self._last_problem_line = self._line
@@ -497,7 +497,7 @@ class _Repair:
         if len(self._problems) <= _LISTED_PROBLEMS or always:
             self._problems.append(Problem(f"line {self._line}", message))
 
-    def _count(self, pos: int) -> None:
+    def _count_lines(self, pos: int) -> None:
         if pos > self._counted:
             self._line += self._text.count("\n", self._counted, pos)
             self._counted = pos
@@ -506,8 +506,8 @@ class _Repair:
         if space := _SPACE.match(self._text, self._pos):
             self._pos = space.end()
 
-    def _scan(self) -> object:
-        """The value that begins here, with the place behind it; ``_MISSING`` leaves it."""
+    def _scan_value(self) -> object:
+        """Return the value that begins here, and move to its end; ``_MISSING`` does not move."""
         start = self._pos
         try:
             value, self._pos = self._decoder.raw_decode(self._text, start)
@@ -531,12 +531,12 @@ class _Repair:
             pass
         return self._pos
 
-    def _forget(self) -> None:
+    def _drop_read_text(self) -> None:
         """Cut off what has been read, once it is much."""
         dropped = self._pos - _LOOKED_BACK
         if dropped < self._slice:
             return
-        self._count(dropped)
+        self._count_lines(dropped)
         self._counted = max(0, self._counted - dropped)
         self._ahead.clear()
         self._text = self._text[dropped:]
@@ -563,13 +563,13 @@ def _end_of_container(text: str, pos: int) -> int:
     return len(text)
 
 
-def _lenient(body: str) -> str:
-    """The string that stands between two quotes; what is no escape stands for itself."""
-    value: object = json.loads(f'"{_ESCAPE.sub(_mend, body)}"')
+def _decode_string(body: str) -> str:
+    """Return the string between two quotes; an invalid escape stands for itself."""
+    value: object = json.loads(f'"{_ESCAPE.sub(_mended_escape, body)}"')
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def _mend(escape: re.Match[str]) -> str:
+def _mended_escape(escape: re.Match[str]) -> str:
     char = escape[0]
     if char == '"':
         return '\\"'

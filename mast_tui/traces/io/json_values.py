@@ -18,7 +18,7 @@ _EXACT: Final = 1 << 53
 
 
 class InvalidJSON(ValueError):
-    """The text is not JSON; the message says why and where, in words fit for a person."""
+    """An error for a text that is not JSON; the message has the reason and the location."""
 
 
 def load_json(data: bytes | str) -> object:
@@ -66,7 +66,11 @@ def _load_slowly(data: bytes | str) -> object:
 
 
 def without_surrogates(value: object) -> object:
-    """The value with each lone surrogate in its texts replaced; ``RecursionError`` if too deep."""
+    """Return the value with each lone surrogate in its texts replaced.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, list):
@@ -77,12 +81,12 @@ def without_surrogates(value: object) -> object:
 
 
 def replace_surrogates(text: str) -> str:
-    """``text`` with each lone surrogate replaced by U+FFFD, so that it can be encoded."""
+    """Return ``text`` with each lone surrogate replaced by U+FFFD, so that it can be encoded."""
     return _SURROGATE.sub(_REPLACEMENT, text)
 
 
 def dump_text(value: object) -> str:
-    """A JSON value as indented text; a string stays itself, None is empty."""
+    """Return a JSON value as indented text; a string stays itself, None is empty."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -110,7 +114,7 @@ def dump_line(value: object) -> bytes:
 
 
 def canonical_bytes(value: object) -> bytes:
-    """The value's JSON with sorted keys: the bytes that a record's content hash covers."""
+    """Return the value's JSON with sorted keys: the bytes that a record's content hash covers."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -122,7 +126,7 @@ def canonical_bytes(value: object) -> bytes:
 
 
 def content_text(content: object) -> str:
-    """The text of a chat message's ``content``: a string, a list of parts, or None.
+    """Return the text of a chat message's ``content``: a string, a list of parts, or None.
 
     Text parts (``text``, ``input_text``, ``output_text``, ``refusal`` …) are joined by newlines;
     a part without text, such as an image, becomes a note of its type in brackets.
@@ -152,19 +156,19 @@ def _part_text(part: object) -> str:
 
 
 def as_text(value: object) -> str | None:
-    """``value`` where it is a string that is not blank, else None."""
+    """Return ``value`` where it is a string that is not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def identifier(value: object) -> str | None:
-    """An id, which may be a text or a whole number."""
+    """Return an id, which may be a text or a whole number."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return str(value)
     return as_text(value)
 
 
 def as_number(value: object) -> float | None:
-    """``value`` where it is a finite number (not a boolean), else None."""
+    """Return ``value`` where it is a finite number (not a boolean), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -175,7 +179,7 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """``value`` where it is a whole number from 0 on (also as a float or digits), else None."""
+    """Return ``value`` if it is a whole number from 0 on (also as a float or digits), else None."""
     if type(value) is int and 0 <= value < _EXACT:
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:

@@ -21,14 +21,14 @@ _LIST_BYTES: Final = 4 << 30
 _ONE_SLASH: Final = re.compile(r"https?:/(?!/)", re.IGNORECASE)
 
 _MOST_LISTS: Final = 1000
-"""How many lists one command may read."""
+"""The most lists that one command may read."""
 
 _DEEPEST_LIST: Final = 20
-"""How deeply lists may name lists."""
+"""The deepest nesting of lists."""
 
 
 class RecordPath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
-    """The path of a file of which one trace is meant.
+    """The path of one trace of a file.
 
     Attributes:
         record: The number of the trace in the file, from 0; None of a path that is derived from

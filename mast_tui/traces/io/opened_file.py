@@ -54,9 +54,9 @@ class OpenedFile:
         self._ends: bytes | None = None
 
     def let_grow(self) -> None:
-        """Take it for the same where it has become longer, as the log of a run does that goes on.
+        """Accept that the file becomes longer, as the log of a run does that continues.
 
-        Its first and last known bytes tell then that nothing else was written. ``OSError`` comes
+        Its first and last known bytes then show that nothing else was written. ``OSError`` comes
         through.
         """
         with self.open() as file:
@@ -66,7 +66,7 @@ class OpenedFile:
         """Open the file again.
 
         Raises:
-            SourceChanged: it is not what it was; the message says so in words.
+            SourceChanged: it has changed; the message has the reason.
             OSError: from the file system.
         """
         try:
@@ -116,7 +116,7 @@ class OpenedFile:
         self.size = size
 
     def stamp(self, read_to: int) -> Stamp:
-        """By what the file is known again up to ``read_to``; raises as ``open`` does."""
+        """Return the stamp by which the file up to ``read_to`` is known again."""
         with self.open() as file:
             return Stamp(read_to, *self._state, _ends_of(file, read_to).hex())
 
@@ -146,7 +146,7 @@ class OpenedFile:
 
 
 def _ends_of(file: FileIO, size: int) -> bytes:
-    """A digest of the first bytes of a file, and of the last ones before ``size``."""
+    """Return a digest of the first bytes of a file, and of the last ones before ``size``."""
     number = file.fileno()
     digest = hashlib.blake2b(os.pread(number, min(size, _HEAD_BYTES), 0), digest_size=16)
     if size > _HEAD_BYTES:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from mast_tui.traces.io.regular_files import UnreadableFile, open_regular
 
 MOST_BYTES: Final = 256 << 20
-"""How much of a compressed file is held in memory at most, unpacked."""
+"""The most unpacked bytes of a compressed file in memory."""
 
 _PIECE: Final = 1 << 20
 _MARK_BYTES: Final = 8
@@ -33,14 +33,14 @@ class TooBig(UnreadableFile):
 
 
 class Unpacked(NamedTuple):
-    """The content of a compressed file; ``broken`` says why it ends before its time."""
+    """The content of a compressed file; ``broken`` is the reason why it ends early."""
 
     data: bytes
     broken: str | None
 
 
 def packing_of(head: bytes) -> str | None:
-    """The name of the compression that a file's first bytes give away; None for none."""
+    """Return the name of the compression of a file with these first bytes; None for none."""
     return next((name for name, mark in _MARKS.items() if head.startswith(mark)), None)
 
 
@@ -118,7 +118,7 @@ class _Reads(Protocol):
 def _pieces(file: FileIO) -> Iterator[bytes]:
     head = file.read(_MARK_BYTES)
     file.seek(0)
-    stream, broken = _opened(packing_of(head), file)
+    stream, broken = _unpacker(packing_of(head), file)
     try:
         while piece := stream.read1(_PIECE):
             yield piece
@@ -130,7 +130,7 @@ def _pieces(file: FileIO) -> Iterator[bytes]:
         raise _Broken(str(error)) from error
 
 
-def _opened(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
+def _unpacker(packing: str | None, file: FileIO) -> tuple[_Reads, type[Exception]]:
     """Return the unpacker of a file, and the error that it raises where the data is broken."""
     match packing:
         case "zstd":

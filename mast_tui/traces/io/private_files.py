@@ -29,7 +29,7 @@ def make_private(folder: Path) -> None:
     for directory in reversed(missing):
         directory.mkdir(_FOLDER, exist_ok=True)
     with suppress(PermissionError):
-        _close(folder)
+        _close_to_others(folder)
 
 
 def open_private(path: Path, *, empty: bool = False) -> int:
@@ -60,13 +60,13 @@ def open_private(path: Path, *, empty: bool = False) -> int:
     return file
 
 
-def _close(folder: Path) -> None:
+def _close_to_others(folder: Path) -> None:
     if not folder.stat().st_mode & _GROUP_AND_WORLD:
         return
     folder.chmod(_FOLDER)
     with os.scandir(folder) as members:
         for member in members:
             if member.is_dir(follow_symlinks=False):
-                _close(folder / member.name)
+                _close_to_others(folder / member.name)
             elif member.is_file(follow_symlinks=False):
                 (folder / member.name).chmod(_FILE)

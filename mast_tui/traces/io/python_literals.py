@@ -10,7 +10,7 @@ MOST_CHARS: Final = 32 << 20
 """Longer texts are not read: the parser takes many times their size."""
 
 DEEPEST: Final = 100
-"""What is nested deeper than this is no record of a run."""
+"""The deepest nesting that a record of a run may have."""
 
 _BEGINS: Final = re.compile(
     r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
@@ -30,17 +30,17 @@ def python_literal(text: str) -> object | None:
     if _BEGINS.match(text) is None:
         return None
     try:
-        return _as_json(literal(text, MOST_CHARS), 0)
+        return _as_json(read_literal(text, MOST_CHARS), 0)
     except (ValueError, RecursionError):
         return None
 
 
-def literal(text: str, most_chars: int = 1 << 20) -> object:
+def read_literal(text: str, most_chars: int = 1 << 20) -> object:
     """Read a text of Python's literals as what it is there; nothing in it is ever run.
 
     Args:
         text: The whole text.
-        most_chars: How long it may be.
+        most_chars: The most characters that it may have.
 
     Returns:
         The value; None for a text that is none, or is too long.

@@ -16,7 +16,7 @@ from typing import Final
 from mast_tui.traces.io.remote import RemotePath
 
 BESIDE_BYTES: Final = 16 << 20
-"""How big a file beside a trace may be that only says something of it."""
+"""The most bytes of a file beside a trace with further facts of it."""
 
 NOT_REGULAR: Final = "not a regular file"
 
@@ -34,7 +34,7 @@ class UnreadableFile(OSError):
 def open_regular(path: Path) -> FileIO:
     """Open a regular file for reading, without ever waiting for one that is not.
 
-    Of one that lies elsewhere it is the copy on this machine.
+    For a remote file it is the copy on this machine.
 
     Raises:
         UnreadableFile: it is a folder, a pipe, a socket or a device, or a link to one.
@@ -45,7 +45,7 @@ def open_regular(path: Path) -> FileIO:
     _check_regular(path, path.stat())  # a device may do something as soon as it is opened
     file = FileIO(path, opener=_open_at_once)
     try:
-        _check_regular(path, os.fstat(file.fileno()))  # another file may stand there by now
+        _check_regular(path, os.fstat(file.fileno()))  # another file may be there by now
     except BaseException:
         file.close()
         raise
@@ -69,7 +69,7 @@ def is_folder(path: Path) -> bool:
 
 
 def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
-    """Read a whole file that lies beside a trace.
+    """Read a whole file beside a trace.
 
     Args:
         path: The file.
@@ -104,10 +104,10 @@ def _all_of(path: Path, file: FileIO, most: int) -> bytes:
             left -= len(piece)
         if left > 0:
             return b"".join(pieces)
-    raise UnreadableFile(path, f"holds more than {_size(most)}", EFBIG)
+    raise UnreadableFile(path, f"holds more than {_size_text(most)}", EFBIG)
 
 
-def _size(most: int) -> str:
+def _size_text(most: int) -> str:
     return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
 
 

@@ -1,4 +1,4 @@
-"""Traces that lie elsewhere: paths that fsspec opens, brought here file by file when they are read.
+"""Remote traces: paths that fsspec opens, fetched file by file when they are read.
 
 ``s3://bucket/runs/a.json``, ``https://host/a.jsonl``, ``zip://runs/a.json::s3://bucket/a.zip``. A
 ``RemotePath`` answers as any path does. Its name is its URL without user and query, which
@@ -31,7 +31,7 @@ from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.io.url_secrets import ADDRESSES, split_url
 
 MOST_BYTES: Final = 2 << 30
-"""How much is kept of what was fetched; what was used longest ago goes first."""
+"""The most bytes of all copies; the least recently used go first."""
 
 _SWEEP_BYTES: Final = 256 << 20
 """After so much that a process has fetched it looks whether too much is kept."""
@@ -48,7 +48,7 @@ _STATES: Final = (
     *_CHECKSUMS,
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
 )
-"""What of fsspec's facts on a file tells one state of it from another; each store has its own."""
+"""The names of fsspec's facts that differ between two states of a file; each store has its own."""
 
 _WORTH_LISTING: Final = 4
 """With so many files of a folder it is listed, which stores remember."""
@@ -97,7 +97,7 @@ def trace_path(text: str) -> Path:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system, as 3.11 wants it
-    """A path whose first part holds scheme and chain, so that what lies beside it can be named."""
+    """A path whose first part holds scheme and chain, so that files beside it can be named."""
 
     def __str__(self) -> str:
         scheme, _, outer = self.parts[0].partition(":")
@@ -117,21 +117,21 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return ADDRESSES.whole(str(self))
 
     def is_absolute(self) -> bool:
-        """It is, wherever this process stands."""
+        """Return True: a URL does not depend on the current folder."""
         return True
 
     def absolute(self) -> RemotePath:
-        """It is already."""
+        """Return the path itself, which is absolute."""
         return self
 
     def resolve(self, strict: bool = False) -> RemotePath:
-        """There are no links."""
+        """Return the path itself, as there are no links."""
         if strict:
             self._info()
         return self
 
     def expanduser(self) -> RemotePath:
-        """There is no home."""
+        """Return the path itself, as it has no home folder."""
         return self
 
     def relative_to(self, *folders: Any, **_: bool) -> PurePosixPath:
@@ -139,7 +139,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return PurePosixPath(*super().relative_to(*folders).parts)
 
     def samefile(self, _other: object) -> bool:
-        """No file of this machine is one."""
+        """Return False, as no local file is the same."""
         return False
 
     def exists(self, **_: bool) -> bool:
@@ -159,7 +159,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._info())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Size and time of change; what else tells its state stands in the place of the time."""
+        """Return size and time of change; another mark of the file's state may replace the time."""
         info = self._info()
         kind = stat.S_IFDIR if _is_folder(self, info) else stat.S_IFREG
         changed = int(sha256(_state(info).encode()).hexdigest()[:12], 16)
@@ -184,7 +184,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         yield from (self / below for below in names if PurePosixPath(below).match(last))
 
     def rglob(self, pattern: str, **_: bool) -> Iterator[RemotePath]:
-        """The files anywhere below it that match."""
+        """Yield the files anywhere below it that match."""
         return self.glob(f"**/{pattern}")
 
     def below(self, *, deep: bool = True, fresh: bool = False) -> Sequence[str]:
@@ -198,18 +198,18 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         Raises:
             OSError: The folder cannot be listed.
         """
-        with _reached(self):
-            files, root = _opened(self)
+        with _plain_errors(self):
+            files, root = _file_system_of(self)
             if fresh:
                 files.invalidate_cache()
             paths = files.find(root) if deep else files.ls(root, detail=False)
         if self.parts[0] in _WEB:
-            return self._linked(paths, ADDRESSES.query(str(self)))
+            return self._link_names(paths, ADDRESSES.query(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
         names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
 
-    def _linked(self, links: Iterable[str], query: str) -> list[str]:
+    def _link_names(self, links: Iterable[str], query: str) -> list[str]:
         """Return the names of a page's links below this folder.
 
         Args:
@@ -238,29 +238,31 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """
         plain = next(index for index, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:plain])
-        with _reached(self):
+        with _plain_errors(self):
             if self.parts[0] in _WEB:
                 pattern = str(self).removeprefix(f"{base}/")
-                paths = _opened(self)[0].glob(f"{base.address}/{pattern}")
-                names = base._linked(paths, ADDRESSES.query(str(self)))
+                paths = _file_system_of(self)[0].glob(f"{base.address}/{pattern}")
+                names = base._link_names(paths, ADDRESSES.query(str(self)))
                 return [base / name for name in names]
-            paths = [name.strip("/") for name in _opened(self)[0].glob(_opened(self)[1])]
-            begin = f"{_opened(base)[1].strip('/')}/".lstrip("/")
+            paths = [
+                name.strip("/") for name in _file_system_of(self)[0].glob(_file_system_of(self)[1])
+            ]
+            begin = f"{_file_system_of(base)[1].strip('/')}/".lstrip("/")
         return [base / name.removeprefix(begin) for name in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
-        """The first bytes, without the rest.
+        """Return the first bytes of the file.
 
         Raises:
             OSError: They cannot be read.
         """
-        with _reached(self):
-            files, name = _opened(self)
+        with _plain_errors(self):
+            files, name = _file_system_of(self)
             data: bytes = files.cat_file(name, start=0, end=length)
         return data[:length]  # some web servers give the whole all the same
 
     def fetched(self) -> Path:
-        """A copy of the file as it is now, on this machine.
+        """Fetch the file in its current state; return the path of the copy on this machine.
 
         Raises:
             OSError: It cannot be fetched.
@@ -269,18 +271,18 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         try:
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
-            with _reached(self):
-                _fetch(*_opened(self), copy, self._limit())
+            with _plain_errors(self):
+                _fetch(*_file_system_of(self), copy, self._download_limit())
         return copy
 
     @property
     def many_at_a_time(self) -> bool:
         """True if fetching several files together is faster than one after the other."""
-        with suppress(OSError), _reached(self):
-            return bool(_opened(self)[0].async_impl)
+        with suppress(OSError), _plain_errors(self):
+            return bool(_file_system_of(self)[0].async_impl)
         return False
 
-    def _limit(self) -> Any:
+    def _download_limit(self) -> Any:
         """Return what ends a download that is over the limit of an archive or of the cache."""
         archive_files = import_module(f"{__package__}.archive_files")
         is_member = not self.parts[0].endswith(":") and not is_row(self)
@@ -304,7 +306,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         info = self._info()
         address = str(self)
         if not any(info.get(name) for name in _CHECKSUMS):
-            # The query may say which file it is, and then only it tells two of one size apart.
+            # The query may name the file, and then only it distinguishes two of one size.
             address += ADDRESSES.query(address)
         name = sha256(f"{address}\0{_state(info)}".encode()).hexdigest()[:40]
         return _folder() / name[:2] / name
@@ -313,8 +315,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         cached: tuple[float, Mapping[str, Any]] | None = self.__dict__.get("looked")
         if cached is not None and time.monotonic() - cached[0] < _LOOKED:
             return cached[1]
-        with _reached(self):
-            files, name = _opened(self)
+        with _plain_errors(self):
+            files, name = _file_system_of(self)
             info: Mapping[str, Any] = files.info(name)
         self.__dict__["looked"] = (time.monotonic(), info)
         return info
@@ -342,7 +344,7 @@ def table_of(path: Path) -> RemotePath | None:
             return None
         columns_of = import_module(f"{__package__}.table_rows").columns_of
         table_path = str(path.absolute())
-        with _reached(path):
+        with _plain_errors(path):
             columns = columns_of(ADDRESSES.whole(table_path))
     except (ImportError, OSError):  # reading the file will report the reason
         return None
@@ -352,7 +354,7 @@ def table_of(path: Path) -> RemotePath | None:
 
 
 def list_folders(paths: Iterable[Path]) -> None:
-    """List the folders in which several of some files lie, so that none is asked about alone."""
+    """List the folders that hold several of some files, so that no file needs a request."""
     far = (path for path in paths if isinstance(path, RemotePath))
     for folder, files in Counter(path.parent for path in far).items():
         if files >= _WORTH_LISTING and folder.parts[0] not in _WEB:
@@ -360,10 +362,10 @@ def list_folders(paths: Iterable[Path]) -> None:
                 folder.below(deep=False)
 
 
-def bring(paths: Iterable[Path]) -> None:
-    """Fetch those of some files that lie elsewhere, many at a time.
+def fetch_all(paths: Iterable[Path]) -> None:
+    """Fetch the remote files among some files, many at a time.
 
-    What cannot be fetched is told when it is read.
+    A file that cannot be fetched is reported when it is read.
     """
     far = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
     if len(far) > 1:
@@ -448,11 +450,11 @@ def _folder() -> Path:
     return user_cache_path("mast-tui", appauthor=False) / "fetched"
 
 
-def _opened(path: RemotePath) -> tuple[Any, str]:
+def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     """Return the file system of a path, and the name of the path in it."""
     scheme, _, outer = path.parts[0].partition(":")
     if outer:
-        inside = _inside(scheme, ADDRESSES.whole(unquote(outer)))
+        inside = _container_files(scheme, ADDRESSES.whole(unquote(outer)))
         if isinstance(inside, OSError):
             raise OSError(*inside.args)
         return inside, "/".join(path.parts[1:])
@@ -468,7 +470,7 @@ def _opened(path: RemotePath) -> tuple[Any, str]:
 
 
 @lru_cache(maxsize=8)
-def _inside(scheme: str, container: str) -> Any:
+def _container_files(scheme: str, container: str) -> Any:
     """Return the files in an archive or a table, which is opened once; or why it is over a limit.
 
     Raises:
@@ -493,12 +495,12 @@ def _is_folder(path: RemotePath, info: Mapping[str, Any]) -> bool:
 
 def _state(info: Mapping[str, Any]) -> str:
     states = [str(info[name]) for name in _STATES if info.get(name)]
-    # Where nothing tells that a file has changed it is fetched by each process anew.
+    # Without a mark of its state each process fetches the file again.
     return f"{info.get('size')} {states[0] if states else os.getpid()}"
 
 
 @contextmanager
-def _reached(path: Path) -> Iterator[None]:
+def _plain_errors(path: Path) -> Iterator[None]:
     """Turn the errors of fsspec's libraries into those of files, without secrets of a URL.
 
     The library's own error quotes the whole URL, so it is not chained.
@@ -510,7 +512,7 @@ def _reached(path: Path) -> Iterator[None]:
         gone = getattr(cause, "status", None) in _GONE
         if gone or cause is None or isinstance(cause, FileNotFoundError):
             raise FileNotFoundError(ENOENT, "no such file or folder", str(path)) from None
-        raise _unreachable(path, cause) from None  # what fsspec makes of any failure of HTTP
+        raise _unreachable_error(path, cause) from None  # what fsspec makes of any failure of HTTP
     except ImportError as error:
         message = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
         message = ADDRESSES.without_secrets(message)
@@ -520,12 +522,12 @@ def _reached(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno == EFBIG:
             raise OSError(EFBIG, error.strerror, str(path)) from None
-        raise _unreachable(path, error) from None
+        raise _unreachable_error(path, error) from None
     except Exception as error:  # noqa: BLE001 # its message is in the error that is raised
-        raise _unreachable(path, error) from None
+        raise _unreachable_error(path, error) from None
 
 
-def _unreachable(path: Path, error: BaseException) -> OSError:
+def _unreachable_error(path: Path, error: BaseException) -> OSError:
     cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = ADDRESSES.without_secrets(" ".join(str(cause).split()))
     message = f"cannot be read ({reason})"

@@ -21,7 +21,7 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
 
 HEAD_BYTES: Final = 64 * 1024
-"""How much of a file recognition looks at, and on which a line-based trace id rests."""
+"""The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
 _JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
 _LOG_BEGINS: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
@@ -38,9 +38,9 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damage: tuple[Problem, ...] = ()
-        """What is missing from ``json``, once that was asked for; nothing where it is in order."""
+        """The damage of ``json``, once that was read; empty where it is intact."""
         self.remarks: list[Problem] = []
-        """What is to be said of those who looked at the file, whatever came of it."""
+        """Remarks on readers that tried the file, whatever the result."""
 
     @cached_property
     def packing(self) -> str | None:
@@ -121,7 +121,7 @@ class Source:
 
         Python's literals are read too, as what they would be in JSON.
 
-        Of a document that is broken it is what is intact; ``damage`` tells what is missing.
+        Of a document that is broken it is what is intact; ``damage`` lists what is missing.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # told from the head, so that no big log is read for this
@@ -203,7 +203,7 @@ class RecordsSource(Source):
 
         Args:
             source: The file.
-            records: What is read in place of its content.
+            records: The records that are read instead of its content.
         """
         super().__init__(source.path)
         self._file = source
@@ -229,5 +229,5 @@ def is_no_json(head: bytes) -> bool:
 
 
 def content_hash(data: bytes) -> str:
-    """The SHA-256 of ``data`` in hex."""
+    """Return the SHA-256 of ``data`` in hex."""
     return hashlib.sha256(data).hexdigest()

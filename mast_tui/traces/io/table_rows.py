@@ -81,7 +81,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         return [self.info(name) if detail else name for name in self._names]
 
     def find(self, path: str, *_: Any, **__: Any) -> list[str]:
-        """The names of all rows."""
+        """Return the names of all rows."""
         return [*self._names]
 
     def _open(self, path: str, *_: Any, **__: Any) -> BytesIO:
@@ -104,7 +104,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
 
 
 def columns_of(path: str) -> frozenset[str]:
-    """The columns of a table.
+    """Return the columns of a table.
 
     Raises:
         OSError: It cannot be read.

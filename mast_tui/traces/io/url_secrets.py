@@ -100,7 +100,7 @@ def split_url(url: str) -> SplitUrl | None:
 
 
 def object_in_query(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query that may say which object is meant, without signatures."""
+    """Return the parameters of a query that may name the object, without signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
     return tuple((name, value) for name, value in parameters if not _SIGNING.fullmatch(name))
 
@@ -139,7 +139,7 @@ class AddressBook:
         """Return a public URL with the user and query that were remembered, if any.
 
         Args:
-            url: What ``public`` has returned, or a URL below it.
+            url: A result of ``public``, or a URL below it.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)

@@ -32,16 +32,16 @@ _BY_LINE: Final = ("codex.reader", "codex.exec")
 """Readers that never need the whole of a file."""
 
 _FALLBACK: Final = "chat.reader"
-"""The reader of what many formats share, asked where none of the others knows the file."""
+"""The reader of lists of chat messages, which is asked where no other reader knows the file."""
 
 _SPANS_LOOKED_AT: Final = 100
 
 _TEXT: Final = "logs"
-"""The reader of plain text, asked last and only for what is meant to be read."""
+"""The reader of plain text, which is asked last, for named files and for logs."""
 
 
 def readers(binary: bool = False) -> Iterator[Reader]:
-    """Every reader that knows its format by its own marks, each imported when its turn has come."""
+    """Yield every reader that knows its format by its own marks, imported on demand."""
     for module in _BINARY if binary else _MODULES:
         yield _reader(module)
     if not binary:
@@ -51,7 +51,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
 
 
 def claims(source: Source) -> Iterator[Reader]:
-    """The readers that recognise this file, in the order in which they count.
+    """Yield the readers that recognise this file, the most specific first.
 
     Other packages' and the fallback are asked only where none of those is the file's that know
     their format by its marks.
@@ -76,7 +76,7 @@ def _claims_without_marks(source: Source) -> Iterator[Reader]:
 
 
 def recognise(source: Source) -> Reader | None:
-    """The reader for this file, or None where its content is of no known format."""
+    """Return the reader for this file, or None where its content is of no known format."""
     return next(claims(source), None)
 
 
@@ -84,7 +84,7 @@ def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that understands a file; None if no reader claims it.
 
     A reader that recognises a file and understands none of its records gives way to the next one.
-    Where no reader understands it, the report of the first stands.
+    Where no reader understands it, the report of the first counts.
     """
     first: FileReport | None = None
     asked: list[Reader] = []
@@ -102,7 +102,7 @@ def read_recognised(source: Source) -> FileReport | None:
 
 
 def _is_understood(report: FileReport) -> bool:
-    """Tell whether anything was read beside logs, which keep records of unknown kinds."""
+    """Return whether anything was read beside logs, which keep records of unknown kinds."""
     return any(
         trace.span(index).role is not Role.LOG
         for trace in report.traces

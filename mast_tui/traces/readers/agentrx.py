@@ -42,7 +42,7 @@ _MARKS: Final = (b'"substeps"', _SCHEMA.encode())
 _LINE: Final = re.compile(r"^(Role|Status|Tool): ([^\n]{1,200})$", re.MULTILINE)
 _FIELDS: Final = {"Role": "role", "Status": "status", "Tool": "tool_name"}
 _A_TOOL: Final = "dependency"
-"""The role of whoever is no agent but was called by one."""
+"""The role of a tool, which an agent has called."""
 
 _STATUSES: Final = {"ERROR": SpanStatus.ERROR, "OK": SpanStatus.OK}
 _OUTCOMES: Final = {"FAILED": Outcome.FAILED, "SUCCESS": Outcome.SUCCEEDED, "OK": Outcome.SUCCEEDED}
@@ -187,7 +187,7 @@ def _seconds(span: object, when: str) -> float | None:
 def _answer_key(document: Fields, spans: Sequence[object]) -> AnswerKey:
     """Return the expected result, the end of the run, and the planted faults."""
     draft = AnswerKeyDraft()
-    draft.fields(fields_of(document.get("task_metadata")), _TASK_KEY)
+    draft.add_fields(fields_of(document.get("task_metadata")), _TASK_KEY)
     draft.add("scores", "status", document.get("status"))
     for span in map(fields_of, spans):
         for event in map(fields_of, items_of(span.get("events"))):

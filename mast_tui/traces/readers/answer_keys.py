@@ -77,8 +77,8 @@ class AnswerKeyDraft:
         if value not in _NOTHING:
             self._sections.setdefault(section, []).append((name, dump_text(value)))
 
-    def fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
-        """Add what stands in the fields of a record that are known by their names.
+    def add_fields(self, record: Fields, also: Mapping[str, Section] | None = None) -> None:
+        """Add the fields of a record that are known by their names.
 
         Args:
             record: The record.
@@ -91,9 +91,9 @@ class AnswerKeyDraft:
             elif section is None and name not in _ASKED_FOR:
                 section = _SECTION_OF.get(name)
             if section is not None:
-                self.take(name, value, section)
+                self.add_value(name, value, section)
 
-    def take(self, name: str, value: object, section: Section | None = None) -> None:
+    def add_value(self, name: str, value: object, section: Section | None = None) -> None:
         """Add one value in the form of its section.
 
         Args:
@@ -103,15 +103,15 @@ class AnswerKeyDraft:
         """
         section = section or _SECTION_OF.get(name, "other")
         if section == "expected_actions":
-            self.actions(value)
+            self.add_actions(value)
         elif section == "scores":
-            self.scored(name, value)
+            self.add_score(name, value)
         elif section == "patch" and isinstance(value, list):
             self.add(section, name, "\n".join(map(dump_text, value)))
         else:
             self.add(section, name, value)
 
-    def actions(self, value: object) -> None:
+    def add_actions(self, value: object) -> None:
         """Add a list of tool calls, each under the tool's name with its arguments as JSON."""
         for action in value if isinstance(value, list) else [value]:
             name = as_text(action.get("name")) if isinstance(action, Mapping) else None
@@ -122,7 +122,7 @@ class AnswerKeyDraft:
             entries = self._sections.setdefault("expected_actions", [])
             entries.append((name, dump_text(arguments)))
 
-    def scored(self, name: str, value: object, depth: int = 0) -> None:
+    def add_score(self, name: str, value: object, depth: int = 0) -> None:
         """Add a verdict: its parts under their names, texts among the explanations.
 
         Args:
@@ -145,9 +145,9 @@ class AnswerKeyDraft:
             if part in _EXPLANATION_NAMES and not isinstance(part_value, Mapping):
                 self.add("explanations", f"{name} {part}", part_value)
             elif part in _VALUES:
-                self.scored(name, part_value, depth + 1)
+                self.add_score(name, part_value, depth + 1)
             else:
-                self.scored(f"{name} {part}", part_value, depth + 1)
+                self.add_score(f"{name} {part}", part_value, depth + 1)
 
     def _named_score(self, score: Fields, depth: int) -> None:
         """Add a score with a name; parts that are neither value nor explanation are ``other``."""
@@ -157,7 +157,7 @@ class AnswerKeyDraft:
             for part, value in score.items()
             if part in _VALUES or part in _EXPLANATION_NAMES
         }
-        self.scored(name, verdict, depth + 1)
+        self.add_score(name, verdict, depth + 1)
         other_parts = {
             part: v for part, v in score.items() if part not in verdict and part != "name"
         }
@@ -180,12 +180,12 @@ def answer_key_of(record: Fields, also: Mapping[str, Section] | None = None) -> 
         also: Fields that only this kind of record has, and the section of each.
     """
     draft = AnswerKeyDraft()
-    draft.fields(record, also)
+    draft.add_fields(record, also)
     return draft.key()
 
 
 def sorted_by_name(entries: Iterable[tuple[str, str]]) -> AnswerKey:
-    """An answer key of names and texts alone, as older versions wrote them."""
+    """Sort an answer key of names and texts alone into sections, as older versions wrote them."""
     draft = AnswerKeyDraft()
     for name, text in entries:
         section = "failures" if name.startswith(_MISTAKE) else _SECTION_OF.get(name, "other")
@@ -194,7 +194,7 @@ def sorted_by_name(entries: Iterable[tuple[str, str]]) -> AnswerKey:
 
 
 def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
-    """The sections that hold something, each a list of ``{"name", "text"}``."""
+    """Return the sections that hold something, each a list of ``{"name", "text"}``."""
     return {
         section: [{"name": name, "text": text} for name, text in entries]
         for section, entries in key.sections()

@@ -15,7 +15,7 @@ from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import FileReport, Problem, TraceIdentity
 
 CUT_OFF: Final = "the last line is cut off; everything before it was read"
-"""What is said of a file whose last line is no whole record."""
+"""The problem of a file whose last line is no whole record."""
 
 
 class Reader(Protocol):
@@ -33,7 +33,7 @@ class Reader(Protocol):
         """Return whether the file is of this format, by its content."""
 
     def read(self, source: Source) -> FileReport:
-        """The file's traces and problems; broken parts are reported, never raised."""
+        """Return the file's traces and problems; broken parts are reported, never raised."""
 
 
 def identity_of(

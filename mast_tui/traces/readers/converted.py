@@ -40,7 +40,7 @@ class ConvertedReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether a record names the format, however its JSON is spaced or sorted."""
+        """Return whether a record names the format, however its JSON is spaced or sorted."""
         if source.head.startswith(OPENING) or b"\n" + OPENING in source.head:
             return True
         if _MARK not in source.data:
@@ -91,7 +91,7 @@ class ConvertedReader:
         )
 
     def _identity(self, source: Source, value: Fields, record: int | None) -> TraceIdentity:
-        """The identity of the first reading, so that labels of either find the other."""
+        """Return the identity of the first reading, so that labels of either find the other."""
         content_identity = identity_of(self, source.path, canonical_bytes(value), record=record)
         trace_id = as_text(value.get("id"))
         source_fields = fields_of(value.get("source"))

@@ -34,7 +34,7 @@ class Record:
         return self.prefix.strip() or "/"
 
     def content(self, source: Source) -> bytes:
-        """The bytes by which the record is known again."""
+        """Return the bytes by which the record is known again."""
         return source.data if self.number is None else canonical_bytes(self.value)
 
 
@@ -129,14 +129,14 @@ def trace_of_steps(
     """Make the trace of a run that was read whole.
 
     Args:
-        reader: Who has read it.
+        reader: The reader.
         path: The file that it was read from.
         content: The bytes by which it is known again.
         steps: Its spans.
-        meta: What the file tells about the run.
+        meta: The facts of the run.
         record: Its number among the runs of the file; None for the only one.
         native: The id that it brings itself, if any.
-        problems: What of it could not be read.
+        problems: Its problems.
 
     Returns:
         The trace; where it brings no id it goes by its content.

@@ -21,18 +21,18 @@ _LOOKED_AT: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The words of a text: how a long list of names that others gave is written."""
+    """Return the words of a text, in which a long list of foreign names is written."""
     return tuple(text.split())
 
 
 def name_set(text: str) -> frozenset[str]:
-    """The words of a text, where their order does not matter."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
 def fields_of(value: object) -> Fields:
-    """``value`` where it is a JSON object, else an empty one."""
-    # Most fields are not there, or a dict: both are told sooner than what a Mapping is.
+    """Return ``value`` where it is a JSON object, else an empty one."""
+    # Most fields are not there, or a dict: both tests are faster than that for a Mapping.
     return value if value is not None and isinstance(value, (dict, Mapping)) else _NO_FIELDS
 
 
@@ -45,12 +45,12 @@ def fields_at(value: object, *path: str) -> Fields:
 
 
 def items_of(value: object) -> Sequence[object]:
-    """``value`` where it is a JSON list, else an empty one."""
+    """Return ``value`` where it is a JSON list, else an empty one."""
     return value if isinstance(value, list) else ()
 
 
 def kind_of(value: object) -> str:
-    """The ``type`` of a message, item or block; empty where it has none."""
+    """Return the ``type`` of a message, item or block; empty where it has none."""
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind if isinstance(kind, str) else ""
 
@@ -68,7 +68,7 @@ def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
 
 
 def json_in(value: object) -> object:
-    """The object or list in a JSON text, None where it is none; any other value as it is."""
+    """Return the object or list in a JSON text, None where it is none; any other value as it is."""
     if not isinstance(value, str):
         return value
     if value.lstrip()[:1] not in ("{", "["):
@@ -86,7 +86,7 @@ def value_in(value: object) -> object:
 
 
 def object_in(data: bytes | str) -> Fields | None:
-    """The object that a JSON text is; None for any other text."""
+    """Return the object that a JSON text is; None for any other text."""
     try:
         value = load_json(data)
     except InvalidJSON:
@@ -127,20 +127,20 @@ def flag_in(value: Fields, *fields: str) -> bool | None:
 
 
 def short_name(value: object) -> str:
-    """A name on one line, no longer than a name may be; empty for anything else."""
+    """Return a name on one line, no longer than a name may be; empty for anything else."""
     if not isinstance(value, str):
         return ""
     return " ".join(value[: 2 * _NAME_CHARS].split())[:_NAME_CHARS]
 
 
 def one_line(value: object) -> str | None:
-    """The beginning of a text on one line; None for anything else."""
+    """Return the beginning of a text on one line; None for anything else."""
     text = as_text(value)
     return preview(text)[0] if text else None
 
 
 def name_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is a text, as a name."""
+    """Return the first field that is a text, as a name."""
     for field in fields:
         if text := as_text(value.get(field)):
             return short_name(text) or None
@@ -148,5 +148,5 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """The first field that is an id: a text, or a whole number."""
+    """Return the first field that is an id: a text, or a whole number."""
     return next((text for field in fields if (text := identifier(value.get(field)))), None)

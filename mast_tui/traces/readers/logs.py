@@ -13,7 +13,7 @@ from mast_tui.traces.model import FileReport, Role, SpanKind, Trace, TraceMeta
 from mast_tui.traces.readers.base import identity_of
 
 PARAGRAPH_LINES: Final = 100
-"""How many lines a paragraph may have: a log without blank lines is cut after so many."""
+"""The most lines of a paragraph; a log without blank lines is cut after so many."""
 
 _AGENT: Final = "text"
 _NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
@@ -30,7 +30,7 @@ class TextReader:
         return not source.is_binary
 
     def read(self, source: Source) -> FileReport:
-        """One trace, of which the first slice has been read."""
+        """Return one trace, of which the first slice has been read."""
         index = LineIndex.of_source(source)
         parser = TextParser()
         feed_lines(index, parser, FIRST_SLICE)

@@ -1,6 +1,6 @@
 """MAST-Data: records of a run's whole log as one text, with labels beside it.
 
-The log goes to the reader of the framework that wrote it. Which one that is, the text tells: the
+The log goes to the reader of the framework that wrote it. The text decides which one that is: the
 record's own fields are swapped in places.
 """
 
@@ -23,7 +23,7 @@ from mast_tui.traces.readers.run_facts import facts_of_record
 
 _MARKS: Final = ("mas_name", "mast_annotation", "human_labels", "benchmark_name")
 _WRAPPER: Final = frozenset({"key", "index"})
-"""Fields beside a log's text, of which at least one stands in the object around it."""
+"""Fields beside a log's text, of which at least one is in the object around it."""
 
 _LOOKED_AT: Final = 20
 
@@ -47,7 +47,7 @@ class MastDataReader:
         return is_record(document)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per record; elements that are none are listed as problems."""
+        """Return one trace per record; elements that are none are listed as problems."""
         problems: list[Problem] = []
         traces = traces_of_records(source, records_in(source, problems), problems)
         return report_of(self, source, traces, problems)
@@ -114,7 +114,7 @@ def _trace(source: Source, record: Record) -> Trace | None:
 
 
 def _log(record: Fields) -> tuple[str, object] | None:
-    """The pointer to the record's log and the log itself."""
+    """Return the pointer to the record's log and the log itself."""
     trace = record.get("trace")
     if isinstance(trace, str) and trace.lstrip()[:1] == "{":
         # The object around a log as a JSON text; a log that is JSON stays itself.
@@ -154,7 +154,7 @@ def _read(log: object) -> tuple[Reading, str | None]:
 
 
 def _facts(record: Fields, reading: Reading, system: str | None) -> TraceMeta:
-    """The record's facts and those of its log; the framework as the log tells it."""
+    """Return the record's facts and those of its log, with the framework by the log."""
     meta = facts_of_record(record, reading.steps.steps)
     of_log = reading.meta(system or meta.system or "")
     benchmark = meta.benchmark

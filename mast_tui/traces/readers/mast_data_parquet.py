@@ -37,7 +37,7 @@ Row = tuple[int, Fields]
 """A row's number, from 0, and its values by column."""
 
 Table = Any
-"""A table as pyarrow reads it, which tells no types."""
+"""A table as pyarrow reads it, which has no type stubs."""
 
 
 class ParquetReader:
@@ -54,7 +54,7 @@ class ParquetReader:
         return source.head.startswith(_MAGIC)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per row; ``skipped`` without pyarrow, and where no row is a run."""
+        """Return one trace per row; ``skipped`` without pyarrow, and where no row is a run."""
         try:
             from pyarrow import ArrowException, parquet  # an extra
         except ImportError:
@@ -85,7 +85,7 @@ def _too_big(size: int) -> str:
 
 
 def _rows(table: Table, broken: type[Exception], problems: list[Problem]) -> Iterator[Row]:
-    """The rows from the first on; what cannot be read of them is told in ``problems``."""
+    """Yield the rows; rows that cannot be read are added to ``problems``."""
     number = 0
     try:
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
@@ -123,7 +123,7 @@ def _read(source: Source, rows: Iterator[Row]) -> FileReport:
 
 
 def _plain(value: object, depth: int) -> object:
-    """A table's value as JSON has it.
+    """Return a table's value as JSON has it.
 
     Tables fill in null wherever other rows have a field: such fields of an object are left out.
     """

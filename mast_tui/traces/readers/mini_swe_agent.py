@@ -1,4 +1,4 @@
-"""mini-swe-agent's trajectories: chat messages whose commands stand in the text or in tool calls.
+"""mini-swe-agent's trajectories: chat messages with commands in the text or in tool calls.
 
 Since release 1 a file is ``{"info", "messages", "trajectory_format"}``; before that it was the bare
 list of messages, which is known by the code blocks that hold the commands.
@@ -265,7 +265,7 @@ def _command(command: str, suffix: str) -> Piece:
 
 
 def _commands(extra: Fields) -> list[str]:
-    """Return the commands that the file says were taken from a message."""
+    """Return the commands of a message as the file lists them."""
     actions = map(fields_of, items_of(extra.get("actions")))
     return [command for action in actions if (command := as_text(action.get("command")))]
 

@@ -37,7 +37,7 @@ _ERROR_CHARS: Final = 300
 
 
 class PluginReader:
-    """A reader of another package, behind which nothing is raised.
+    """A reader of another package, whose errors are caught.
 
     ``name`` is that of the entry point. A reader that cannot be imported, or that takes for its own
     what is nobody's, recognises nothing.
@@ -77,7 +77,7 @@ class PluginReader:
             return False
 
     def read(self, source: Source) -> FileReport:
-        """The reader's report; ``failed`` where there is none that has traces."""
+        """Return the reader's report; ``failed`` where there is none that has traces."""
         assert self._reader is not None
         try:
             report = self._reader.read(source)
@@ -104,10 +104,10 @@ class PluginReader:
 
 @cache
 def plugins() -> tuple[PluginReader, ...]:
-    """The readers of all installed packages by the packages' names, looked for once a process."""
+    """Return the readers of all installed packages, sorted by package; found once a process."""
     if not any(entry_files()):
         return ()
-    # Costs more than all else that recognising a file takes, and hardly anybody has plugins.
+    # Costs more than all else that recognising a file takes, and few users have plugins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
 
 
 def task_id_of(*candidates: object) -> str | None:
-    """The first candidate that may be the id of a task: a short text, or a number."""
+    """Return the first candidate that may be the id of a task: a short text, or a number."""
     for candidate in candidates:
         if isinstance(candidate, int) and not isinstance(candidate, bool):
             return str(candidate)
@@ -59,12 +59,12 @@ def task_id_of(*candidates: object) -> str | None:
 
 
 def trial_of(value: object) -> int | None:
-    """The number of a trial; None for anything that is none."""
+    """Return the number of a trial; None for anything that is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
-    """The first candidate that is a text, else the first message of a user, cut short."""
+    """Return the first candidate that is a text, else the first message of a user, cut short."""
     for candidate in candidates:
         if text := as_text(candidate):
             return task_of_text(text)
@@ -79,13 +79,13 @@ def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
 
 
 def clamp_score(value: object) -> float | None:
-    """A number in [0, 1]; None for anything that is no number."""
+    """Return a number in [0, 1]; None for anything that is no number."""
     number = as_number(value)
     return None if number is None else min(1.0, max(0.0, number))
 
 
 def outcome_of_reward(value: object) -> Outcome:
-    """A reward of 1 is success, less than that failure."""
+    """Return the outcome of a reward: 1 is success, less than that failure."""
     number = as_number(value)
     if number is None:
         return Outcome.UNKNOWN
@@ -93,7 +93,7 @@ def outcome_of_reward(value: object) -> Outcome:
 
 
 def outcome_of_flag(flag: object) -> Outcome:
-    """True is success and false failure; anything else says nothing."""
+    """Return the outcome of a flag: true is success, false failure, anything else unknown."""
     if not isinstance(flag, bool):
         return Outcome.UNKNOWN
     return Outcome.SUCCEEDED if flag else Outcome.FAILED

@@ -42,7 +42,7 @@ _LOGGED_FIELDS: Final = (
     "execution_time",
     "extra_info",
 )
-"""The fields that are shown of a step in which the agent neither says nor does anything."""
+"""The fields that are shown of a step without a message or an action of the agent."""
 
 _PATCHES: Final[Mapping[str, Section]] = {
     "submission": "patch",
@@ -257,7 +257,7 @@ def _facts(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     model = as_text(fields_at(config, "agent", "model").get("name"))
     draft = AnswerKeyDraft()
     for holder in (info, record):
-        draft.fields(holder, _PATCHES)
+        draft.add_fields(holder, _PATCHES)
         for name in ("report", "test_report", "tests_status"):
             draft.add("tests", name, holder.get(name))
     return meta._replace(

@@ -25,7 +25,7 @@ BIG_LINES: Final = 16 << 20
 """Above what size a file that is read line by line has its index made in a process of its own."""
 
 _LEAST_PACKING: Final = 100
-"""How many times its size a compressed file is taken to hold at most without being looked into."""
+"""The ratio of compression up to which a compressed file is not looked into."""
 
 
 class BigDocuments(NamedTuple):
@@ -64,8 +64,10 @@ class BigDocuments(NamedTuple):
         return self._reading().read(source.path) if self._is_big(source) else None
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """A process that reads the file at ``path`` first; None where that is read at once, or
-        cannot be read at all."""
+        """Start a process that reads the file at ``path``.
+
+        Returns None where the file is read at once, or cannot be read at all.
+        """
         try:
             source = Source(path)
             if not is_regular(path) or not self._is_big(source):
@@ -99,4 +101,4 @@ class BigDocuments(NamedTuple):
 
 
 BIG_DOCUMENTS: Final = BigDocuments()
-"""How files are read unless somebody asks for something else."""
+"""The default limits."""

@@ -23,29 +23,29 @@ from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.readers.plugins import entry_files
 
 _READING_VERSION: Final = 14
-"""Goes up with what the caches hold, or what a reader tells of a file, between two releases."""
+"""A number to raise when the caches' content or a reader's result changes between releases."""
 
 
 def cache_version() -> int:
-    """A number below 2**31 that changes with our version and with the readers of others."""
+    """Return a number below 2**31 that changes with our version and with the readers of others."""
     brought = [(entry.name, entry.stat().st_mtime_ns) for entry in entry_files()]
     return crc32(repr((__version__, _READING_VERSION, brought)).encode()) >> 1
 
 
 MOST_BYTES: Final = 2 << 30
-"""How much is kept in all; what was used longest ago goes first."""
+"""The most bytes of all documents; the least recently used go first."""
 
 MOST_FILES: Final = 500
-"""How many documents are kept."""
+"""The most documents that are kept."""
 
 SUFFIX: Final = ".spans"
 _PART: Final = ".part"
 _FORSAKEN_SECONDS: Final = 600
-"""How long nobody has written to a part that was given up."""
+"""The age of the last write to a part after which the part is abandoned."""
 
 
 class CachedLines(NamedTuple):
-    """An index file of lines, up to which byte of it there are blocks, and of what they tell."""
+    """An index file of lines, the end of its blocks, and the byte up to which they index."""
 
     file: FileIO
     end: int
@@ -110,7 +110,7 @@ class DocumentCache:
                 if opened.matches_stamp(stamp):
                     return CachedLines(file, facts[1], stamp.read_to)
         except (OSError, *BROKEN):
-            pass  # it is made anew, which says more where that fails
+            pass  # it is made again, which reports an error
         file.close()
         return None
 

@@ -30,11 +30,14 @@ WRITING: Final = "writing"
 FAILED: Final = "failed"
 WRITTEN: Final = "written"
 DONE: Final = "done"
-"""What the process tells: the first and the third with how much of how much; that all spans are in
-the file; that this is whole."""
+"""The messages of the process.
+
+``READING`` and ``WRITING`` have the progress. ``WRITTEN``: all spans are in the file. ``DONE``: the
+file is whole.
+"""
 
 STOPPED: Final = "reading it was stopped"
-"""What is said of a document whose reading somebody has ended."""
+"""The reason for a document whose reading the user has stopped."""
 
 _BEGIN: Final = """import sys
 sys.path[:] = sys.argv[1].split(sys.argv[2])
@@ -44,16 +47,16 @@ main(*sys.argv[3:])
 _ASKED_AT_ONCE: Final = 64 * 1024
 _MOST_STDERR: Final = 4096
 _ENDING_SECONDS: Final = 10.0
-"""How long a process may take to end that has closed its standard output."""
+"""The time in which a process must end that has closed its standard output."""
 
 _INDEX_PATIENCE: Final = 0.1
 """Seconds for which the process that writes an index is waited for at a time."""
 
 _INDEX_ENDING: Final = 1.0
-"""Seconds for which it is waited for once it has told everything."""
+"""The seconds of waiting for the process once it has sent everything."""
 
 READ_HERE_AT_MOST: Final = 64 << 20
-"""How big a document may be to be read here all the same, where nothing can be kept."""
+"""The largest document that is read here where nothing can be kept."""
 
 
 class Progress(NamedTuple):
@@ -75,8 +78,8 @@ class DocumentProcess:
         """Begin the process.
 
         Args:
-            path: What it reads.
-            documents: Where that is kept.
+            path: The document.
+            documents: The cache.
             lines: Whether it is a file of lines, of which only an index is kept.
 
         Raises:
@@ -84,11 +87,11 @@ class DocumentProcess:
         """
         self.path = path
         self.writing = False
-        """Whether there are spans in the file."""
+        """True once there are spans in the file."""
         self.written = False
-        """Whether all spans are in the file."""
+        """True once all spans are in the file."""
         self.failed: str | None = None
-        """Why the document is not kept, once it is over; None where all went well."""
+        """The reason why the document is not kept, at the end; None for success."""
         size = path.stat().st_size
         self._progress = Progress(0, size, "reading …")
         self._parsing_since: float | None = None
@@ -111,7 +114,7 @@ class DocumentProcess:
             env={**os.environ, ENVIRONMENT: ADDRESSES.whole(os.fspath(path))},
             process_group=0,  # what a terminal sends to the app is not meant for this one
         )
-        self._end = finalize(self, _end, self._process, cache_path)
+        self._end_process = finalize(self, _end_process, self._process, cache_path)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._out = self._process.stdout.fileno()
@@ -130,7 +133,7 @@ class DocumentProcess:
         since = self._parsing_since
         if since is None:
             return self._progress
-        # Parsing is one call, and nobody knows how far it has come: so it is said how long it takes
+        # Parsing is one call without progress, so its duration is shown.
         size = self._progress.total
         seconds = monotonic() - since
         return Progress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
@@ -153,8 +156,8 @@ class DocumentProcess:
         return True
 
     def listen(self, seconds: float | None = None) -> bool:
-        """Hear what it says next, for ``seconds`` at the most; whether it is over."""
-        if not self._end.alive:
+        """Read messages of the process for ``seconds`` at the most; return whether it has ended."""
+        if not self._end_process.alive:
             return True
         left = None if seconds is None else round(seconds * 1000)
         ready = [pipe for pipe, _event in self._pipes.poll(left)]
@@ -163,23 +166,23 @@ class DocumentProcess:
         if self._out in ready:
             heard = os.read(self._out, _ASKED_AT_ONCE)
             if heard:
-                self._hear(heard)
+                self._receive(heard)
             else:
                 self._finish()
-        return not self._end.alive
+        return not self._end_process.alive
 
     def stop(self) -> None:
-        """End the process, from any thread; whoever waits is told that it is over."""
+        """End the process, from any thread; a waiting thread then continues."""
         self.failed = STOPPED
         self._process.kill()
 
-    def _hear(self, received: bytes) -> None:
+    def _receive(self, received: bytes) -> None:
         *lines, self._heard = (self._heard + received).split(b"\n")
         for line in lines:
             event, *numbers = json.loads(line)
-            self._take(event, *numbers)
+            self._handle_message(event, *numbers)
 
-    def _take(self, event: str, done: int | str = 0, total: int = 0) -> None:
+    def _handle_message(self, event: str, done: int | str = 0, total: int = 0) -> None:
         size = self._progress.total
         of_size = f"{size / 1e6:,.0f} MB"
         if event == FAILED:
@@ -201,7 +204,7 @@ class DocumentProcess:
             self._done = True
 
     def _hear_complaints(self) -> bool:
-        """Take what stands on its standard error, and keep the last of it; False for nothing."""
+        """Read its standard error, and keep the end of it; return whether there was any."""
         heard = b""
         with suppress(BlockingIOError):
             heard = os.read(self._err, _ASKED_AT_ONCE)
@@ -212,12 +215,12 @@ class DocumentProcess:
         """Record why the process has ended."""
         try:
             code = self._process.wait(_ENDING_SECONDS)
-        except TimeoutExpired:  # it tells nothing any more, and does not end
+        except TimeoutExpired:  # it has closed its output, but does not end
             self._process.kill()
             code = self._process.wait()
         self._hear_complaints()  # no more than a pipe holds is left
         stderr = self._complained.decode("utf-8", "replace").strip()
-        self._end()
+        self._end_process()
         if self.failed is None and not (self._done and code == 0):
             self.failed = _failure_reason(code, stderr)
 
@@ -233,7 +236,7 @@ def _failure_reason(code: int, stderr: str) -> str:
     return f"the process that was reading it has failed: {last or f'exit code {code}'}"
 
 
-def _end(process: Popen[bytes], cache_path: Path) -> None:
+def _end_process(process: Popen[bytes], cache_path: Path) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
@@ -252,7 +255,7 @@ class IndexFile:
 
         Args:
             file: An index file that is whole.
-            end: Where its last block ends.
+            end: The offset after its last block.
         """
         self.over = False
         self._process: DocumentProcess | None = None
@@ -340,9 +343,10 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """A process that reads a document; None where none is needed, or there can be none.
+        """Start a process that reads a document; None where none is needed, or none can start.
 
-        ``OSError`` comes through.
+        Raises:
+            OSError: from the file system.
         """
         process = None if self._cache.path_of(path).exists() else self._process(path)
         return None if isinstance(process, str) else process
@@ -374,7 +378,7 @@ class DocumentReading:
             return None
 
     def _process(self, path: Path) -> DocumentProcess | str | None:
-        """The process, or why there can be none; None where the file can be read here as well."""
+        """Return the process, or why none can start; None where the file can be read here."""
         reason = self._cache.why_not()
         if reason is None:
             return DocumentProcess(path, self._cache)

@@ -49,7 +49,7 @@ steps on lines are waited for by who has the first of them on screen."""
 
 
 class _ReadInPieces(Source):
-    """A source that tells how much of the file has been read."""
+    """A source that reports how much of the file has been read."""
 
     def __init__(self, path: Path, tell: Callable[[int, int], None]) -> None:
         super().__init__(path)
@@ -72,7 +72,7 @@ class _ReadInPieces(Source):
 
 
 class _Teller:
-    """Tells whoever has begun this process how far it is."""
+    """Reports progress to the parent process."""
 
     def __init__(self) -> None:
         self._last: list[object] = []
@@ -106,7 +106,7 @@ class _Teller:
             self.say(WRITING, done * 100 // total, 100)
 
 
-def keep(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
+def cache_document(path: Path, documents: DocumentCache, cache_path: Path, teller: _Teller) -> None:
     """Read a document and keep its spans; errors are reported by the teller.
 
     Args:
@@ -232,11 +232,11 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
     documents.clear_away()
     teller = _Teller()
     try:
-        work = index_lines if lines else keep
+        work = index_lines if lines else cache_document
         work(trace_path(path), documents, Path(cache_path), teller)
     except MemoryError:
         teller.say(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:
-        os._exit(1)  # nobody is there any more
+        os._exit(1)  # the parent process has ended
     sys.stdout.flush()
     os._exit(0)  # what was read goes with the process, which need not put it away piece by piece

@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from mast_tui.gc_tuning import seldom_collecting
 from mast_tui.parallel import LostItem, Workers
-from mast_tui.traces.io.remote import bring
+from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan.scanning import Scan, Step, Unit
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
@@ -47,11 +46,8 @@ class ReadAndDo(Generic[Result]):
     def __call__(self, units: Sequence[Unit]) -> list[list[Read[Result]]]:
         """Read each unit and do the work with its traces."""
         walk = Scan(())
-        bring(path for unit in units for path in unit.files)
-        with seldom_collecting():
-            return [
-                [self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units
-            ]
+        fetch_all(path for unit in units for path in unit.files)
+        return [[self._done(walk.with_outcomes(report)) for report in walk.read(u)] for u in units]
 
     def _done(self, report: FileReport) -> Read[Result]:
         summaries = tuple((trace.record, trace.summary) for trace in report.traces)
@@ -71,12 +67,12 @@ def each_trace(
 
     Args:
         paths: Files and folders.
-        work: What is done with a trace, of which the first spans are read; with workers it must be
+        work: Handles a trace, of which the first spans are read; with workers it must be
             picklable, as must what it returns.
-        workers: Who reads and does it; without any it is done here, trace by trace as the results
+        workers: The workers; without any it is done here, trace by trace as the results
             are drawn.
-        without: Files of which nothing is said.
-        tell: Told how many of how many things under the paths are done, as far as is known.
+        without: Files that are left out of the reports.
+        tell: Called with the number of done steps and of all steps, as far as is known.
 
     Returns:
         Each report of the walk, and what came of each of its traces. With workers these are traces
@@ -91,16 +87,16 @@ def each_trace(
     done = 0
     for read_reports in workers.map(ReadAndDo(work), _batches(walk, pending, workers.count)):
         while not isinstance(unit := pending.popleft(), Unit):
-            yield from _decided(walk, unit)
+            yield from _reports_without_reading(walk, unit)
             done += 1
         if isinstance(read_reports, LostItem):
             yield FileReport(unit.path, failed=read_reports.reason), ()
         elif read_reports is not None:
-            yield from _settled(walk, unit, read_reports, work)
+            yield from _final_results(walk, unit, read_reports, work)
         done += 1
         tell(done, walk.total)
     for step in pending:
-        yield from _decided(walk, step)
+        yield from _reports_without_reading(walk, step)
 
 
 def _batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
@@ -118,13 +114,13 @@ def _units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
             yield step
 
 
-def _decided(walk: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
+def _reports_without_reading(walk: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
     """Yield the reports of a step that needs no reading."""
-    for report in walk.settled(step):
+    for report in walk.final_reports(step):
         yield report, ()
 
 
-def _settled(
+def _final_results(
     walk: Scan, unit: Unit, read_reports: Sequence[Read[Result]], work: Callable[[Trace], Result]
 ) -> Iterator[tuple[FileReport, list[Result]]]:
     by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
@@ -135,7 +131,7 @@ def _settled(
         reports.append(read.report._replace(traces=tuple(traces)))
         for trace, result in zip(traces, read.results, strict=True):
             by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
-    for report in walk.settled(unit, reports):
+    for report in walk.final_reports(unit, reports):
         results = []
         for trace in report.traces:
             trace_id, result = by_trace[trace.file, trace.record]

@@ -27,15 +27,15 @@ LOOKED_FOR: Final = (
     "looked for agent sessions (Codex, Claude Code), message lists, OpenTelemetry and other "
     "tracing exports, benchmark trajectories and logs, MAST-Data"
 )
-"""What is said of a file that was named and holds no trace."""
+"""The end of the message on a file without a trace that the user named."""
 
 _TEXT_SUFFIXES: Final = frozenset({".log", ".txt"})
 _JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 _MOST_SPLIT_BYTES: Final = 64 << 20
-"""Up to what size a file that no reader knows is split into records."""
+"""The largest file of an unknown format that is split into records."""
 
 _RECORDS_TRIED: Final = 20
-"""How many records no reader may know before the file is given up."""
+"""The number of unknown records after which the file is given up."""
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
@@ -62,9 +62,9 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
         if document is None:
-            report = _guarded(source, lambda: _read(source, named))
+            report = _read_safely(source, lambda: _read(source, named))
         else:
-            report = document.report or _guarded(source, lambda: _read_text(source, named))
+            report = document.report or _read_safely(source, lambda: _read_text(source, named))
     assert report is not None
     if not report.traces or report.format == "text":
         report = _of_split_records(source) or report
@@ -86,7 +86,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
 
 
 def _is_followed(source: Source) -> bool:
-    """Tell whether a document was read and more text, such as another document, follows it."""
+    """Return whether a document was read and more text, such as another document, follows it."""
     return any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage)
 
 
@@ -95,11 +95,11 @@ def read_known(source: Source) -> FileReport | None:
 
     Nothing is raised: what cannot be read is ``failed`` with the reason.
     """
-    return _guarded(source, lambda: _read_known(source))
+    return _read_safely(source, lambda: _read_known(source))
 
 
-def _guarded(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
-    """The report with what is missing from the file; what could not be read has ``failed``."""
+def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
+    """Return the report with the file's damage; a file that cannot be read has ``failed``."""
     path = source.path
     try:
         report = read()
@@ -207,7 +207,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
     if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
-    report = _guarded(lines, lambda: _read_records(lines))
+    report = _read_safely(lines, lambda: _read_records(lines))
     if report is not None and report.traces and format_name in (None, report.format):
         return report
     traces: list[Trace] = []
@@ -217,7 +217,7 @@ def _of_split_records(source: Source, format_name: str | None = None) -> FileRep
         if number == _RECORDS_TRIED and format_of_records is None:
             break
         document = RecordsSource(source, record)
-        document_report = _guarded(document, partial(_read_records, document))
+        document_report = _read_safely(document, partial(_read_records, document))
         if document_report is not None and document_report.traces:
             format_of_records = document_report.format
             traces += document_report.traces
@@ -264,10 +264,8 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
         return report
-    from mast_tui.traces.index.multi_file_trace import (
-        Member,
-        join_members,
-    )  # most runs are one file
+    # Start-up: most runs are one file.
+    from mast_tui.traces.index.multi_file_trace import Member, join_members
 
     sub_agents = []
     problems = list(report.problems)

@@ -81,7 +81,7 @@ class FolderEntry:
 
 
 def entries_under(folder: Path) -> Iterator[FolderEntry]:
-    """Everything under ``folder`` in sorted order, files before the folders beside them.
+    """Yield everything under ``folder`` in sorted order, files before the folders beside them.
 
     Hidden folders are named once and not entered; a folder reached twice through links is
     entered once. The rows of a table of traces are the files of a folder.

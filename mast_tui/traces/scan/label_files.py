@@ -1,4 +1,4 @@
-"""Files that hold labels of traces, told from traces by their content."""
+"""Files with labels of traces, recognised by their content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("labels of the MAST study; 'mast-tui import' reads them", frozenset({"hf_annotations"})),
     ("places in other traces", frozenset({"trace", "mode", "first", "last", "why"})),
 )
-"""What is said of a label file, and the fields that each of its records has."""
+"""The description of each kind of label file, and the fields of its records."""
 
 _TRAIL: Final = "TRAIL labels; 'mast-tui import' reads them"
 _TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})

@@ -51,15 +51,15 @@ _TRANSACTION_FACTS: Final = 200
 """The number of new facts that one transaction writes."""
 
 FIRST_PART: Final = 64
-"""How many traces of the last look come first: those of one screen."""
+"""The number of cached traces that come first: those of one screen."""
 
 NEXT_PARTS: Final = 500
-"""How many come together after them."""
+"""The number of traces in each later part."""
 
 _SHARED: Final = tuple(
     map(TraceSummary._fields.index, ("reader", "system", "model", "benchmark", "outcome", "task"))
 )
-"""What many traces have in common, which is kept in memory once."""
+"""The fields that many traces have in common, which are kept in memory once."""
 
 _PROBLEMS: Final = TraceSummary._fields.index("problems")
 
@@ -80,8 +80,8 @@ def library_cache_path() -> Path:
 class LibraryCache:
     """Reports on files by path, each good only while size and time of change are the same.
 
-    It belongs to the thread that made it. Whatever goes wrong with the file behind it costs time,
-    never a trace: then everything is read anew.
+    It belongs to the thread that made it. An error of its file costs time,
+    never a trace: then everything is read again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -134,7 +134,7 @@ class LibraryCache:
             for (data,) in self._database.execute(
                 "SELECT traces FROM looks WHERE paths = ? ORDER BY part", (_name_of(paths),)
             ):
-                entries = _unsealed(data)
+                entries = _checked_value(data)
                 if entries is None:
                     return
                 yield tuple(_looked_at(entries, read))
@@ -154,7 +154,10 @@ class LibraryCache:
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:
-            rows = [(name, number, _sealed(_look(part))) for number, part in enumerate(parts)]
+            rows = [
+                (name, number, _with_checksum(_serialized_traces(part)))
+                for number, part in enumerate(parts)
+            ]
             with self._database:
                 self._database.execute("DELETE FROM looks WHERE paths = ?", (name,))
                 self._database.executemany("INSERT INTO looks VALUES (?, ?, ?)", rows)
@@ -199,7 +202,7 @@ class LibraryCache:
     def _fact(self, path: Path, fact: str, stamp: bytes | None) -> Any:
         """Return a cached fact of a file that has not changed; None where there is none."""
         entry = self._cached.get((str(path.absolute()), fact))
-        return _unsealed(entry[1]) if entry is not None and entry[0] == stamp else None
+        return _checked_value(entry[1]) if entry is not None and entry[0] == stamp else None
 
     def _keep(
         self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
@@ -207,7 +210,7 @@ class LibraryCache:
         if stamp is None or self._database is None:
             return
         try:
-            self._new.append((str(path.absolute()), fact, stamp, _sealed(value())))
+            self._new.append((str(path.absolute()), fact, stamp, _with_checksum(value())))
         except TypeError:
             return  # A text that is no Unicode, or a number that is too big.
         if len(self._new) >= _TRANSACTION_FACTS:
@@ -226,7 +229,7 @@ class LibraryCache:
         self._new = []
 
     def close(self) -> None:
-        """Write what is new and let go of the file."""
+        """Write what is new and close the file."""
         self.flush()
         if self._database is not None:
             self._database.close()
@@ -241,7 +244,7 @@ class LibraryCache:
 
 
 def _open(path: Path) -> sqlite3.Connection | None:
-    """The database at ``path``, begun anew where it is broken; None where there can be none."""
+    """Return the database at ``path``, recreated where it is broken; None where it cannot exist."""
     for _attempt in range(2):
         try:
             make_private(path.parent)
@@ -270,14 +273,18 @@ def _version() -> int:
     return crc32(repr((cache_version(), TraceSummary._fields)).encode()) >> 1
 
 
-def _sealed(value: object) -> bytes:
-    """A value as bytes that tell whether they are whole. Raises ``TypeError`` for what is none."""
+def _with_checksum(value: object) -> bytes:
+    """Return a value as bytes with a checksum.
+
+    Raises:
+        TypeError: It is not a JSON value.
+    """
     data = orjson.dumps(value)
     return crc32(data).to_bytes(4) + data
 
 
-def _unsealed(sealed: object) -> Any:
-    """The value that was sealed; None where something else stands there now."""
+def _checked_value(sealed: object) -> Any:
+    """Return the value that was sealed; None where the bytes have changed."""
     if not isinstance(sealed, bytes) or crc32(sealed[4:]).to_bytes(4) != sealed[:4]:
         return None
     return orjson.loads(sealed[4:]) if sealed[4:] else None
@@ -306,7 +313,7 @@ def _report_of(path: Path, values: Sequence[Any], file: FileToRead) -> FileRepor
     )
 
 
-def _look(traces: Sequence[Looked]) -> object:
+def _serialized_traces(traces: Sequence[Looked]) -> object:
     return [
         (trace.file, trace.record, members, trace.is_amended, tuple(trace.summary))
         for trace, members in traces

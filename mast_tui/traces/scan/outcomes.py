@@ -1,4 +1,4 @@
-"""``outcomes.csv``: how the runs beside it ended, for traces whose own file cannot tell.
+"""``outcomes.csv``: the outcomes of the runs beside it, for traces whose own file has none.
 
 Columns: ``trace`` (a file name, ``file#record`` with the record's number from 0, or a trace id),
 ``outcome`` (``failed``, ``succeeded`` or empty), ``score`` in [0, 1], ``system``, ``model``,
@@ -32,7 +32,7 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
 class Outcomes(NamedTuple):
     """The facts of one ``outcomes.csv`` by trace, and what in it could not be read.
 
-    ``lines`` are the places of the rows, by trace. ``unread`` says why there are none, where the
+    ``lines`` are the locations of the rows, by trace. ``unread`` says why there are none, where the
     whole file cannot be read.
     """
 
@@ -73,7 +73,7 @@ class Outcomes(NamedTuple):
         return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
-        """The rows that speak of a trace, the one that says it most exactly first.
+        """Return the rows for a trace, the most exact first.
 
         Args:
             trace_id: The trace's id.
@@ -84,7 +84,7 @@ class Outcomes(NamedTuple):
         return (name for name in (*names, trace_id, file) if name in self.facts)
 
     def unmatched(self, met: Container[str]) -> tuple[Problem, ...]:
-        """The rows that are none of those ``met``, each as a problem."""
+        """Return the rows that are not among ``met``, each as a problem."""
         return tuple(
             Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
             for name in self.facts
@@ -92,7 +92,7 @@ class Outcomes(NamedTuple):
         )
 
     def added_to(self, report: FileReport) -> FileReport:
-        """The report with traces that know these facts too."""
+        """Return the report with traces that have these facts too."""
         if not self.facts or not report.traces:
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
@@ -123,7 +123,7 @@ NO_OUTCOMES: Final = Outcomes({})
 
 
 def load_outcomes(folder: Path) -> Outcomes:
-    """The outcomes that lie in ``folder``; none where there is no such file or it is unreadable."""
+    """Return the outcomes in ``folder``; none where there is no such file or it is unreadable."""
     try:
         data = read_beside(folder / FILE_NAME)
     except UnreadableFile as error:
@@ -132,7 +132,7 @@ def load_outcomes(folder: Path) -> Outcomes:
 
 
 def parse_outcomes(data: bytes) -> Outcomes:
-    """The facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
+    """Return the facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
     import csv
 
     text, problem = decode(data)

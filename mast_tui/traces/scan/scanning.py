@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.named_paths import RecordPath, only_records
 from mast_tui.traces.io.regular_files import is_folder, is_regular
-from mast_tui.traces.io.remote import RemotePath, bring, list_folders
+from mast_tui.traces.io.remote import RemotePath, fetch_all, list_folders
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
@@ -62,7 +62,7 @@ class _TraceIds:
         self._ids = UniqueKeys()
         self._contents: dict[str, dict[str, Path]] = {}
 
-    def settle(self, report: FileReport) -> FileReport:
+    def unique_traces(self, report: FileReport) -> FileReport:
         """Return the report without traces that are known already, and with ids that are unique."""
         traces: list[Trace] = []
         problems = list(report.problems)
@@ -104,14 +104,14 @@ def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
 
 @dataclass(frozen=True, slots=True)
 class OutcomesFile:
-    """An ``outcomes.csv``; ``whole`` says that all traces beside it were met before."""
+    """An ``outcomes.csv``; ``whole`` says that all traces beside it came before."""
 
     path: Path
     whole: bool
 
 
 Step = Unit | OutcomesFile | FileReport
-"""What a walk meets: what has to be read, and what can be told without."""
+"""A step of a walk: files to read, or a report that needs no reading."""
 
 
 class Scan:
@@ -161,16 +161,16 @@ class Scan:
         return reports[0]
 
     def __iter__(self) -> Iterator[FileReport]:
-        for step in self._brought(self.steps()):
-            yield from self.settled(step, self.read(step) if isinstance(step, Unit) else ())
+        for step in self._fetched_steps(self.steps()):
+            yield from self.final_reports(step, self.read(step) if isinstance(step, Unit) else ())
 
-    def _brought(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The steps; files that lie elsewhere are fetched some at a time."""
+    def _fetched_steps(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """Yield the steps; remote files are fetched some at a time."""
         if not any(isinstance(path, RemotePath) for path in self._paths):
             yield from steps
             return
         while some := list(islice(steps, _FETCHED_AHEAD)):
-            bring(path for step in some if isinstance(step, Unit) for path in step.files)
+            fetch_all(path for step in some if isinstance(step, Unit) for path in step.files)
             yield from some
 
     def steps(self) -> Iterator[Step]:
@@ -225,14 +225,14 @@ class Scan:
             yield OutcomesFile(path, whole=self._sees_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
-        """Read the traces of a unit, and what other files of it tell of them."""
+        """Read the traces of a unit, with the facts from its other files."""
         if unit.trial is not None:
             yield from self._trial(unit.trial)
             return
         report = self._report(unit.path, unit.members, named=unit.named)
         yield report if unit.records is None else only_records(report, unit.records)
 
-    def settled(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
+    def final_reports(self, step: Step, reports: Iterable[FileReport] = ()) -> Iterator[FileReport]:
         """Yield the reports of a step with unique ids and the facts from ``outcomes.csv``.
 
         Args:
@@ -245,14 +245,14 @@ class Scan:
             case OutcomesFile():
                 yield self._outcomes_report(step.path, whole=step.whole)
             case Unit():
-                for report in map(self._settled, reports):
+                for report in map(self._final_report, reports):
                     with_problem = (
                         self._outcomes_in(step.path.parent).with_problem_in if step.named else None
                     )
                     yield report if with_problem is None else with_problem(report)
 
     def with_outcomes(self, report: FileReport) -> FileReport:
-        """A report that was read, with what the ``outcomes.csv`` beside it says of its traces."""
+        """Return a report with the facts from the ``outcomes.csv`` beside it."""
         return self._outcomes_in(report.path.parent).added_to(report)
 
     def _outcomes_report(self, path: Path, *, whole: bool) -> FileReport:
@@ -329,12 +329,12 @@ class Scan:
         report = self._from_cache(trial.folder, trial.fact_files, trial.read, file, self._library)
         return [report] if report.traces or report.failed else []
 
-    def _settled(self, report: FileReport) -> FileReport:
+    def _final_report(self, report: FileReport) -> FileReport:
         if not report.traces:
             return report
         folder = report.path.parent
         outcomes = self._outcomes_in(folder)
-        settled = self._ids.settle(report)
+        settled = self._ids.unique_traces(report)
         if outcomes.facts:
             # A trace that is there twice is shown once, and the rows of both files are its own.
             rows = self._rows_met.setdefault(folder, set())

@@ -97,7 +97,7 @@ def sub_agents_of(path: Path) -> list[Path]:
 
 
 def thread_of(path: Path) -> Thread | None:
-    """The thread that a Codex rollout or a Claude Code session holds; None for other files."""
+    """Return the thread in a Codex rollout or a Claude Code session; None for other files."""
     try:
         head = _head(path)
     except OSError:

@@ -137,11 +137,11 @@ class UnreadFile(UnreadSpans):
         return 0
 
     def span(self, index: int, /) -> Span:
-        """There is none yet."""
+        """Raise ``IndexError``, as there is no span yet."""
         raise IndexError(index)
 
     def text(self, index: int, /) -> str:
-        """There is none yet."""
+        """Raise ``IndexError``, as there is no span yet."""
         raise IndexError(index)
 
     def columns(self, first: int, _end: int, /) -> SpanColumns:
@@ -154,7 +154,7 @@ class UnreadFile(UnreadSpans):
         raise IndexError(first)
 
     def index_of(self, _key: str, /) -> int | None:
-        """No span is known yet."""
+        """Return None, as no span is known yet."""
         return None
 
     def advance(self, _max_bytes: int, /) -> bool:

@@ -78,8 +78,8 @@ class Query:
 class Hit(NamedTuple):
     """A span that was found.
 
-    ``path`` and ``record`` tell the trace, ``span`` counts from 0; ``place`` is where it stands, as
-    ``file:line`` or ``file#/pointer``. ``matches`` is how often the text stands in the span;
+    ``path`` and ``record`` name the trace, ``span`` counts from 0; ``place`` is its location, as
+    ``file:line`` or ``file#/pointer``. ``matches`` is the number of matches in the span;
     ``start`` and ``end`` of the first are code points of the span's text, None where only its name
     or its row has it. ``preview`` is foreign text on one line, of which the match is what lies from
     ``lit`` to ``unlit``.
@@ -141,13 +141,13 @@ def _sent_file(
 
 
 PREVIEW_BEFORE: Final = 40
-"""How many code points of a text are shown before what was found in it."""
+"""The code points of a text that are shown before a match."""
 
 PREVIEW_CHARS: Final = 160
-"""How many are shown in all."""
+"""The code points that are shown in all."""
 
 _BLOCK: Final = 1 << 19
-"""Bytes that are looked at in one go: they stay within what a core has at hand."""
+"""Bytes that are searched at once: they fit into the cache of a core."""
 
 _OVERLAP: Final = 4096
 _ADVANCED: Final = 8 << 20
@@ -182,12 +182,12 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
 def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # whoever reads it says so
+    except OSError:  # reading the file reports it
         return 0
 
 
 Findings = list[Hit | NotSearched]
-"""What was found, in reading order."""
+"""Hits in reading order."""
 
 
 def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
@@ -195,8 +195,8 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
 
     Args:
         file: The file.
-        query: What is looked for.
-        matcher: What the query has made; the same for all files.
+        query: The query.
+        matcher: The matcher of the query, the same for all files.
 
     Returns:
         What is found in it, some at a time, as it is found.
@@ -234,7 +234,7 @@ def _any_in(path: Path, prefilter: Prefilter) -> bool:
             try:
                 return prefilter.any_in(unpack(path).data)
             except TooBig:
-                return True  # whoever reads it says so
+                return True  # reading the file reports it
         if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
             return True
         while not prefilter.any_in(block):

@@ -31,7 +31,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class InvalidPattern(MastError):
-    """The text is no regular expression; the message says why."""
+    """An error for a text that is no regular expression; the message has the reason."""
 
 
 class Pattern:
@@ -66,7 +66,7 @@ class Pattern:
         """Return the ranges of matches that do not overlap."""
         ranges: list[tuple[int, int]] = []
         until = monotonic() + SECONDS
-        for match in self._compiled.finditer(encodable(text)):
+        for match in self._compiled.finditer(encodable_text(text)):
             if match.start() < match.end():
                 ranges.append(match.span())
             if len(ranges) == MOST_MATCHES or monotonic() > until:
@@ -82,7 +82,7 @@ _ONE_CHARACTER: Final = re.compile(
 _GROUP: Final = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_ -]+(?![*?{])")
 _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])")
-"""What stands for itself and cannot be missing; i, k and s have a third case beyond ASCII."""
+"""Literal text that every match has; i, k and s have a third case beyond ASCII."""
 
 
 def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
@@ -93,7 +93,7 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
         exact: Whether case counts.
 
     Returns:
-        Texts of which every match holds one, in whatever case where that does not count; None
+        Texts of which every match holds one, in any case where case does not count; None
         where none are known.
     """
     simplified = re.sub(r"\{\d*,?\d*\}", "{", _ONE_CHARACTER.sub(".", pattern))
@@ -126,12 +126,12 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
         flags: Letters of RE2: ``m`` for lines, ``i`` where case does not count.
 
     Returns:
-        What finds it in texts that are ``encodable``.
+        What finds it in texts that are ``encodable_text``.
 
     Raises:
         InvalidPattern: It is none, or one that RE2 does not take.
     """
-    reason = _unlike(pattern)
+    reason = _different_meaning(pattern)
     if reason is not None:
         raise InvalidPattern(reason)
     import re2  # start-up: the screens know patterns, and few are asked for
@@ -141,10 +141,12 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
     try:
         return re2.compile(f"(?{flags}){in_re2(pattern)}", options)
     except re2.error as error:
-        raise InvalidPattern(_reason(error.args[0].decode("utf-8", "replace"), pattern)) from None
+        raise InvalidPattern(
+            _refusal_reason(error.args[0].decode("utf-8", "replace"), pattern)
+        ) from None
 
 
-def encodable(text: str) -> str:
+def encodable_text(text: str) -> str:
     """Put a sign for what is unknown in the place of each half of a character in a text."""
     try:
         text.encode()
@@ -153,7 +155,7 @@ def encodable(text: str) -> str:
     return text
 
 
-def _reason(error: str, pattern: str) -> str:
+def _refusal_reason(error: str, pattern: str) -> str:
     """Return why RE2 refuses a pattern, in plain words."""
     part = error.rpartition(": ")[2]
     if part == "(?P" and "(?P=" in pattern:
@@ -214,7 +216,7 @@ def _set_of(escape: str) -> str:
     return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
 
 
-def _unlike(pattern: str) -> str | None:
+def _different_meaning(pattern: str) -> str | None:
     """Return the part of a pattern that RE2 takes in another meaning than Python."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:

@@ -23,11 +23,11 @@ from mast_tui.traces.search.file_search import (
 
 _MOST_AT_ONCE: Final = 8
 _BYTES_AT_ONCE: Final = 8 << 20
-"""How much the files of a batch have together. A bigger one is a batch alone, and then what is
-found in it is told while the search goes on."""
+"""The bytes of the files of a batch together. A bigger file is a batch alone, whose hits are
+reported while the search continues."""
 
 _ROUNDS: Final = 8
-"""Each process gets at least so many batches of files, so that what is found comes soon."""
+"""The fewest batches of files for each process, so that hits are reported soon."""
 
 _AHEAD: Final = 16
 """So many batches for each process are searched before their turn: a big file keeps no other
@@ -67,13 +67,13 @@ class ManyFilesSearch:
 
         Args:
             paths: Files and folders.
-            query: What is looked for.
-            workers: Who searches, or how many processes do; as many as there are cores.
+            query: The query.
+            workers: The workers, or their number; by default one for each core.
 
         Raises:
             InvalidPattern: The text of the query is no regular expression.
         """
-        query.matcher()  # what is wrong with it is said before anything begins
+        query.matcher()  # an error in it is raised before the search begins
         self.looked_at = 0
         self.total = 0
         self._query = query

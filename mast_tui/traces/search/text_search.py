@@ -11,18 +11,18 @@ from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.model import Trace
 
 SLICE_BYTES: Final = 256 * 1024
-"""How much is looked at in one step, in bytes of the source: about a millisecond's worth where
-nothing is found, as whatever looks at bytes lets nothing else run meanwhile."""
+"""The bytes of the source that one step searches: about a millisecond's worth where
+nothing matches, as a search of bytes lets nothing else run meanwhile."""
 
 PIECE_CHARS: Final = 1 << 18
-"""Longer texts are looked at in pieces of so many code points, for the same reason."""
+"""The code points of a piece of a long text, which is searched in pieces for the same reason."""
 
 MOST_MATCHES: Final = 10_000
 """Matches beyond this many in one span are neither counted nor gone to."""
 
 
 def _go_on() -> None:
-    """Nobody is waited for."""
+    """Do nothing, as no one waits."""
 
 
 class Matcher(Protocol):
@@ -45,11 +45,11 @@ class Matcher(Protocol):
 
 
 def pattern_in(typed: str, regex: bool = False) -> str | None:
-    """The regular expression that somebody has typed, or None where it is plain text.
+    """Return the regular expression that the user has typed, or None for plain text.
 
     Args:
-        typed: What stands on the search line.
-        regex: Whether all of it is one; else what stands between two slashes is.
+        typed: The text of the search line.
+        regex: Whether all of it is an expression; else the part between two slashes is.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         return typed[1:-1]

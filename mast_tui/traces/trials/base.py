@@ -23,7 +23,7 @@ class Trial:
     ``sources`` are files that hold the run, the best first: the first group with a trace in it is
     read, and all else in the folder is left out. ``facts`` are from ``fact_files``, the folder's
     other files; ``problems`` name those that could not be read. ``read`` makes the trace of a run
-    that lies in no single file but in all of ``fact_files``; it is called where no source holds a
+    that is in no single file but in all of ``fact_files``; it is called where no source holds a
     trace.
     """
 

@@ -48,7 +48,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _trajectories(agent: Path) -> tuple[Path, ...]:
-    """The trajectory and what continues it after the context was begun anew."""
+    """Return the trajectory, and those that continue it after its context was cleared."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")
@@ -75,16 +75,16 @@ def _facts(result: Fields, printed: str) -> TraceMeta:
 
 
 def _answer_key(result: Fields, printed: str) -> AnswerKey:
-    """The verifier's rewards, what its tests have printed, and what stopped the run."""
+    """Return the verifier's rewards, the output of its tests, and what stopped the run."""
     draft = AnswerKeyDraft()
     verified = result.get("verifier_result")
     if isinstance(verified, Mapping):
         for name, value in verified.items():
             if name == "rewards" and isinstance(value, Mapping):
                 for part, reward in value.items():
-                    draft.scored(part, reward)
+                    draft.add_score(part, reward)
             else:
-                draft.take(name, value)
+                draft.add_value(name, value)
     else:
         draft.add("scores", "verifier_result", verified)
     draft.add("tests", "test-stdout.txt", printed)
@@ -93,7 +93,7 @@ def _answer_key(result: Fields, printed: str) -> AnswerKey:
 
 
 def _reward(rewards: Fields) -> float | None:
-    """The reward by that name, else the only one there is."""
+    """Return the reward by that name, else the only one there is."""
     named = as_number(rewards.get("reward"))
     if named is not None or len(rewards) != 1:
         return named

@@ -97,7 +97,7 @@ def _scores(evaluation: Fields) -> Fields:
 
 
 def _listed(evaluation: Fields, folder: Path) -> Fields:
-    """The scores of this trial in a file for many, which names each by incident and trial."""
+    """Return the scores of this trial in a file for many, by the names of incident and trial."""
     trial_names = (folder.parent.name, folder.name)
     for result in map(fields_of, items_of(evaluation.get("raw_results"))):
         incident, trial = (_name(result.get(name)) for name in ("incident_id", "trial_id"))
@@ -111,7 +111,7 @@ def _name(value: object) -> str | None:
 
 
 def _facts(scores: Fields) -> TraceMeta:
-    """Score and outcome by the recall of the root cause: all of it found is success."""
+    """Return score and outcome by the recall of the root cause: all of it found is success."""
     recall = _recall(scores.get(_METRIC))
     return TraceMeta(
         benchmark="ITBench",
@@ -125,7 +125,7 @@ def _answer_key(scores: Fields) -> AnswerKey:
     """Return the verdicts of the benchmark's judge on each metric, and the reasons."""
     draft = AnswerKeyDraft()
     for metric, value in scores.items():
-        draft.scored(metric, value)
+        draft.add_score(metric, value)
     return draft.key()
 
 

@@ -73,7 +73,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _episodes(logs: Path) -> list[Path]:
-    """The folders of the episodes, by their numbers."""
+    """Return the folders of the episodes, by their numbers."""
     numbered = [
         (int(match[1]), path)
         for path in logs.glob("episode-*")
@@ -119,7 +119,7 @@ def _answer_key(result: Fields) -> AnswerKey:
 
 
 def _read(folder: Path, episodes: list[Path], result: Fields) -> FileReport:
-    """The trace of a run that is logged one folder an episode."""
+    """Return the trace of a run that is logged one folder an episode."""
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []
@@ -190,7 +190,7 @@ def _keys_pressed(commands: list[object]) -> str:
 
 
 def _json_in(answer: str) -> Fields:
-    """The JSON object that an answer is, or holds; empty where there is none."""
+    """Return the JSON object that an answer is, or holds; empty where there is none."""
     fenced = _FENCED.search(answer)
     for text in (answer, fenced[1] if fenced else "", answer[answer.find("{") :]):
         if fields := fields_of(json_in(text.strip())):

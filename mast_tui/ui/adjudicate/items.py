@@ -185,7 +185,7 @@ class TraceItems:
     def decided(self, mode: str | None = None) -> int:
         """How many conflicts are decided, of one mode where it is named."""
         disputed = self.disputes(mode)
-        return sum(one.settles_conflict and not one.is_open for one in disputed)
+        return sum(one.resolves_conflict and not one.is_open for one in disputed)
 
     def changed(self, mode: str | None = None) -> int:
         """How many decided conflicts have sides that said something else since."""

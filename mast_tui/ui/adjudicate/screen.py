@@ -55,7 +55,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
-from mast_tui.writes import HeldKeys, writes
+from mast_tui.writes import HeldKeys, piece_of_work
 
 Result = TypeVar("Result")
 
@@ -267,10 +267,10 @@ class AdjudicateScreen(BaseScreen):
         self._told_at = self.main_list.cursor
         self.hints.say(words)
 
-    def _attempt(self, step: Callable[[], Result]) -> Result | None:
-        """Do ``step``; what cannot be done is said in words."""
+    async def _attempt(self, step: Callable[[], Result]) -> Result | None:
+        """Carry out a step in the writer thread; show what is refused, and return None."""
         try:
-            return step()
+            return await self.writes.run(step)
         except MastError as error:
             self.say_error(error)
             return None
@@ -342,12 +342,14 @@ class AdjudicateScreen(BaseScreen):
             names = joined(items.names.joined(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
         elif self._records_sight(items, item):
-            self.writes.do(partial(self._show_view, items, item), HeldKeys.NOTHING)
+            self.writes.do(partial(self._show_with_judge, items, item), HeldKeys.NOTHING)
         else:
-            self._show_view(items, item)
+            self._show_view(items, item, items.view(item))
 
-    def _show_view(self, items: TraceItems, item: str) -> None:
-        view = self._view_of(items, item)
+    async def _show_with_judge(self, items: TraceItems, item: str) -> None:
+        self._show_view(items, item, await self._view_with_judge(items, item))
+
+    def _show_view(self, items: TraceItems, item: str, view: ItemView | None) -> None:
         if self.queue.is_here(items.trace_id, item):
             self.evidence.show_item(view, reading=self.queue.is_reading)
 
@@ -520,9 +522,9 @@ class AdjudicateScreen(BaseScreen):
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
         self.app.push_screen(Ask(title, question, tuple(answers), default="n"), answered)
 
-    @writes
-    def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        taken = self._attempt(
+    @piece_of_work
+    async def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
+        taken = await self._attempt(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
         if taken is None:
@@ -538,7 +540,7 @@ class AdjudicateScreen(BaseScreen):
 
     # Deciding
 
-    def _adjudication(self, trace_id: str) -> Adjudication | None:
+    async def _adjudication(self, trace_id: str) -> Adjudication | None:
         """The adjudicator's work on a trace; None, with the reason on screen, where it is barred
         or the trace is still being read."""
         known = self._adjudications.get(trace_id)
@@ -548,7 +550,7 @@ class AdjudicateScreen(BaseScreen):
         if not at_hand.is_known(trace_id):
             self.hints.say("The trace is still being read; press the key again in a moment")
             return None
-        adjudication = self._attempt(
+        adjudication = await self._attempt(
             lambda: Adjudication(
                 opened.workspace,
                 opened.taxonomy,
@@ -561,7 +563,7 @@ class AdjudicateScreen(BaseScreen):
             self._adjudications[trace_id] = adjudication
         return adjudication
 
-    def _here(self) -> tuple[Adjudication, ConflictGroup] | None:
+    async def _here(self) -> tuple[Adjudication, ConflictGroup] | None:
         """What a key decides about; None, with the reason on screen, where there is nothing."""
         row, items = self.queue.row, self.queue.items_here
         if row is None:
@@ -577,7 +579,7 @@ class AdjudicateScreen(BaseScreen):
             )
             return None
         group = items.question(row.item)
-        work = self._adjudication(row.trace_id)
+        work = await self._adjudication(row.trace_id)
         return None if work is None or group is None else (work, group)
 
     def _place_alone(self) -> Target | None:
@@ -745,8 +747,8 @@ class AdjudicateScreen(BaseScreen):
         choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
         self._decide(lambda group: group.take_same(choice), overrules=True)
 
-    @writes
-    def _decide(
+    @piece_of_work
+    async def _decide(
         self,
         choose: Callable[[ConflictGroup], Choices | str],
         *,
@@ -760,7 +762,7 @@ class AdjudicateScreen(BaseScreen):
             overrules: Whether it is about what was agreed too.
             alone: The one place that it is about; None for all that the row asks.
         """
-        here = self._here()
+        here = await self._here()
         if here is None:
             return
         work, group = here
@@ -778,14 +780,15 @@ class AdjudicateScreen(BaseScreen):
                 f"{key_of('adjudicate.boundary')} names another place"
             )
             return
-        decisions = self._attempt(lambda: work.decide_together(choices))
+        decisions = await self._attempt(lambda: work.decide_together(choices))
         if decisions is not None:
             words = self._decided_words(items, decisions)
             self._decided(work, tuple(d.item for d in decisions), words, looking=bool(agreed))
 
-    def action_other_mode(self) -> None:
+    @piece_of_work
+    async def action_other_mode(self) -> None:
         """It is another mode, at the same place."""
-        here = self._here()
+        here = await self._here()
         if here is None:
             return
         work, group = here
@@ -801,16 +804,16 @@ class AdjudicateScreen(BaseScreen):
 
         self.app.push_screen(ModeFinder(self.mast.taxonomy), found)
 
-    @writes
-    def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
-        made = self._attempt(lambda: work.another_mode(group.conflicts, slug))
+    @piece_of_work
+    async def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
+        made = await self._attempt(lambda: work.another_mode(group.conflicts, slug))
         if made is not None:
             self._decided(work, tuple(d.item for d in made), f"It is {self._mode_words(slug)}")
 
-    @writes
-    def action_confirm(self) -> None:
+    @piece_of_work
+    async def action_confirm(self) -> None:
         """Decide again as it stands where a side has changed since."""
-        here = self._here()
+        here = await self._here()
         if here is None:
             return
         work, group = here
@@ -823,7 +826,7 @@ class AdjudicateScreen(BaseScreen):
         changed = [one.item for one in dispute.changed(items.sides, items.order)]
         if not changed:
             self.hints.say("No side has changed since: the decision stands as it is")
-        elif self._attempt(lambda: work.confirm(*changed)) is not None:
+        elif await self._attempt(lambda: work.confirm(*changed)) is not None:
             words = f"{self._mode_words(group.mode)}: confirmed"
             self._decided(work, tuple(changed), words)
 
@@ -896,8 +899,8 @@ class AdjudicateScreen(BaseScreen):
 
     # Reasons
 
-    @writes
-    def action_reason(self) -> None:
+    @piece_of_work
+    async def action_reason(self) -> None:
         """Write why the item under the cursor was decided so, else why the last one was."""
         row, subject = self.queue.row, self.queue.subject_here
         if row is not None and isinstance(subject, Dispute) and subject.decisions:
@@ -909,7 +912,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
             return
         trace_id, decided = about
-        work = self._adjudication(trace_id)
+        work = await self._adjudication(trace_id)
         if work is None:
             return
         if not _standing(work, decided):
@@ -957,11 +960,11 @@ class AdjudicateScreen(BaseScreen):
             written,
         )
 
-    @writes
-    def _explain(
+    @piece_of_work
+    async def _explain(
         self, work: Adjudication, items: list[str], text: str, then: Callable[[], None]
     ) -> None:
-        self._attempt(partial(work.explain, items, text))
+        await self._attempt(partial(work.explain, items, text))
         self._show_outcome(work)
         then()
 
@@ -976,20 +979,20 @@ class AdjudicateScreen(BaseScreen):
         """Whether showing an item can show a judge's word, which is written down first."""
         return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 
-    def _view_of(self, items: TraceItems, item: str) -> ItemView | None:
-        """The sides of an item, and the judge's word where it was asked for, or comes first."""
+    async def _view_with_judge(self, items: TraceItems, item: str) -> ItemView | None:
+        """Return the sides of an item, and the judge's word where it was asked for, or is first."""
         view = items.view(item)
         subject = items.find(item)
-        if view is None or subject is None or not self._records_sight(items, item):
+        if view is None or subject is None:
             return view
-        work = self._adjudication(items.trace_id)
+        work = await self._adjudication(items.trace_id)
         if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
             return view
-        words = self._attempt(lambda: work.judge_words(subject.mode))
+        words = await self._attempt(lambda: work.judge_words(subject.mode))
         return replace(view, sides=(*view.sides, *judge_views(words or (), items.order)))
 
-    @writes
-    def action_judge(self) -> None:
+    @piece_of_work
+    async def action_judge(self) -> None:
         """The judge's word on the mode under the cursor, else on the one decided last."""
         row, items = self.queue.row, self.queue.items_here
         if row is None or items is None:
@@ -1001,14 +1004,14 @@ class AdjudicateScreen(BaseScreen):
             return
         if self.queue.row is None or self.queue.row.item is None:
             return
-        here = self._here()
+        here = await self._here()
         if here is None:
             return
         work, group = here
         if any(one.mode == group.mode for one in work.gold.conflicts) and not first:
             self.hints.say("Something is open about this mode: the judge's word comes after it")
             return
-        words = self._attempt(lambda: work.judge_words(group.mode))
+        words = await self._attempt(lambda: work.judge_words(group.mode))
         if words is None:
             return
         if work.workspace.away:
@@ -1045,13 +1048,13 @@ class AdjudicateScreen(BaseScreen):
         """Decide again what was taken back."""
         self._step(self._undone_in, self._decided_in, back=False)
 
-    @writes
-    def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
+    @piece_of_work
+    async def _step(self, from_: list[str], to: list[str], *, back: bool) -> None:
         here = self.queue.items_here
         for trace_id in from_[-1:] or ([here.trace_id] if here is not None else []):
-            work = self._adjudication(trace_id)
+            work = await self._adjudication(trace_id)
             step = None if work is None else work.undo if back else work.redo
-            changed = self._attempt(step) if step is not None else None
+            changed = await self._attempt(step) if step is not None else None
             if work is None or changed is None:
                 return
             if from_:
@@ -1091,10 +1094,12 @@ class AdjudicateScreen(BaseScreen):
             f"{key_of('everywhere.back')} leaves"
         )
 
-    def action_boundary(self) -> None:
+    @piece_of_work
+    async def action_boundary(self) -> None:
         """Begin to move the boundary; again goes to its other end."""
         if not self.asks:
-            here, place = self._here(), self._place_alone()
+            here = await self._here()
+            place = self._place_alone()
             if here is None:
                 return
             if place is not None and here[1].at_place(place) is None:

@@ -12,6 +12,7 @@ from textual.containers import Grid, Vertical
 from textual.widgets import Static
 
 from mast_tui.columns import shortened
+from mast_tui.errors import MastError
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
@@ -79,33 +80,39 @@ class DrawnSpans:
             self.write()
 
     def write(self) -> None:
-        """Write what has been on screen since the last time, in one transaction."""
+        """Have written what has been on screen since the last time, in one transaction."""
+        unwritten = self._take_unwritten()
+        if unwritten is not None:
+            self._screen.context.writes.do(partial(self._write, *unwritten), HeldKeys.NOTHING)
+
+    async def write_now(self) -> None:
+        """Write the same as a part of the piece of work that is carried out."""
+        unwritten = self._take_unwritten()
+        if unwritten is not None:
+            await self._write(*unwritten)
+
+    def _take_unwritten(self) -> tuple[Session, Sequence[str], tuple[range, ...]] | None:
         self._passed_over = 0
         session, trace = self._state.session, self._state.trace
         if session is None or trace is None or not len(trace) or not self._screen.is_active:
-            return
+            return None
         shown, self._shown = self._shown | self.on_screen(), set()
         runs, self._runs = self._runs, ()
         new = [key for key in shown if key not in session.read]
-        if new or runs:
-            write = partial(self._write, session, new, runs)
-            self._screen.context.writes.do(write, HeldKeys.NOTHING)
+        return (session, new, runs) if new or runs else None
 
-    def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
-        def write(session: Session) -> bool:
-            session.mark_read(keys, runs)
-            return True
-
-        written = self._screen.commands.run_or_report(write, session)
-        if session is not self._state.session:
+    async def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
+        commands = self._screen.commands
+        try:
+            await commands.note(lambda s: s.mark_read(keys, runs), session)
+        except MastError as error:
+            commands.show_refusal(error, session)
+            if session is self._state.session:  # it goes with what is read next
+                self._shown.update(keys)
+                self._runs = (*runs, *self._runs)
             return
-        if written:
+        if session is self._state.session:
             self._timeline.show_read(session.read)
-            if session.has_news:
-                self._screen.show_news(session)
-        else:  # it goes with what is read next
-            self._shown.update(keys)
-            self._runs = (*runs, *self._runs)
 
 
 ANSWERS: Final = (
@@ -263,6 +270,7 @@ class Finish:
         self._hints = screen.hints
         self._key_of = screen.context.key_of
         self._commands = screen.commands
+        self._run = screen.context.writes.run
         self._reading = reading
 
     def end_pass(self) -> None:
@@ -270,7 +278,7 @@ class Finish:
         if self._state.has_spans:
             self._commands.when_session_opens(self._finish)
 
-    def _finish(self, session: Session) -> None:
+    async def _finish(self, session: Session) -> None:
         if session.finished:
             self._hints.say(
                 f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
@@ -281,17 +289,17 @@ class Finish:
         if not self._state.trace.loaded.complete:
             self._hints.say("Still reading this trace; finish when it is all there", error=True)
             return
-        self._reading.write()
+        await self._reading.write_now()
         unread = session.unread()
         answer = session.open_modes_answer
         if answer is not None:
-            self._end(session, answer, fixed=bool(unread))
+            await self._end(session, answer, fixed=bool(unread))
             return
         total, missed = len(self._state.trace), sum(map(len, unread))
 
         def say(mode: Mode, value: VerdictValue | None, then: Callable[[], None]) -> None:
-            def write() -> None:
-                self._commands.run_change(lambda s: s.set_verdict(mode.slug, value))
+            async def write() -> None:
+                await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
                 then()
 
             self._screen.context.writes.do(write)
@@ -318,17 +326,25 @@ class Finish:
         modes = self._state.taxonomy.modes
         return [mode.code for mode in modes if session.verdict(mode.slug) is None]
 
-    def _end(
+    async def _end(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
         """Finish, and say in one line what came of it; ``fixed``: a study gave the answer."""
         assert self._state.trace is not None
         total, was_open = len(self._state.trace), len(self._codes_open(session))
         unread = session.unread()
-        if self._commands.run_change(lambda s: s.finish(open_modes=open_modes)) is None:
+        try:
+            split = await self._run(partial(session.before_finish, open_modes))
+        except MastError as error:
+            self._commands.show_refusal(error, session)
+            return
+        change = await self._commands.change(
+            lambda s: s.finish(open_modes=open_modes, split_modes=split)
+        )
+        if change is None:
             return
         if self._screen.context.trace_queue.all_finished:
-            then = self._after_the_last(session)
+            then = await self._after_the_last(session)
         else:
             then = f"{self._key_of('annotate.next_trace')} next trace"
         then += f" · {self._key_of('everywhere.undo')} undoes it"
@@ -340,9 +356,9 @@ class Finish:
             words += f" · {', '.join(stay)} open, as the codebook has changed"
         self._hints.say(f"{words} · {then}")
 
-    def _after_the_last(self, session: Session) -> str:
+    async def _after_the_last(self, session: Session) -> str:
         """Name the next steps once all of the annotator's traces are finished."""
-        study = session.workspace.study(session.taxonomy.ref)
+        study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
         else:
@@ -355,13 +371,13 @@ class Finish:
         if self._state.has_spans:
             self._commands.when_session_opens(self._reveal)
 
-    def _reveal(self, session: Session) -> None:
+    async def _reveal(self, session: Session) -> None:
         if not session.finished:
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
             return
-        if session.others_shown or not _comes_back(session):
-            self._show_hidden(session)
+        if session.others_shown or not await self._run(partial(_comes_back, session)):
+            await self._show_hidden(session)
             return
 
         def answered(answer: str | None) -> None:
@@ -378,8 +394,8 @@ class Finish:
         )
         self._screen.app.push_screen(question, answered)
 
-    def _show_hidden(self, session: Session) -> None:
-        self._commands.run_change(lambda s: s.reveal())
+    async def _show_hidden(self, session: Session) -> None:
+        await self._commands.change(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
         people = sorted({label.annotator for label in session.others})

@@ -291,16 +291,16 @@ class Labelling:
         else:
             commands.queue_change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
 
-    def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
+    async def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
         """Label what is none of the modes, and ask at once what it is; again, it is taken off."""
-        self._label(mode, target)
+        await self._label(mode, target)
         own = (x for x in session.labels if x.mode == mode.slug and x.target == target)
         label = next(own, None)
         if label is not None and not label.note:
-            self._apply("note", label)
+            await self._apply("note", label)
 
-    def _label(self, mode: Mode, target: Target) -> None:
-        self._commands.run_change(lambda session: _toggled(session, mode, target))
+    async def _label(self, mode: Mode, target: Target) -> None:
+        await self._commands.change(lambda session: _toggled(session, mode, target))
 
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
         """Label a span; inside a range of the same mode ask whether that is meant."""
@@ -332,11 +332,11 @@ class Labelling:
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
-    def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
+    async def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
         """Say that a mode is absent or unsure; asks first where labels stand."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
-            self._commands.run_change(lambda s: s.set_verdict(mode.slug, value))
+            await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
             return
 
         def answered(answer: str | None) -> None:
@@ -392,9 +392,9 @@ class Labelling:
         """Take back the last change on this trace, or do again what was taken back."""
         self._commands.when_session_opens(lambda _: self._step(back=back))
 
-    def _step(self, *, back: bool) -> None:
+    async def _step(self, *, back: bool) -> None:
         self._hints.clear()
-        change = self._commands.run_change(lambda s: s.undo() if back else s.redo())
+        change = await self._commands.change(lambda s: s.undo() if back else s.redo())
         if change is None:
             if not self._hints.message:
                 self._hints.say("Nothing to take back" if back else "Nothing to do again")
@@ -437,26 +437,26 @@ class Labelling:
                 lambda session: self._choose(session, what, index, whole)
             )
 
-    def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
+    async def _act_on(self, session: Session, what: Chooses, entry: Entry) -> None:
         """Do with something in the list of what was said what a key does with a label."""
         if isinstance(entry, Label):
             label = session.labels_by_id.get(entry.id)
             if label is not None:
-                self._apply(what, label)
+                await self._apply(what, label)
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if what == "remove":
-                self._commands.run_change(lambda s: s.note_span(entry.key, ""))
+                await self._commands.change(lambda s: s.note_span(entry.key, ""))
             elif what == "note" and index is not None:
                 self._note_span(session, index)
             else:
                 self._hints.say(f"A note on a span has no {what}", error=True)
         elif what == "remove":
-            self._commands.run_change(lambda s: s.set_verdict(entry.mode, None))
+            await self._commands.change(lambda s: s.set_verdict(entry.mode, None))
         else:
             self._hints.say(f"A mode that is {entry.value} has no {what}", error=True)
 
-    def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
+    async def _choose(self, session: Session, what: Chooses, index: int, whole: bool) -> None:
         labels = self._state.labels_on(session, index, whole=whole)
         if not labels and what == "note" and not whole:
             self._note_span(session, index)
@@ -466,7 +466,7 @@ class Labelling:
             self._hints.say(f"No label of yours on {place}", error=True)
             return
         if len(labels) == 1:
-            self._apply(what, labels[0])
+            await self._apply(what, labels[0])
             return
         labels = _newest_first(session, labels)
         chosen = self._chosen(what, labels)
@@ -474,7 +474,7 @@ class Labelling:
             self._choosing = False
             if what not in ("severity", "confidence"):
                 self._choice = None
-            self._apply(what, chosen)
+            await self._apply(what, chosen)
             return
         self._show_choice(what, labels, 0)
 
@@ -562,17 +562,17 @@ class Labelling:
             f"· {key_of('everywhere.back')} leaves"
         )
 
-    def _apply(self, what: Chooses, label: Label) -> None:
+    async def _apply(self, what: Chooses, label: Label) -> None:
         if what == "remove":
-            self._commands.run_change(lambda s: s.remove_label(label.id))
+            await self._commands.change(lambda s: s.remove_label(label.id))
         elif what == "edit":
             self._begin_edit(label)
         elif what == "severity":
             severity = next_severity(label.severity)
-            self._commands.run_change(lambda s: s.edit_label(label.id, severity=severity))
+            await self._commands.change(lambda s: s.edit_label(label.id, severity=severity))
         elif what == "confidence":
             confidence = next_confidence(label.confidence)
-            self._commands.run_change(lambda s: s.edit_label(label.id, confidence=confidence))
+            await self._commands.change(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
             self._write_note(

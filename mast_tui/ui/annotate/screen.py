@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on
@@ -23,7 +24,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
-from mast_tui.errors import ChangedMeanwhile, MastError
+from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
@@ -211,10 +212,10 @@ Result = TypeVar("Result")
 
 
 class SessionCommands:
-    """Runs the commands that keys ask of the session, and shows what they did once it is on disk.
+    """Carries out what keys ask of the session, and shows it once it is on disk.
 
-    ``queue_…`` puts a command into the queue of writes, where it waits for its turn; ``run_…`` runs
-    it at once, as a part of a command whose turn it is.
+    ``queue_…`` puts a piece of work into the queue of writes, where it waits for its turn; the
+    coroutines are for use within one.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -232,6 +233,9 @@ class SessionCommands:
         """Queue ``work`` with the session, now or as soon as the workspace is open.
 
         All input that follows waits with it.
+
+        Args:
+            work: A function or coroutine function.
         """
         state = self._state
         if state.trace is None:
@@ -242,7 +246,7 @@ class SessionCommands:
             self._waiting.append(work)
             self._hints.say("Opening the workspace; keys wait their turn")
         else:
-            self._screen.context.writes.do(partial(self.run_or_report, work, state.session))
+            self._queue(work, state.session, HeldKeys.ALL)
 
     def queue_change(
         self, command: Callable[[Session], Change | None], holds: HeldKeys = HeldKeys.ALL
@@ -250,15 +254,43 @@ class SessionCommands:
         """Queue one command of the session, and show what it did.
 
         Args:
-            command: What to run.
+            command: Calls one method of the session.
             holds: Which keys wait for it.
         """
-        self._screen.context.writes.do(partial(self.run_change, command), holds)
+        self._screen.context.writes.do(partial(self.change, command), holds)
 
-    def run_change(self, command: Callable[[Session], Change | None]) -> Change | None:
-        """Run one command of the session and show what it did, or why it was refused.
+    def queue_unshown(self, work: Callable[[Session], object], session: Session) -> None:
+        """Queue work that no key has asked for, and for which no key waits.
 
-        Only called when there is a session, and as a part of a queued command.
+        Args:
+            work: A function or coroutine function.
+            session: What to call it with.
+        """
+        self._queue(work, session, HeldKeys.NOTHING)
+
+    def _queue(self, work: Callable[[Session], object], session: Session, holds: HeldKeys) -> None:
+        async def piece() -> None:
+            try:
+                outcome = work(session)
+                if isawaitable(outcome):
+                    await outcome
+            except MastError as error:
+                self.show_refusal(error, session)
+
+        self._screen.context.writes.do(piece, holds)
+
+    async def change(
+        self,
+        command: Callable[[Session], Change | None],
+        before_drawing: Callable[[], object] | None = None,
+    ) -> Change | None:
+        """Carry out one command of the session and show what it did, or why it was refused.
+
+        Only called when there is a session.
+
+        Args:
+            command: Calls one method of the session.
+            before_drawing: Called once the change is on disk, before it is shown.
 
         Returns:
             What it did, or None where it was refused or did nothing.
@@ -266,42 +298,67 @@ class SessionCommands:
         session = self._state.session
         assert session is not None
         finished = session.finished
-        change = self.run_or_report(command, session)
+        try:
+            change = await self._carry_out(command, session)
+        except ChangedElsewhere:
+            self.show_refusal(session.changed_meanwhile(), session)
+            return None
+        except MastError as error:
+            self.show_refusal(error, session)
+            return None
         if session.finished is not finished:
-            self._screen.finish_changed()
+            await self._screen.finish_changed()
         if change is not None and session is self._state.session:
+            if before_drawing is not None:
+                before_drawing()
             self._screen.session_changed()
             if not self._screen.typing:
                 self._hints.say(one_line(change.message))
         return change
 
-    def run_or_report(
-        self, command: Callable[[Session], Result], session: Session
-    ) -> Result | None:
-        """Run a command; show in the last line what the session or the workspace refuses.
+    async def note(self, command: Callable[[Session], object], session: Session) -> None:
+        """Write what is only noted, also where the trace was changed in another window.
 
         Args:
-            command: What to run.
-            session: What to run it with.
+            command: Calls one method of the session.
+            session: The session.
+
+        Raises:
+            MastError: It cannot be written.
         """
         try:
-            return command(session)
-        except MastError as error:
-            if isinstance(error, ChangedMeanwhile) and session is self._state.session:
-                self._screen.session_changed()
-            self._hints.say(one_line(str(error)), error=True)
-            return None
+            await self._carry_out(command, session)
+        except ChangedElsewhere:
+            if session is self._state.session:
+                self._screen.show_news(session)
+            await self._carry_out(command, session)
 
-    def queue_unshown(self, command: Callable[[Session], object], session: Session) -> None:
-        """Queue a command that no key has asked for; it shows nothing, and no key waits for it.
+    async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
+        """Carry out a command; where it is too late, read the session anew and raise."""
+        run = self._screen.context.writes.run
+        outcome, write = session.planned(command)
+        if write is None:
+            return outcome
+        try:
+            recorded = await run(write.record)
+        except ChangedElsewhere:
+            session.take_anew(await run(partial(session.read_anew, passes=True)))
+            raise
+        session.take_in(write, recorded)
+        if session.lacks_others:
+            session.take_anew(await run(partial(session.read_anew, passes=False)))
+        return outcome
+
+    def show_refusal(self, error: MastError, session: Session) -> None:
+        """Show in the last line what the session or the workspace refuses.
 
         Args:
-            command: What to run.
-            session: What to run it with.
+            error: Says why.
+            session: What it was asked of.
         """
-        self._screen.context.writes.do(
-            partial(self.run_or_report, command, session), HeldKeys.NOTHING
-        )
+        if isinstance(error, ChangedMeanwhile) and session is self._state.session:
+            self._screen.session_changed()
+        self._hints.say(one_line(str(error)), error=True)
 
     def session_ready(self, session: Session) -> bool:
         """Do what keys have asked for before there was a session.
@@ -309,11 +366,11 @@ class SessionCommands:
         Returns:
             Whether there was anything.
         """
-        steps = self._waiting
+        waiting = self._waiting
         self._waiting = []
-        for step in steps:
-            self._screen.context.writes.do(partial(self.run_or_report, step, session))
-        return bool(steps)
+        for work in waiting:
+            self._queue(work, session, HeldKeys.ALL)
+        return bool(waiting)
 
     def forget(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
@@ -342,14 +399,15 @@ class Arrival:
         self._wanted = wanted
         self.grown()
 
-    def opened(self, workspace: OpenWorkspace) -> None:
+    async def opened(self, workspace: OpenWorkspace) -> None:
         """Go where one was, now that this is known; where one was sent to comes before that."""
         trace = self._state.trace
         if trace is None or self._wanted is not None or self._state.index:
             return
         name = _setting(workspace, trace.identity.trace_id)
-        key = self._screen.context.workspace.guarded(partial(workspace.workspace.get_setting, name))
-        if key is not None:
+        read = partial(workspace.workspace.get_setting, name)
+        key = await self._screen.context.workspace.carry_out(read)
+        if key is not None and self._wanted is None and self._state.trace is trace:
             self.go_to(TraceLocation(trace.identity.trace_id, key=key))
 
     def grown(self) -> None:
@@ -389,7 +447,7 @@ class Arrival:
         name = _setting(opened, trace.identity.trace_id)
         write = partial(opened.workspace.set_setting, name, trace.span(index).key)
         self._screen.context.writes.do(
-            partial(self._screen.context.workspace.guarded, write), HeldKeys.NOTHING
+            partial(self._screen.context.workspace.carry_out, write), HeldKeys.NOTHING
         )
 
 
@@ -543,6 +601,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._in_view = -1
         self._followed = (-1, -1)
         if self._ready:
+            self.hints.clear()
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
@@ -603,11 +662,12 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
-        self.hints.clear()
+        if self.commands.waiting:
+            self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.answer_as_asked()
         if not self.commands.session_ready(session) and self.context.opened is not None:
-            self.arrival.opened(self.context.opened)
+            self.context.writes.do(partial(self.arrival.opened, self.context.opened))
 
     def workspace_failed(self) -> None:
         """Leave undone what keys have asked for: there will be no session."""
@@ -629,8 +689,9 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._come_back, self.session)
         self._away = False
 
-    def _come_back(self, session: Session) -> None:
-        session.reload()
+    async def _come_back(self, session: Session) -> None:
+        read = partial(session.read_anew, passes=True)
+        session.take_anew(await self.context.writes.run(read))
         session.take_news()  # it was done here, on another screen
         if session is self.session:
             self.session_changed()
@@ -641,8 +702,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.session is not None and self.timeline.is_attached:
             self.commands.queue_unshown(self._catch_up_with_others, self.session)
 
-    def _catch_up_with_others(self, session: Session) -> None:
-        session.catch_up()
+    async def _catch_up_with_others(self, session: Session) -> None:
+        session.take_anew(await self.context.writes.run(session.read_anew))
         if session is self.session:
             self.show_news(session)
 
@@ -761,9 +822,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     # Drawing: what depends on labels
 
-    def finish_changed(self) -> None:
+    async def finish_changed(self) -> None:
         """Count the finished traces again, and show the title."""
-        self.context.trace_queue.count_finished()
+        await self.context.trace_queue.count_finished()
         self.context.queue_changed()
         self.show_title()
 
@@ -775,7 +836,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
         self._offers_next = following is not None
         if session.suggestions:
-            self.commands.queue_unshown(lambda s: s.note_suggestions_on_screen(), session)
+            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
+            self.commands.queue_unshown(note, session)
         marks = self._marks_of(session, trace)
         self.timeline.show_marks(marks)
         own = session.labels_of_modes

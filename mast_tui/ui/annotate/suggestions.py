@@ -299,7 +299,7 @@ class Suggestions:
         """Accept the suggestion under the cursor, or reject it, and go on to the next."""
         self._commands.when_session_opens(partial(self._answer, accept=accept))
 
-    def _answer(self, session: Session, *, accept: bool) -> None:
+    async def _answer(self, session: Session, *, accept: bool) -> None:
         suggestion = self.here()
         if suggestion is None:
             if self._go_to_next(session, 1):
@@ -312,7 +312,9 @@ class Suggestions:
         place = self.index_of(suggestion)
 
         def answer(session: Session) -> Change:
-            done = session.accept(suggestion.id) if accept else session.reject(suggestion.id)
+            return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
+
+        def go_on() -> None:
             # The panel goes from one suggestion to the next without a stop between them.
             pending = self.pending
             self._id = (
@@ -320,9 +322,8 @@ class Suggestions:
                 if pending
                 else None
             )
-            return done
 
-        done = self._commands.run_change(answer)
+        done = await self._commands.change(answer, go_on)
         if done is None:
             return
         following = self.here()
@@ -341,10 +342,10 @@ class Suggestions:
         """
         self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
-    def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
+    async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
         suggestion = self.here()
         if suggestion is None:
-            self._answer(session, accept=True)
+            await self._answer(session, accept=True)
             return
         assert self._state.trace is not None
         self.editing = suggestion.id
@@ -362,7 +363,9 @@ class Suggestions:
         editing, self.editing = self.editing, None
         return editing
 
-    def finish_edit(self, session: Session, suggestion_id: str, mode: Mode, target: Target) -> None:
+    async def finish_edit(
+        self, session: Session, suggestion_id: str, mode: Mode, target: Target
+    ) -> None:
         """Accept a suggestion in another way.
 
         Args:
@@ -372,7 +375,7 @@ class Suggestions:
             target: Where the label points.
         """
         place = self._state.index
-        done = self._commands.run_change(lambda s: s.edit(suggestion_id, mode.slug, target))
+        done = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
         if done is None:
             return
         self._id = None
@@ -493,7 +496,7 @@ class Suggestions:
         question = ManyScreen(like, pending, self._name_of(like.mode), hidden, standing)
         self._screen.app.push_screen(question, answered)
 
-    def _answer_many(self, done: ManyAnswered) -> None:
+    async def _answer_many(self, done: ManyAnswered) -> None:
         meant = done.scope.of(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
@@ -507,7 +510,7 @@ class Suggestions:
             self._screen.show_span()
             self._hints.say(said)
             return
-        change = self._commands.run_change(lambda s: _answer_those(s, done.answer, meant))
+        change = await self._commands.change(lambda s: _answer_those(s, done.answer, meant))
         if change is None:
             return
         said = f"{one_line(change.message)} · {len(self.pending)} to go"
@@ -531,7 +534,7 @@ class Suggestions:
         if self._standing_answers:
             self._commands.when_session_opens(self._answer_as_asked)
 
-    def _answer_as_asked(self, session: Session) -> None:
+    async def _answer_as_asked(self, session: Session) -> None:
         here = session is self._state.session
         if not here or session.finished or session.trace_id in self._came_to:
             return
@@ -540,7 +543,7 @@ class Suggestions:
         for standing in self._standing_answers:
             meant = standing.scope.of(self.pending)
             if meant:
-                change = self._commands.run_change(
+                change = await self._commands.change(
                     partial(_answer_those, key=standing.answer, meant=meant)
                 )
                 told.append("" if change is None else one_line(change.message))

@@ -342,7 +342,7 @@ class ExportForm(Form):
         place = _place(texts["file"], "file")
         return report_order(self._opened, self._report, self._format, place)
 
-    def take(self, texts: Texts) -> None:
+    async def take(self, texts: Texts) -> None:
         """Write it, unless something lies there that is asked about first."""
         order = self._order(texts)
         try:

@@ -162,7 +162,7 @@ class Form(Dialog[None]):
         """The field that is refused, and why."""
 
     @abstractmethod
-    def take(self, texts: Texts) -> None:
+    async def take(self, texts: Texts) -> None:
         """Do what the fields ask for; ``MastError`` refuses them."""
 
     @property
@@ -253,9 +253,9 @@ class Form(Dialog[None]):
         elif self._then is not None:
             self._then()
 
-    def _take(self) -> None:
+    async def _take(self) -> None:
         try:
-            self.take(self.texts)
+            await self.take(self.texts)
         except MastError as error:
             self.refuse(str(error))
 

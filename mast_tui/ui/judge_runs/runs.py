@@ -10,7 +10,7 @@ from typing import Final
 
 from textual import work
 
-from mast_tui.columns import ColumnWidth, TableColumn
+from mast_tui.columns import ColumnWidth, TableColumn, padded, table_lines
 from mast_tui.labels import Answer, QuoteCounts
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
@@ -354,45 +354,6 @@ MOST_LISTED: Final = 100
 _MODE_CELLS: Final = 32
 
 
-def _is_finished(view: RunView) -> bool:
-    return view.run.finished_at is not None and view.run.ending is None
-
-
-def _model_name(view: RunView) -> str:
-    settings = view.run.settings
-    return judge_name(view.run.judge) if settings is None else one_line(settings.model)
-
-
-def _prompt(view: RunView) -> str:
-    settings = view.run.settings
-    return "" if settings is None else one_line(settings.prompt, 12)
-
-
-def _tokens(view: RunView) -> str:
-    usage = view.run.usage
-    return "" if view.run.settings is None else short_count(usage.tokens_in + usage.tokens_out)
-
-
-def _suggestion_count(view: RunView) -> str:
-    return HIDDEN if view.answers is None else str(view.run.findings)
-
-
-def _quote_share(view: RunView) -> str:
-    return "" if view.answers is None else share_in_traces(view.run.quotes)
-
-
-def _accepted(view: RunView) -> str:
-    return HIDDEN if view.answers is None else view.answers.share or "—"
-
-
-def _waiting(view: RunView) -> str:
-    return HIDDEN if view.answers is None else str(view.answers.waiting)
-
-
-def _waiting_style(view: RunView) -> str:
-    return "doubt" if view.answers is not None and view.answers.waiting else "quiet"
-
-
 def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
     """Return the columns of the list of runs.
 
@@ -403,20 +364,46 @@ def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
     def sign(view: RunView) -> str:
         if view.run.id == marked:
             return "A"  # as the comparison calls it
-        return "!" if view.failed else "●" if _is_finished(view) else "◐"
+        finished = view.run.finished_at is not None and view.run.ending is None
+        return "!" if view.failed else "●" if finished else "◐"
+
+    def tokens(view: RunView) -> str:
+        usage = view.run.usage
+        return short_count(usage.tokens_in + usage.tokens_out) if view.run.settings else ""
 
     return (
         sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt"),
-        TableColumn("judge", _model_name, "name", name_width()),
-        TableColumn("prompt", _prompt, "quiet", ColumnWidth(30, filled=SOME)),
+        TableColumn(
+            "judge",
+            lambda row: (
+                one_line(row.run.settings.model) if row.run.settings else judge_name(row.run.judge)
+            ),
+            "name",
+            name_width(),
+        ),
+        TableColumn(
+            "prompt",
+            lambda row: one_line(row.run.settings.prompt, 12) if row.run.settings else "",
+            "quiet",
+            ColumnWidth(30, filled=SOME),
+        ),
         TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
         figure_column("traces", lambda row: str(len(row.run.traces)), 90),
         figure_column("failed", lambda row: str(row.failed) if row.failed else "", 60, "doubt"),
-        figure_column("found", _suggestion_count, 95),
-        figure_column("quotes", _quote_share, 50),
-        figure_column("accepted", _accepted, 85),
-        figure_column("waiting", _waiting, 92, _waiting_style),
-        figure_column("tokens", _tokens, 40),
+        figure_column("found", lambda row: str(row.run.findings) if row.answers else HIDDEN, 95),
+        figure_column(
+            "quotes", lambda row: share_in_traces(row.run.quotes) if row.answers else "", 50
+        ),
+        figure_column(
+            "accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85
+        ),
+        figure_column(
+            "waiting",
+            lambda row: str(row.answers.waiting) if row.answers else HIDDEN,
+            92,
+            "doubt",
+        ),
+        figure_column("tokens", tokens, 40),
         figure_column(
             "cost", lambda row: "" if row.run.cost is None else cost_words(row.run.cost), 45
         ),
@@ -499,16 +486,23 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     if not view.modes:
         return
     yield ""
-    yield f"{'':{_MODE_CELLS}}  found  accepted  rejected  waiting  rate"
+    modes = view.modes
     known = [mode.slug for mode in taxonomy.modes]
-    for slug in [*(s for s in known if s in view.modes), *sorted(view.modes.keys() - set(known))]:
-        name = slug if slug not in known else taxonomy.mode(slug).name
-        code = "" if slug not in known else f"{taxonomy.mode(slug).code} "
-        said = view.modes[slug]
-        yield (
-            f"{one_line(code + name, _MODE_CELLS):{_MODE_CELLS}}{said.standing:7}"
-            f"{said.accepted:10}{said.rejected:10}{said.waiting:9}{said.share or '—':>6}"
-        )
+
+    def name(slug: str) -> str:
+        mode = taxonomy.mode(slug) if slug in known else None
+        return one_line(slug if mode is None else f"{mode.code} {mode.name}")
+
+    columns: tuple[TableColumn[str], ...] = (
+        TableColumn("", lambda slug: padded(name(slug), _MODE_CELLS)),
+        TableColumn("found", lambda slug: str(modes[slug].standing), right=True),
+        TableColumn("accepted", lambda slug: str(modes[slug].accepted), right=True),
+        TableColumn("rejected", lambda slug: str(modes[slug].rejected), right=True),
+        TableColumn("waiting", lambda slug: str(modes[slug].waiting), right=True),
+        TableColumn("rate", lambda slug: modes[slug].share or "—", right=True),
+    )
+    shown = [slug for slug in known if slug in modes]
+    yield from table_lines(columns, [*shown, *sorted(modes.keys() - set(known))])
 
 
 def _about_traces(

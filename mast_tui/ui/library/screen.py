@@ -164,25 +164,30 @@ class LibraryScreen(ListScreen):
         """Ask the workspace anew how far everybody is; the screen waits for no server."""
         self.mast.writes.do(self._count_anew, HeldKeys.NOTHING)
 
-    def _count_anew(self) -> None:
-        app = self.mast
-        opened = app.opened
-        if opened is not None and self.is_mounted:
-            view = app.workspace.guarded(opened.library_view)
-            if view is not None:
-                self._take(view, hidden_visible=not opened.blind)
-            app.trace_queue.count_finished()
+    async def _count_anew(self) -> None:
+        await self._read_view()
+        await self.mast.trace_queue.count_finished()
         self.refresh_rows()
         self.queue.changed()
 
+    async def _read_view(self) -> None:
+        """Show in the rows what the workspace tells of each trace now."""
+        opened = self.mast.opened
+        if opened is None or not self.is_mounted:
+            return
+        view = await self.mast.workspace.carry_out(opened.library_view)
+        if view is not None and self.is_mounted:
+            self._take(view, hidden_visible=not opened.blind)
+
+    async def _read_view_again(self) -> None:
+        await self._read_view()
+        self._arrange(still=True)
+
     def queue_shown(self, read: QueueRead, *, asked: bool) -> None:
         """Show the queue; what it has told that was hidden is hidden no longer."""
-        opened = self.mast.opened
         self._listing.narrow(read.trace_ids, in_order=read.in_order)
-        if asked and opened is not None and read.wanted.name in TELLS_HIDDEN:
-            view = self.mast.workspace.guarded(opened.library_view)
-            if view is not None:
-                self._take(view, hidden_visible=not opened.blind)
+        if asked and read.wanted.name in TELLS_HIDDEN:
+            self.mast.writes.do(self._read_view_again, HeldKeys.NOTHING)
         if asked:
             self.sort = Sort.QUEUE
             self.hints.clear()

@@ -11,8 +11,7 @@ from typing import ClassVar, Final, Literal
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.errors import MastError
-from mast_tui.figures.agreement import report as people_figures
-from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.judge.confusion import Compared, compared
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
@@ -20,7 +19,7 @@ from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import SpanReport, span_report
+from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
@@ -83,7 +82,7 @@ class People:
     which they may know; ``problem`` is why nothing could be counted.
     """
 
-    report: people_figures.Report | None = None
+    report: Agreement | None = None
     study: StudyInput | None = None
     pending: bool = False
     hidden: tuple[str, ...] = ()
@@ -98,7 +97,7 @@ class People:
 class Spans:
     """How far people agree on places: the report, its page, and what it was made from."""
 
-    report: SpanReport | None = None
+    report: SpanAgreement | None = None
     given: SpanInput | None = None
     section: Section | None = None
     pending: bool = False
@@ -256,7 +255,7 @@ class AgreementScreen(ReportScreen):
         report = None if self.people is None else self.people.report
         if report is None:
             return ("Agreement",)
-        names = joined([one_line(name) for name in report["annotators"]])
+        names = joined([one_line(name) for name in report.annotators])
         return ("Agreement", names, of_pass, traces_compared(report))
 
     def open_page(self) -> Page:
@@ -305,12 +304,12 @@ class AgreementScreen(ReportScreen):
             if people.report is None:
                 raise MastError(nothing_to_count(people, key_of))
             *_, spans = count_spans(opened, people, passes, stopped)
-            document: dict[str, object] = {**people.report, "spans": spans.report}
+            revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
+            agreement = replace(people.report, spans=spans.report, revisions=revisions)
             if with_judge:
                 *_, judge = count_judge(opened, choice, passes, stopped)
-                document["judge"] = judge.report
-            document["revisions"] = list(opened.workspace.revisions_read(opened.taxonomy.ref))
-            return agreement_report(document, sight=_sight(opened, people))
+                agreement = replace(agreement, judge=judge.report)
+            return agreement_report(agreement, sight=_sight(opened, people))
 
         return made
 
@@ -448,7 +447,7 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People]:
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
     for rounds in (0, ROUNDS):
-        figures = people_figures.agreement_report(study, rounds=rounds)
+        figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, sight=_sight(opened, found))
         yield replace(
             found,
@@ -502,7 +501,7 @@ def count_spans(
         traces=people.visible,
     )
     for rounds in (0, ROUNDS):
-        report = span_report(given, rounds=rounds)
+        report = span_figures(given, rounds=rounds)
         yield Spans(report, given, places_section(report), pending=not rounds)
 
 
@@ -615,10 +614,9 @@ def nothing_of_spans(spans: Spans | None) -> str:
         return one_line(spans.problem)
     if spans is None or spans.report is None:
         return "Reading the traces and counting places …"
-    traces = spans.report["traces"]
-    if traces["compared"]:
+    if spans.report.compared:
         return ""
-    count = counted(traces["not_at_hand"], "trace")
+    count = counted(spans.report.not_at_hand, "trace")
     return (
         f"No places can be compared: of {count} that two people have finished no file is where it "
         "was last seen.\n\nOpen the folder that holds them with mast-tui FOLDER, and come back "

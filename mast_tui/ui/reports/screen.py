@@ -35,7 +35,7 @@ from mast_tui.ui.table_screen import DetailScreen, OpensTraces
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
 from mast_tui.ui.wording import counted, plain_title
-from mast_tui.writes import writes
+from mast_tui.writes import piece_of_work
 
 
 class PageBar(RenderCache):
@@ -357,9 +357,9 @@ class ReportScreen(TablesScreen):
             answered,
         )
 
-    @writes
-    def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        taken = self.mast.workspace.guarded(
+    @piece_of_work
+    async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
+        taken = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
         if taken is None:

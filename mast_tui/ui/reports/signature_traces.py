@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from mast_tui.figures.record import PAIR
 from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
@@ -16,7 +17,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.onset import Chain, onsets
+from mast_tui.figures.signatures.onset import Chain, chain_of, onsets
 from mast_tui.reports.model import Behind, Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
@@ -74,9 +75,19 @@ class Wanted:
 
     @classmethod
     def of(cls, behind: Behind) -> Wanted:
-        """Read which traces stand behind a figure; its modes are codes."""
-        known = {key: value for key, value in behind.which if key in cls.__dataclass_fields__}
-        return cls(modes=behind.modes, **known)
+        """Return which traces a figure rests on; its modes are codes."""
+        where = dict(behind.which)
+        tenth = where.get("tenth")
+        first, second = where["step"].split(PAIR) if "step" in where else ("", "")
+        return cls(
+            outcome=where.get("outcome"),
+            modes=behind.modes,
+            tenth=None if tenth is None else int(tenth),
+            first=where.get("first"),
+            step=(first, second) if first else None,
+            placed="placed" in where,
+            chain=chain_of(where["chain"]) if "chain" in where else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

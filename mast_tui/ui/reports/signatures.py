@@ -15,12 +15,12 @@ from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.signatures.groups import GroupJson
+from mast_tui.figures.record import OUTCOMES, FigureTable
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
     LEAST_TRACES,
-    Report,
+    SignatureReport,
     compares_outcomes,
     large_groups,
     signature_report,
@@ -107,7 +107,7 @@ class Signatures:
     """
 
     choice: Choice
-    report: Report | None = None
+    report: SignatureReport | None = None
     given: SignatureInput | None = None
     pending: bool = False
     sources: tuple[str, ...] = ()
@@ -117,12 +117,13 @@ class Signatures:
     problem: str | None = None
 
     @property
-    def groups(self) -> Mapping[str, GroupJson]:
+    def groups(self) -> Mapping[str, FigureTable]:
         """The figures of all traces (``OVERALL``), then those of the groups by their names."""
-        if self.report is None or not self.report["traces"]["labelled"]:
+        report = self.report
+        if report is None or not report.given.traces:
             return {}
-        groups = {} if self.choice.by == ALL else self.report["groups"]
-        return {OVERALL: self.report["overall"], **groups}
+        groups = () if self.choice.by == ALL else report.groups
+        return {name: report.group(name) for name in (OVERALL, *groups)}
 
     @property
     def large_groups(self) -> tuple[str, ...]:
@@ -209,8 +210,8 @@ class SignaturesScreen(ReportScreen):
         position = ""
         if self.group in groups and len(groups) > 1:
             position = f" ({groups.index(self.group) + 1} of {len(groups)})"
-        outcomes = [f"{table[key]:,} {key}" for key in ("failed", "succeeded") if table[key]]
-        outcomes += [f"{table['unknown']:,} unknown"] if table["unknown"] else []
+        counts = {side: table.count("traces", side) for side in (*OUTCOMES, "unknown")}
+        outcomes = [f"{count:,} {side}" for side, count in counts.items() if count]
         below = found.choice.failed_below
         return (
             "Signatures",
@@ -270,9 +271,10 @@ class SignaturesScreen(ReportScreen):
         if not compares_outcomes(table):
             if found.veiled:
                 return f"{veiled_words(found.veiled)}."
-            known_outcomes = table["failed"] + table["succeeded"]
+            known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
+            outcomes = counted(table.count("traces"), "outcome")
             return (
-                f"{known_outcomes} of {counted(table['traces'], 'outcome')} known · failed and "
+                f"{known_outcomes} of {outcomes} known · failed and "
                 f"successful ones compared from {LEAST_OUTCOMES} on"
             )
         told = [
@@ -338,7 +340,7 @@ class SignaturesScreen(ReportScreen):
     # Choices
 
     @property
-    def _groups(self) -> Mapping[str, GroupJson]:
+    def _groups(self) -> Mapping[str, FigureTable]:
         return {} if self.found is None else self.found.groups
 
     def action_next_group(self, step: int) -> None:
@@ -375,8 +377,9 @@ class SignaturesScreen(ReportScreen):
                 name,
                 "",
                 name or "all traces",
-                f"{counted(table['traces'], 'trace')}, {table['failed']:,} failed, "
-                f"{table['succeeded']:,} succeeded",
+                f"{counted(table.count('traces'), 'trace')}, "
+                f"{table.count('traces', 'failed'):,} failed, "
+                f"{table.count('traces', 'succeeded'):,} succeeded",
             )
             for name, table in self._groups.items()
         ]
@@ -533,7 +536,7 @@ def count_signatures(
 def whose_counted(found: Signatures) -> str:
     """Say whose labels are counted: gold that is one person's word bears their name, kept short so
     that the outcomes stay on a narrow screen."""
-    mix = None if found.report is None else found.report["gold"]
+    mix = None if found.report is None else found.report.given.gold
     if mix is None or is_gold(mix) or not mix["sources"]["single"]:
         return whose_words(found.choice.labels)
     people = mix["annotators"]

@@ -77,9 +77,11 @@ class JudgeRuns:
         elif self._workspace.refused is not None:
             self._app.show_error("No workspace is open, so no judge can keep what it finds")
         else:
-            self._workspace.when_ready(partial(self._choose, traces))
+            self._workspace.when_ready(
+                lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
+            )
 
-    def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+    async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
         setup = None
         try:
             configured = read_judge_configuration()
@@ -94,16 +96,16 @@ class JudgeRuns:
             self._start_rules(traces, opened, more)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        before = self._workspace.guarded(lambda: opened.workspace.get_setting(setting))
+        before = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
 
         def answered(chosen: tuple[str, Plan | None] | None) -> None:
             if chosen is None:
                 return
             key, plan = chosen
             remember = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._workspace.guarded, remember), HeldKeys.NOTHING)
+            self._app.writes.do(partial(self._workspace.carry_out, remember), HeldKeys.NOTHING)
             if plan is not None:
-                self._confirm(traces, opened, plan)
+                self._app.writes.do(partial(self._confirm, traces, opened, plan))
             elif key == TWINS_KEY:
                 self._start_twins(traces, opened, twins)
             else:
@@ -114,19 +116,19 @@ class JudgeRuns:
         choice = JudgeDialog(setup, opened, traces, twins=bool(twins), default=default)
         self._app.ask(choice, answered)
 
-    def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+    async def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
         """Begin at once where little is at stake; else ask what may be sent and spent."""
         app, to_judge, allowed = self._app, plan.estimate.to_judge, plan.usual_allowance()
         if not to_judge:
             app.say(f"{estimate_words(plan)} mast-tui judge --again asks anew.", seconds=8)
             return
-        told = self._workspace.guarded(lambda: is_told(opened.workspace, plan.setup))
+        told = await self._workspace.carry_out(lambda: is_told(opened.workspace, plan.setup))
         if told is None:
             return
 
         def go(tokens: int) -> None:
-            def note() -> None:
-                self._workspace.guarded(lambda: note_told(opened.workspace, plan.setup))
+            async def note() -> None:
+                await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.allowing(tokens))
 
             app.writes.do(note)

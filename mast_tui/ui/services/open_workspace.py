@@ -56,7 +56,7 @@ class OpenWorkspace:
         """The annotator's session on a trace, with what is shown of others read."""
         who = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
-        session.read_others()
+        session.take_anew(session.read_anew(passes=False))
         return session
 
     def study(self) -> Study | None:

@@ -20,6 +20,7 @@ from mast_tui.ui.services.trace_scan import (
     ScanThread,
     StillReading,
 )
+from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
     from mast_tui.traces.scan.document_process import DocumentProcess
@@ -220,7 +221,7 @@ class TraceService:
         catalog.total = max(catalog.total, found.total)
         if found.done:
             catalog.complete, catalog.checking = True, False
-            self._app.trace_queue.count_finished()
+            self._app.writes.do(self._app.trace_queue.count_finished, HeldKeys.NOTHING)
         self._app.traces_found()
 
 
@@ -253,12 +254,12 @@ class TraceQueue:
             return None
         return known[queue[(queue.index(here) + step) % len(queue)]]
 
-    def count_finished(self) -> None:
+    async def count_finished(self) -> None:
         """Count anew how many of their traces the annotator has finished."""
         opened = self._workspace.opened
         if opened is None:
             return
-        found = self._workspace.guarded(lambda: (opened.finished(), opened.own_traces()))
+        found = await self._workspace.carry_out(lambda: (opened.finished(), opened.own_traces()))
         if found is not None:
             self._finished, self._own = found
 

@@ -1,5 +1,4 @@
-"""The workspace of the app: opening it, asking whose it is, watching it, and saying what it
-refuses."""
+"""The workspace of the app: opening it, asking whose it is, watching it, showing refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ class WorkspaceWatcher:
         self._whole_at = 0.0
         self._ahead_at = 0.0
         self._news = False
-        """Whether something was written since all was read ahead."""
+        """True if something was written since all was read ahead."""
         self._company: tuple[str, ...] = ()
         self._why_not_sent = ""
         Thread(target=self._run, name="workspace-watch", daemon=True).start()
@@ -164,11 +163,12 @@ class WorkspaceService:
         self._options = options
         self._configuration = configuration
         self._writes = writes
+        writes.when_gone = self._go_on_elsewhere
         self._workspace: Workspace | None = None
         self._watch: WorkspaceWatcher | None = None
         self._waiting: list[Callable[[OpenWorkspace], object]] = []
         self._stays = False
-        """Whether somebody has refused to go on in another file than the one that is gone."""
+        """True if the annotator has refused another file in place of the one that is gone."""
 
     # Opening
 
@@ -249,13 +249,12 @@ class WorkspaceService:
         else:
             named(opening.known)
 
-    def _work_as(self, opening: Opening, name: str) -> None:
-        opened = self.guarded(lambda: opening.attach(self._app.taxonomy, name))
+    async def _work_as(self, opening: Opening, name: str) -> None:
+        opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is None:
             return
         self.opened = opened
-        opened.workspace.when_gone(self._goes_on_elsewhere)
-        self._app.workspace_ready()
+        await self._app.workspace_ready()
         waiting, self._waiting = self._waiting, []
         for step in waiting:
             step(opened)
@@ -315,10 +314,17 @@ class WorkspaceService:
             seconds=12,
         )
 
-    def guarded(self, step: Callable[[], Result]) -> Result | None:
-        """Do ``step``; what the workspace refuses is said in words, and None given back."""
+    async def carry_out(self, step: Callable[[], Result]) -> Result | None:
+        """Carry out a step in the writer thread, as a part of a piece of work.
+
+        Args:
+            step: Reads or writes the workspace.
+
+        Returns:
+            What it returns, or None where the workspace refuses it, which is shown.
+        """
         try:
-            return step()
+            return await self._writes.run(step)
         except MastError as error:
             self._app.show_error(str(error))
             return None
@@ -329,13 +335,16 @@ class WorkspaceService:
         """Ask where to go on, where the workspace's file is not at its place any more."""
         opened = self.opened
         if opened is not None:
-            check = partial(self.guarded, opened.workspace.check_there)
+            check = partial(self.carry_out, opened.workspace.check_there)
             self._writes.do(check, HeldKeys.NOTHING)
 
-    def _goes_on_elsewhere(self) -> bool:
-        """Ask whether to write everything that is open to a new file, and do it; whether it is.
+    async def _go_on_elsewhere(self) -> bool:
+        """Ask whether to write everything that is open to a new file, and write it.
 
-        Once that was refused, only what somebody says of a trace asks again.
+        Once that was refused, only what a key asks for asks again.
+
+        Returns:
+            Whether it was written, so that what was refused there can be done here.
         """
         assert self.opened is not None
         if self._stays and not self._writes.asked_for:
@@ -352,11 +361,11 @@ class WorkspaceService:
             (("w", f"write all of it {again}, and go on"), ("n", "do not; nothing is saved now")),
             default="w",
         )
-        self._stays = self._writes.ask(question) != "w"
+        self._stays = await self._writes.ask(question) != "w"
         if self._stays:
             return False
         try:
-            workspace.move_to(place)
+            await self._writes.run(partial(workspace.move_to, place))
         except WorkspaceError as error:
             self._app.show_error(str(error))
             return False

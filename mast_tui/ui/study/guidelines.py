@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -39,7 +40,7 @@ from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
-from mast_tui.writes import writes
+from mast_tui.writes import piece_of_work
 
 MOST_PLACES = 3
 """Places of a case that are named."""
@@ -471,8 +472,8 @@ class GuidelinesScreen(OpensTraces):
         else:
             self._change(lambda book: book.redo(mode), "Done again", "Nothing to do again")
 
-    @writes
-    def _change(
+    @piece_of_work
+    async def _change(
         self, step: Callable[[GuidelineBook], object], words: str, nothing: str | None = None
     ) -> None:
         """Do ``step`` and say so; or say ``nothing`` where it gives nothing."""
@@ -480,7 +481,8 @@ class GuidelinesScreen(OpensTraces):
         if opened is None:
             return
         try:
-            done = step(GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator))
+            book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
+            done = await self.writes.run(partial(step, book))
         except MastError as error:
             self.say_error(error)
             return

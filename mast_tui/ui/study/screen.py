@@ -25,6 +25,7 @@ from mast_tui.session import (
     with_traces,
     without_annotator,
 )
+from mast_tui.session.retests import Retests
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
@@ -36,6 +37,7 @@ from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
+from mast_tui.writes import piece_of_work
 
 BAR_CELLS: Final = 24
 
@@ -127,120 +129,89 @@ def _cells(part: int, of: int, cells: int) -> int:
     return min(max(round(part * cells / of), 1 if part else 0), cells - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressRow:
-    """The progress of an annotator, or of the traces that several label.
-
-    What is empty or None may not be told, or there is nothing to tell.
-    """
-
-    annotator: str
-    assigned: int
-    finished: int
-    begun: int
-    left: int
-    shared: int | None = None
-    withheld: int | None = None
-    repeated: str = ""
-    style: str = "figure"
-
-    @property
-    def sign(self) -> str:
-        """The sign before the row; none for the traces that several label."""
-        if not self.annotator:
-            return " "
-        if not self.left:
-            return "●"
-        return "◐" if self.finished or self.begun else "○"
+SEVERAL: Final = ""
+"""The name in the row of the traces that several label."""
 
 
-def table_rows(view: StudyView, me: str) -> list[ProgressRow]:
-    """Return a row for each annotator, and one for the traces that several label.
+def table_rows(view: StudyView) -> list[Progress]:
+    """Return the progress of each annotator, and that of the traces that several label."""
+    rows = list(view.progress)
+    shared = view.overlap
+    if shared.traces:
+        several = Progress(
+            name=SEVERAL,
+            assigned=shared.traces,
+            shared=shared.traces,
+            withheld=0,
+            finished=shared.finished,
+            begun=shared.begun,
+            planned=0,
+            retests=Retests(),
+        )
+        rows.append(several)
+    return rows
+
+
+def table_columns(view: StudyView, me: str) -> tuple[TableColumn[Progress], ...]:
+    """Return the columns of the progress.
 
     Args:
         view: The study.
         me: The annotator who looks at it.
     """
-    rows = [_person(one, view, me) for one in view.progress]
-    shared = view.overlap
-    if shared.traces:
-        rows.append(
-            ProgressRow(
-                annotator="",
-                assigned=shared.traces,
-                finished=shared.finished,
-                begun=shared.begun,
-                left=shared.traces - shared.finished,
-                style="total",
-            )
-        )
-    return rows
 
-
-def _person(one: Progress, view: StudyView, me: str) -> ProgressRow:
-    retests = one.retests
     # To annotators what has come back is ordinary work that is not done.
-    undone = 0 if view.back else len(retests.now)
-    repeated = f"{len(retests.done)} of {one.planned}" if view.back and one.planned else ""
-    if retests.lost and repeated:
-        repeated += f", {len(retests.lost)} lost"
-    # An annotator is told so much of their own share alone, as by the command.
-    visible = view.back or one.name == me
-    return ProgressRow(
-        annotator=one.name,
-        assigned=one.assigned,
-        finished=one.finished - undone,
-        begun=one.begun + (0 if view.back else len(retests.begun)),
-        left=one.left + undone,
-        shared=one.shared if visible and one.shared < one.assigned else None,
-        withheld=one.withheld if visible and one.withheld else None,
-        repeated=repeated,
-        style="name" if one.name == me else "figure",
+    def finished(row: Progress) -> int:
+        return row.finished - (0 if view.back else len(row.retests.now))
+
+    def begun(row: Progress) -> int:
+        return row.begun + (0 if view.back else len(row.retests.begun))
+
+    def sign(row: Progress) -> str:
+        if row.name == SEVERAL:
+            return " "
+        if finished(row) == row.assigned:
+            return "●"
+        return "◐" if finished(row) or begun(row) else "○"
+
+    def _own(row: Progress, number: int, has_any: bool) -> str:
+        # An annotator is told so much of their own share alone, as by the command.
+        return f"{number:,}" if has_any and (view.back or row.name == me) else ""
+
+    def repeated(row: Progress) -> str:
+        if not view.back or not row.planned:
+            return ""
+        lost = len(row.retests.lost)
+        return f"{len(row.retests.done)} of {row.planned}" + (f", {lost} lost" if lost else "")
+
+    def style(row: Progress) -> str:
+        return "total" if row.name == SEVERAL else "figure"
+
+    def _counts(title: str, cell: Callable[[Progress], str], keeps: int) -> TableColumn[Progress]:
+        return TableColumn(title, cell, style, ColumnWidth(keeps, filled=SOME), right=True)
+
+    return (
+        sign_column(sign),
+        TableColumn(
+            "annotator",
+            lambda row: "by several" if row.name == SEVERAL else one_line(row.name),
+            lambda row: "name" if row.name == me else style(row),
+            name_width(),
+        ),
+        TableColumn(
+            "█ finished  ▒ open",
+            lambda row: bar(finished(row), begun(row), row.assigned),
+            style,
+            ColumnWidth(60),
+        ),
+        _counts("assigned", lambda row: f"{row.assigned:,}", 90),
+        _counts("finished", lambda row: f"{finished(row):,}", 95),
+        _counts("open", lambda row: f"{begun(row):,}", 80),
+        _counts("left", lambda row: f"{row.assigned - finished(row):,}", 85),
+        _counts("with others", lambda row: _own(row, row.shared, row.shared < row.assigned), 40),
+        _counts("without suggestions", lambda row: _own(row, row.withheld, row.withheld > 0), 45),
+        _counts("repeat", repeated, 50),
     )
-
-
-def _count_column(
-    title: str, count: Callable[[ProgressRow], int | None], keeps: float
-) -> TableColumn[ProgressRow]:
-    def cell(row: ProgressRow) -> str:
-        number = count(row)
-        return "" if number is None else f"{number:,}"
-
-    return TableColumn(title, cell, _total_style, ColumnWidth(keeps, filled=SOME), right=True)
-
-
-def _total_style(row: ProgressRow) -> str:
-    return "figure" if row.annotator else row.style
-
-
-COLUMNS: Final[Sequence[TableColumn[ProgressRow]]] = (
-    sign_column(lambda row: row.sign),
-    TableColumn(
-        "annotator",
-        lambda row: one_line(row.annotator) or "by several",
-        lambda row: row.style,
-        name_width(),
-    ),
-    TableColumn(
-        "█ finished  ▒ open",
-        lambda row: bar(row.finished, row.begun, row.assigned),
-        _total_style,
-        ColumnWidth(60),
-    ),
-    _count_column("assigned", lambda row: row.assigned, 90),
-    _count_column("finished", lambda row: row.finished, 95),
-    _count_column("open", lambda row: row.begun, 80),
-    _count_column("left", lambda row: row.left, 85),
-    _count_column("with others", lambda row: row.shared, 40),
-    _count_column("without suggestions", lambda row: row.withheld, 45),
-    TableColumn(
-        "repeat",
-        lambda row: row.repeated,
-        _total_style,
-        ColumnWidth(50, filled=SOME),
-        right=True,
-    ),
-)
 
 
 def progress_words(view: StudyView) -> str:
@@ -378,13 +349,13 @@ KEPT_AT_ONCE: Final = 100
 """Traces that are made known in one transaction, so that others can write in between."""
 
 
-class StudyScreen(TableScreen[ProgressRow]):
+class StudyScreen(TableScreen[Progress]):
     """The progress of each annotator. What would tell an annotator what others say is left out."""
 
     CSS_PATH = [BASE_SCREEN, RUNS, STUDY]
     where = Where.STUDY
     table_id = "people"
-    row_key = attrgetter("annotator")
+    row_key = attrgetter("name")
 
     def __init__(self) -> None:
         super().__init__()
@@ -429,8 +400,9 @@ class StudyScreen(TableScreen[ProgressRow]):
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
-            self.main_list.columns = COLUMNS
-            self.main_list.show(table_rows(view, "" if opened is None else opened.annotator))
+            me = "" if opened is None else opened.annotator
+            self.main_list.columns = table_columns(view, me)
+            self.main_list.show(table_rows(view))
             if self.focused is None:
                 self.main_list.focus()
             self.detail.border_title = plain_title("What was set up")
@@ -458,9 +430,10 @@ class StudyScreen(TableScreen[ProgressRow]):
             return
         self.mast.workspace.when_ready(self._ask)
 
-    def _ask(self, opened: OpenWorkspace) -> None:
-        before = opened.study()
-        lots = self._lots(opened, before)
+    @piece_of_work
+    async def _ask(self, opened: OpenWorkspace) -> None:
+        before = await self.mast.workspace.carry_out(opened.study)
+        lots = await self._lots(opened, before)
         if not lots:
             return
 
@@ -470,34 +443,37 @@ class StudyScreen(TableScreen[ProgressRow]):
 
         self.app.push_screen(StudySetup(opened, before, lots, answered))
 
-    def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
+    async def _lots(self, opened: OpenWorkspace, before: Study | None) -> tuple[Lot, ...]:
         """The traces that a study can be about; none, which is said, where they are not known."""
         catalog = self.mast.catalog
         if not catalog.complete:
             self.hints.say("Traces are still being looked for; try again when that is done")
             return ()
-        known = [record.trace_id for record in opened.workspace.traces()]
+        records = await self.mast.workspace.carry_out(opened.workspace.traces)
+        known = [record.trace_id for record in records or ()]
         lots = lots_here(list(catalog.traces.values()), self.mast.trace_queue.ids, known, before)
         if not lots:
             self.hints.say("No trace is known here: start mast-tui with a folder of them")
         return lots
 
-    def action_add(self) -> None:
-        """Take traces in that are not in the study yet, as a further lot."""
-        self._with_study(self._add)
-
-    def _with_study(self, do: Callable[[OpenWorkspace, Study], None]) -> None:
-        """Do something with the study, also where the screen has not counted it yet."""
+    async def _study(self) -> tuple[OpenWorkspace, Study] | None:
+        """Read the study, also where the screen has not counted it yet; say so if there is none."""
         opened = self.mast.opened
-        study = None if opened is None else self.mast.workspace.guarded(opened.study)
-        if opened is None or study is None:
-            key = self.mast.key_of("study.set_up")
-            self.hints.say(f"There is no study yet: {key} sets one up")
-        else:
-            do(opened, study)
+        study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
+        if opened is not None and study is not None:
+            return opened, study
+        key = self.mast.key_of("study.set_up")
+        self.hints.say(f"There is no study yet: {key} sets one up")
+        return None
 
-    def _add(self, opened: OpenWorkspace, study: Study) -> None:
-        lots = self._lots(opened, study)
+    @piece_of_work
+    async def action_add(self) -> None:
+        """Take traces in that are not in the study yet, as a further lot."""
+        read = await self._study()
+        if read is None:
+            return
+        opened, study = read
+        lots = await self._lots(opened, study)
         there = frozenset(study.traces)
         new = [lot for lot in lots[1:] if not there.issuperset(lot.ids)]
         offered = dict(zip("ylk", new, strict=False))
@@ -529,15 +505,15 @@ class StudyScreen(TableScreen[ProgressRow]):
 
     # Who is there
 
-    def action_join(self) -> None:
+    @piece_of_work
+    async def action_join(self) -> None:
         """Ask who joins as an annotator, from the next lot on."""
-        self._with_study(self._join)
+        if await self._study() is None:
+            return
 
-    def _join(self, opened: OpenWorkspace, _: Study) -> None:
         def answered(name: str | None) -> None:
             if name:
                 self._offer(
-                    opened,
                     lambda study: with_annotator(study, name),
                     f"Let {name} join?",
                     "They are dealt traces of the lots to come, and what others give back.",
@@ -562,32 +538,29 @@ class StudyScreen(TableScreen[ProgressRow]):
             "lots.",
         )
 
-    def _of_person(
+    @piece_of_work
+    async def _of_person(
         self, change: Callable[[Workspace, Study, str], Study], title: str, words: str
     ) -> None:
-        def offer(opened: OpenWorkspace, _: Study) -> None:
-            row = self.main_list.row
-            name = "" if row is None else row.annotator
-            if not name:
-                self.hints.say("Put the cursor on an annotator")
-                return
-            self._offer(
-                opened,
-                lambda study: change(opened.workspace, study, name),
-                title.format(name),
-                words,
-            )
-
-        self._with_study(offer)
-
-    def _offer(
-        self, opened: OpenWorkspace, change: Callable[[Study], Study], title: str, words: str
-    ) -> None:
-        """Say what a change of who is there comes to, and make it if that is agreed."""
-        before = self.mast.workspace.guarded(opened.study)
-        if before is None:
+        read = await self._study()
+        if read is None:
             return
-        after = self.mast.workspace.guarded(lambda: change(before))
+        workspace = read[0].workspace
+        row = self.main_list.row
+        name = "" if row is None else row.name
+        if not name:
+            self.hints.say("Put the cursor on an annotator")
+            return
+        self._offer(lambda study: change(workspace, study, name), title.format(name), words)
+
+    @piece_of_work
+    async def _offer(self, change: Callable[[Study], Study], title: str, words: str) -> None:
+        """Say what a change of who is there comes to, and make it if that is agreed."""
+        read = await self._study()
+        if read is None:
+            return
+        opened, before = read
+        after = await self.mast.workspace.carry_out(lambda: change(before))
         if after is None:
             return
         if after == before:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from rich.cells import cell_len
+
+from mast_tui.columns import padded
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -401,12 +404,12 @@ def assignment_words(before: Study | None, after: Study) -> str:
         lines = [f"{counted(count, 'trace')}, labelled by {who}."]
     elif not shared:
         lines = [f"{counted(count, 'trace')}, each labelled by one."]
-    wide = max(map(len, after.annotators))
+    wide = max(cell_len(one_line(name)) for name in after.annotators)
     for name in after.annotators:
         own = assigned(after, name)
         was = len(own) if before is None else len(assigned(before, name))
         so_far = f"{was:,} → " if was != len(own) else ""
-        told = [f"{name:<{wide}}  {so_far}{counted(len(own), 'trace')}"]
+        told = [f"{padded(one_line(name), wide)}  {so_far}{counted(len(own), 'trace')}"]
         together = sum(one in several for one in own)
         if together not in (0, len(own)):
             told.append(f"{together:,} with others")
@@ -507,35 +510,41 @@ class StudySetup(Form):
         check_changes(workspace, found.study)
         return found
 
-    def take(self, texts: Texts) -> None:
+    async def take(self, texts: Texts) -> None:
         """Show what the study comes to; Enter there sets it up."""
-        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
-        if wanted.study == before:
+        words = await self.mast.writes.run(partial(self._preview, texts))
+        if not words:
             self.refuse("Nothing is changed yet; Esc leaves the study as it is")
             return
-        was = {} if before is None else {**self._texts}
-        changed = [
-            (field.title, was[field.name], texts[field.name].strip())
-            for field in self._fields
-            if before is not None and was[field.name].strip() != texts[field.name].strip()
-        ]
-        words = preview_words(
-            before,
-            wanted.study,
-            changed=changed,
-            away=taken_away(workspace, wanted.study),
-            finished=before is not None and anybody_finished(workspace, before),
-        )
-        does = "sets it up" if before is None else "changes it"
+        does = "sets it up" if self._before is None else "changes it"
         self.show_words(
             words,
             f"Enter {does} · ↑ ↓ scroll · Esc back to the fields",
             then=partial(self.mast.writes.do, self._answer),
         )
 
-    def _answer(self) -> None:
+    def _preview(self, texts: Texts) -> str:
+        """Return what the study of the fields comes to, empty where nothing is changed."""
+        wanted, before, workspace = self.wanted(texts), self._before, self._opened.workspace
+        if wanted.study == before:
+            return ""
+        was = {} if before is None else {**self._texts}
+        changed = [
+            (field.title, was[field.name], texts[field.name].strip())
+            for field in self._fields
+            if before is not None and was[field.name].strip() != texts[field.name].strip()
+        ]
+        return preview_words(
+            before,
+            wanted.study,
+            changed=changed,
+            away=taken_away(workspace, wanted.study),
+            finished=before is not None and anybody_finished(workspace, before),
+        )
+
+    async def _answer(self) -> None:
         try:
-            wanted = self.wanted(self.texts)
+            wanted = await self.mast.writes.run(partial(self.wanted, self.texts))
         except MastError as error:
             self.refuse(str(error))
             return

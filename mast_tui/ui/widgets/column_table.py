@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic
 
 from rich.segment import Segment
 from textual.message import Message
 from textual.strip import Strip
 
-from mast_tui.columns import ColumnWidth, TableColumn, fit, text_lengths
+from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
 from mast_tui.ui.widgets.virtual_lines import VirtualLines, row_strip
-
-Row = TypeVar("Row")
 
 LEAST_NAME: Final = 12
 """The cells that a column of names keeps where others need its room."""
@@ -35,7 +33,7 @@ def figure_column(
     title: str,
     cell: Callable[[Row], str],
     keeps: float,
-    style: str | Callable[[Row], str] = "figure",
+    style: str = "figure",
 ) -> TableColumn[Row]:
     """Return a column of figures, quiet where they tell nothing.
 
@@ -46,12 +44,13 @@ def figure_column(
         style: The style of figures that tell something.
     """
 
-    def style_of(row: Row) -> str:
-        if cell(row) in NOTHING:
-            return "quiet"
-        return style if isinstance(style, str) else style(row)
-
-    return TableColumn(title, cell, style_of, ColumnWidth(keeps, filled=SOME), right=True)
+    return TableColumn(
+        title,
+        cell,
+        lambda row: "quiet" if cell(row) in NOTHING else style,
+        ColumnWidth(keeps, filled=SOME),
+        right=True,
+    )
 
 
 def sign_column(
@@ -137,12 +136,8 @@ class ColumnTable(VirtualLines, Generic[Row]):
 
     def heading(self) -> str:
         """Return the headings of the columns."""
-        return (
-            " "
-            + "".join(
-                column.heading(cells) + " " * column.width.gap for column, cells in self._fitted
-            ).rstrip()
-        )
+        texts = (column.heading(cells) + " " * column.width.gap for column, cells in self._fitted)
+        return f" {''.join(texts)}".rstrip()
 
     def render_row(self, row: int, width: int) -> Strip:
         """Return one row."""

@@ -13,11 +13,11 @@ from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.migration.mapping import Change, codebook_map
 from mast_tui.exchange.migration.migrate import Migrated, migrate
-from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.session.queues import QueueKind, queue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
+from tests.figures.agreement.tables import agreement_document
 from tests.traces.checks import CORPUS, needs_corpus
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def kappa(workspace: Workspace, ref: str) -> tuple[int, float | None]:
     study = study_from_workspace(
         workspace, workspace.taxonomy(ref), annotators=PEOPLE, which="first"
     )
-    report = agreement_report(study, rounds=0)
+    report = agreement_document(study, rounds=0)
     return report["traces"]["finished_by_all"], report["pooled"]["cohen_kappa"].get("value")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from mast_tui.figures.agreement.report import Report, StudyInput, agreement_report
+from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import SpanInput
-from mast_tui.figures.spans.report import span_report
+from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.build_judge import counted
 from tests.figures.agreement.tables import verdict_table
@@ -51,15 +52,17 @@ def study_of(said: Mapping[str, str]) -> StudyInput:
     )
 
 
-def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Report:
+def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:
     """A report with places that are not at hand, and with a judge of these TP, FP, FN, TN."""
     study = study_of(said)
-    report = agreement_report(study, rounds=rounds)
+    report = agreement_figures(study, rounds=rounds)
     finished = {name: len(traces) for name, traces in study.finished.items()}
     places = SpanInput("mast@3", MODES, study.annotators, "1", (), finished, not_at_hand=2)
-    report["spans"] = span_report(places, rounds=rounds)
-    report["judge"] = judge_report(counted(*table), rounds=rounds)
-    return report
+    return replace(
+        report,
+        spans=span_figures(places, rounds=rounds),
+        judge=judge_report(counted(*table), rounds=rounds),
+    )
 
 
 def figures_in(document: Any) -> Iterator[Mapping[str, Any]]:

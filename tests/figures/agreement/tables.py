@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import MISSING
+from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
 from mast_tui.figures.agreement.verdict_table import CELL_OF, VALUE_OF, VerdictTable
+from mast_tui.figures.bootstrap import ROUNDS
+from mast_tui.figures.spans.input import SpanInput
+from mast_tui.figures.spans.report import span_figures, spans_json
 from mast_tui.labels import VerdictValue
 
 Verdicts = Mapping[tuple[str, str, str], VerdictValue]
 """By annotator, trace id and slug; what is not there is open."""
+
+
+def agreement_document(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Any]:
+    """Return the document of ``agree --json`` on a study."""
+    return agreement_json(agreement_figures(study, rounds=rounds, seed=seed))
+
+
+def span_document(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Any]:
+    """Return the part ``spans`` of the document of ``agree --json``."""
+    return spans_json(span_figures(given, rounds=rounds, seed=seed))
 
 
 def verdict_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 from math import exp, sqrt
 
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from mast_tui.figures.agreement.capture import (
-    CaptureJson,
+    Capture,
     Found,
-    capture_report,
+    capture,
     dependence,
     interaction_scores,
     missed,
@@ -24,6 +25,7 @@ from mast_tui.figures.agreement.capture import (
     unseen,
 )
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, UNSURE
+from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
 from scripts.simulate_missed import simulate
 
 COUNTS = st.integers(0, 60)
@@ -33,11 +35,11 @@ def captured(
     *lines: str,
     suggested: NDArray[np.bool_] | None = None,
     settled_absent: NDArray[np.bool_] | None = None,
-) -> CaptureJson:
+) -> Capture:
     """One mode: a line for each finder, a character for each trace."""
     letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
     said = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
-    return capture_report(
+    return capture(
         [f"f{number}" for number in range(len(lines))],
         {"1.3": 0},
         said,
@@ -46,6 +48,14 @@ def captured(
         if settled_absent is None
         else settled_absent,
     )
+
+
+def of_mode(found: Capture) -> FigureTable:
+    return FigureIndex(found.figures).table("missed", mode="1.3")
+
+
+def of_all(found: Capture) -> FigureTable:
+    return FigureIndex(found.figures).table("missed_pooled")
 
 
 @given(COUNTS, COUNTS, COUNTS)
@@ -73,41 +83,45 @@ def test_of_three_finders_it_is_chaos() -> None:
 
 def test_what_two_found_tells_what_nobody_found() -> None:
     found = captured("1" * 12 + "1" * 4 + "0" * 24, "1" * 12 + "0" * 4 + "1" * 6 + "0" * 18)
-    one = found["modes"]["1.3"]
-    assert (one["n"], one["found"], one["found_once"], one["found_twice"]) == (40, 22, 10, 12)
-    assert one["missed"]["value"] == pytest.approx(4 * 6 / 13)
-    low, high = one["missed"]["ci"] or (0, 0)
+    one = of_mode(found)
+    counts = [one.value(name) for name in ("n", "found", "found_once", "found_twice")]
+    assert counts == [40, 22, 10, 12]
+    assert one.value("missed") == pytest.approx(4 * 6 / 13)
+    low, high = one["missed"].interval or (0, 0)
     assert 0 <= low < 4 * 6 / 13 < high <= 18
-    assert one["share_found"]["value"] == pytest.approx(22 / (22 + 24 / 13))
-    assert one["share_found"]["ci"] == pytest.approx([22 / (22 + high), 22 / (22 + low)])
-    assert found["pooled"] == one
-    assert (found["dependent"], found["pairs"]) == (None, {})
+    assert one.value("share_found") == pytest.approx(22 / (22 + 24 / 13))
+    assert one["share_found"].interval == pytest.approx((22 / (22 + high), 22 / (22 + low)))
+    same = [replace(figure, scope="missed", mode="1.3") for figure in of_all(found).figures]
+    assert tuple(same) == one.figures
+    assert found.dependent is None
+    assert not any(figure.scope == "missed_pair" for figure in found.figures)
 
 
 def test_only_what_two_have_looked_at_counts() -> None:
-    one = captured("11?.0", "1.110")["modes"]["1.3"]
-    assert (one["n"], one["found"]) == (2, 1)
+    one = of_mode(captured("11?.0", "1.110"))
+    assert (one.value("n"), one.value("found")) == (2, 1)
 
 
 def test_pairs_that_rotate_are_taken_pair_by_pair() -> None:
     both, lone = "1" * 6, "1100" * 5
-    found = captured(
+    study = captured(
         both + lone + "." * 26, both + "0011" * 5 + both + lone, "." * 26 + both + "0011" * 5
-    )["pooled"]
-    assert found["n"] == 52
-    assert found["missed"]["value"] == 0  # nothing is left that could be one
-    assert found["found"] == 52
+    )
+    found = of_all(study)
+    assert found.value("n") == 52
+    assert found.value("missed") == 0  # nothing is left that could be one
+    assert found.value("found") == 52
 
 
 def test_nothing_found_is_no_figure() -> None:
-    assert captured("000", "000")["pooled"]["missed"] == {"value": None, "undefined": "no_variance"}
-    assert captured("1..", ".1.")["pooled"]["missed"] == {"value": None, "undefined": "no_overlap"}
+    assert of_all(captured("000", "000"))["missed"].undefined == "no_variance"
+    assert of_all(captured("1..", ".1."))["missed"].undefined == "no_overlap"
 
 
 def test_what_few_found_twice_has_no_interval() -> None:
-    one = captured("11110000", "11000110")["pooled"]["missed"]
-    assert one["value"] is not None
-    assert (one["ci"], one["ci_withheld"], one["ci_needs"]) == (None, "few_found_twice", 5)
+    one = of_all(captured("11110000", "11000110"))["missed"]
+    assert one.value is not None
+    assert (one.interval, one.withheld, one.needs) == (None, "few_found_twice", 5)
 
 
 def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -> None:
@@ -116,9 +130,10 @@ def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -
     absent = np.zeros((6, 1), np.bool_)
     absent[3] = True
     found = captured("111110", "110111", suggested=suggested, settled_absent=absent)
-    assert (found["pooled"]["n"], found["pooled"]["found"]) == (4, 3)
-    assert found["with_suggestions"] == {"f0": 2, "f1": 0}
-    assert found["settled_absent"] == 1
+    assert (of_all(found).value("n"), of_all(found).value("found")) == (4, 3)
+    left_out = FigureIndex(found.figures).table("missed_left_out")
+    assert left_out.values("with_suggestions") == {"f0": 2, "f1": 0}
+    assert left_out.value("settled_absent") == 1
 
 
 @settings(deadline=None)
@@ -129,12 +144,12 @@ def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, .
         Found(99, (0, 1, 2), np.repeat(np.array(rows, np.bool_), table, axis=0)) for table in tables
     ]
     found = dependence(groups, 0, 1)
-    assert found["n"] == sum(map(sum, tables))
-    if found["p_value"] is None or found["odds_ratio"] is None:
+    assert found.n == sum(map(sum, tables))
+    if found.p_value is None or found.odds_ratio is None:
         return
     theirs = StratifiedTable([np.reshape(table, (2, 2)).astype(float) for table in tables])
-    assert found["odds_ratio"] == pytest.approx(theirs.oddsratio_pooled)
-    assert found["p_value"] == pytest.approx(theirs.test_null_odds().pvalue)
+    assert found.odds_ratio == pytest.approx(theirs.oddsratio_pooled)
+    assert found.p_value == pytest.approx(theirs.test_null_odds().pvalue)
 
 
 @pytest.mark.filterwarnings("ignore:Perfect separation")
@@ -162,10 +177,11 @@ def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]
 def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() -> None:
     same = "1" * 20 + "0" * 20
     found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
-    assert found["dependent"] is True
-    assert found["pairs"]["f0|f1"]["odds_ratio"] is None
-    assert found["together"]["alike"]
-    assert found["pooled"]["missed"]["ci_withheld"] == "dependent_finders"
+    assert found.dependent is True
+    pair = FigureIndex(found.figures).table("missed_pair", subject=("f0", "f1"))
+    assert pair["odds_ratio"].value is None
+    assert found.alike
+    assert of_all(found)["missed"].withheld == "dependent_finders"
 
 
 @given(
@@ -175,8 +191,9 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
 def test_no_more_are_missed_than_there_are_units_left(
     by: list[tuple[bool, ...]], more: int
 ) -> None:
-    one = missed([Found(len(by) + more, (0, 1, 2), np.array(by))])
-    value, ends = one["missed"]["value"], one["missed"].get("ci")
+    figures = missed([Found(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed"))
+    one = FigureTable(tuple(figures))["missed"]
+    value, ends = one.value, one.interval
     assert value is not None
     assert 0 <= value <= more
     if ends is not None:

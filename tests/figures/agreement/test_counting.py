@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings, mean_of_defined
 from mast_tui.figures.agreement.counting import (
-    FIGURES,
     TableSums,
     macro_coefficients,
     sums_of,
@@ -20,6 +20,7 @@ from mast_tui.figures.agreement.counting import (
 )
 from mast_tui.figures.agreement.verdict_table import UNSURE, Said
 from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.record import COEFFICIENTS
 from tests.figures.agreement.reference import (
     cohen_kappa,
     cohen_kappa_pairs,
@@ -58,14 +59,16 @@ def shared_units(units: Said) -> Ratings:
 def one_by_one(units: Said) -> dict[str, Coefficient]:
     """Every figure of raters × units by the functions that take any categories."""
     ratings = shared_units(units)
+    raw = raw_agreement(ratings)
     return {
-        "raw_agreement": raw_agreement(ratings),
+        "raw_agreement": raw,
         "positive_agreement": specific_agreement(ratings, 1),
         "negative_agreement": specific_agreement(ratings, 0),
         "cohen_kappa": (cohen_kappa if len(ratings) == 2 else cohen_kappa_pairs)(ratings),
         "fleiss_kappa": fleiss_kappa(complete_units(ratings)),
         "krippendorff_alpha": krippendorff_alpha(ratings),
         "gwet_ac1": gwet_ac1(ratings, categories=2),
+        "pabak": replace(raw, value=None if raw.value is None else 2 * raw.value - 1),
     }
 
 
@@ -121,13 +124,13 @@ def units_of(cells: Said, name: str) -> int:
 def holds(table: TableSums, cells: Said) -> None:
     """Fail unless a table has the figures of these words, with their n, and those of its pairs."""
     ours, theirs = table_coefficients(table), of_two_traces(cells)
-    assert [name for name in FIGURES if not same(ours[name], theirs[name])] == []
-    assert {name: ours[name].n for name in FIGURES} == {
-        name: units_of(cells, name) for name in FIGURES
+    assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
+    assert {name: ours[name].n for name in COEFFICIENTS} == {
+        name: units_of(cells, name) for name in COEFFICIENTS
     }
     for place, pair in enumerate(combinations(range(len(cells)), 2)):
         ours, theirs = table_coefficients(table.pair(place)), of_two_traces(cells[list(pair)])
-        assert [name for name in FIGURES if not same(ours[name], theirs[name])] == []
+        assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
 
 
 def no_single_trace(table: TableSums) -> bool:
@@ -150,7 +153,7 @@ def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: Said) -> None:
     sums = sums_of(cells, range(traces), 0, 0)
     per_mode = [of_two_traces(cells[:, :, [mode]]) for mode in range(modes)]
     means, defined = macro_coefficients(sums, per_mode)
-    for name in FIGURES:
+    for name in COEFFICIENTS:
         mean, count = mean_of_defined([mode[name] for mode in per_mode])
         assert same(means[name], mean)
         assert defined[name] == count
@@ -193,3 +196,26 @@ def test_traces_that_nobody_shares_are_not_resampled() -> None:
     without = sums_of(cells[:, :2], [0, 1], 50, 3)
     assert np.array_equal(alone.patterns, without.patterns)
     assert np.array_equal(alone.pairs, without.pairs)
+
+
+@pytest.mark.parametrize(("traces", "noise"), [(30, 0.2), (2100, 0.2), (30, 0.0), (8, 0.2)])
+def test_pabak_has_the_interval_of_raw_agreement_on_its_own_scale(
+    traces: int, noise: float
+) -> None:
+    random = np.random.default_rng(traces)
+    truth = random.random((traces, 3)) < 0.3
+    said = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)
+    sums = sums_of(said, range(traces), 100, 0)
+    per_mode = [table_coefficients(sums.of([mode])) for mode in range(3)]
+    tables = (
+        *per_mode,
+        table_coefficients(sums.everything()),
+        macro_coefficients(sums, per_mode)[0],
+    )
+    for table in tables:
+        raw, pabak = table["raw_agreement"], table["pabak"]
+        assert raw.value is not None
+        assert pabak.value == pytest.approx(2 * raw.value - 1)
+        assert pabak.withheld == raw.withheld
+        expected = None if raw.ci is None else [2 * end - 1 for end in raw.ci]
+        assert pabak.ci == (None if expected is None else pytest.approx(expected))

@@ -12,7 +12,6 @@ from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import Coefficient
 from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
-from mast_tui.figures.agreement.report import Report, agreement_report
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, Said
 from mast_tui.figures.intervals import Z, wilson, wilson_of
@@ -25,8 +24,9 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence
+from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.build_judge import counted
-from tests.figures.agreement.tables import rotating_lines
+from tests.figures.agreement.tables import agreement_document, rotating_lines
 from tests.figures.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
@@ -137,9 +137,9 @@ def drawn(random: np.random.Generator, traces: int) -> Said:
     return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
 
 
-def of_two(ann: str, bob: str) -> Report:
+def of_two(ann: str, bob: str) -> dict[str, Any]:
     slug = MODES[0][0]
-    return agreement_report(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
+    return agreement_document(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
 
 
 def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
@@ -159,7 +159,7 @@ def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
 
 def test_a_pair_that_shares_one_trace_has_no_kappa_of_its_own() -> None:
     lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
-    three = agreement_report(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
+    three = agreement_document(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
     two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
     mode = three["modes"]["1.3"]
     assert mode["cohen_kappa"]["value"] == two["value"]
@@ -207,8 +207,8 @@ def test_copies_of_a_block_count_once_for_an_interval() -> None:
 
 def test_sets_of_copies_have_no_interval() -> None:
     said = np.repeat(drawn(np.random.default_rng(0), 2), (3, 2), axis=1)
-    figure = set_agreement(said, 50, 0, blocks=np.array([0, 0, 0, 1, 1]))
-    assert figure["krippendorff_alpha_masi"]["ci_withheld"] == "copied_blocks"
+    figures = FigureTable(set_agreement(said, 50, 0, blocks=np.array([0, 0, 0, 1, 1])))
+    assert figures["krippendorff_alpha_masi"].withheld == "copied_blocks"
 
 
 def test_a_mean_over_modes_needs_more() -> None:
@@ -243,9 +243,10 @@ def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None
 
 def test_sets_of_two_traces_have_no_interval() -> None:
     said = drawn(np.random.default_rng(0), 5)
-    few = set_agreement(said[:, :2], 50, 0)["krippendorff_alpha_jaccard"]
-    assert (few["ci_withheld"], few["ci_needs"]) == ("few_traces", 3)
-    assert set_agreement(said, 50, 0)["krippendorff_alpha_jaccard"]["ci"] is not None
+    few = FigureTable(set_agreement(said[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
+    assert (few.withheld, few.needs) == ("few_traces", 3)
+    figures = FigureTable(set_agreement(said, 50, 0))
+    assert figures["krippendorff_alpha_jaccard"].interval is not None
 
 
 def test_what_is_withheld_is_no_interval() -> None:
@@ -254,12 +255,14 @@ def test_what_is_withheld_is_no_interval() -> None:
 
 
 @pytest.fixture(scope="module")
-def rotating() -> Report:
+def rotating() -> dict[str, Any]:
     verdicts = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
-    return agreement_report(study(verdicts), rounds=50)
+    return agreement_document(study(verdicts), rounds=50)
 
 
-def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(rotating: Report) -> None:
+def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(
+    rotating: dict[str, Any],
+) -> None:
     table = rotating["modes"]["1.3"]
     assert table["few_shared_by_pair"] == {"ann|bob": 20, "ann|cat": 20, "bob|cat": 20}
     for one in (table, rotating["pooled"], rotating["macro"]):

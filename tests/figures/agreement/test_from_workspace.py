@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.report import agreement_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind, Label, PassKind
 from mast_tui.study.model import Study
@@ -24,7 +23,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, Office
-from tests.figures.agreement.tables import verdicts_in
+from tests.figures.agreement.tables import agreement_document, verdicts_in
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
 
 
@@ -85,7 +84,7 @@ def test_judges_are_compared_only_where_they_are_named(office: Office) -> None:
     assert judge not in study_from_workspace(office.workspace, TAXONOMY).annotators
     named = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
     assert verdicts_in(named.verdicts)[judge, "t1", MODE] is ABSENT
-    assert agreement_report(named)["modes"]["1.3"]["n"] == 1
+    assert agreement_document(named)["modes"]["1.3"]["n"] == 1
 
 
 def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -> None:
@@ -104,7 +103,7 @@ def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -
             run_id=run,
         )
     study = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
-    report = agreement_report(study)
+    report = agreement_document(study)
     assert study.finished[judge] == {"t2"}
     assert report["modes"]["1.3"]["n"] == 1
     assert report["traces"]["examples_left_out"] == {judge: 1}
@@ -118,13 +117,13 @@ def test_traces_and_people_can_be_named(office: Office) -> None:
     )
     assert study.annotators == ("bob", "cat")
     assert study.finished == {"bob": {"t2"}, "cat": frozenset()}
-    report = agreement_report(study)
+    report = agreement_document(study)
     assert report["pooled"]["raw_agreement"] == {"value": None, "undefined": "single_rater", "n": 0}
 
 
 def test_the_report_follows(office: Office) -> None:
-    first = agreement_report(study_from_workspace(office.workspace, TAXONOMY))
-    last = agreement_report(study_from_workspace(office.workspace, TAXONOMY, which="last"))
+    first = agreement_document(study_from_workspace(office.workspace, TAXONOMY))
+    last = agreement_document(study_from_workspace(office.workspace, TAXONOMY, which="last"))
     assert first["taxonomy"] == TAXONOMY.ref
     assert first["modes"]["1.3"]["raw_agreement"]["value"] == 0.5
     assert last["modes"]["1.3"]["cohen_kappa"]["value"] == 1.0
@@ -149,13 +148,13 @@ def test_unfinished_traces_are_counted_and_hidden_ones_are_not(office: Office) -
     office.start("ann", "t3")
     office.start("bob", "t2", number=2, kind=PassKind.SECOND_LOOK)
     study = study_from_workspace(office.workspace, TAXONOMY)
-    assert agreement_report(study, rounds=0)["left_out"]["unfinished"] == {"ann": 1, "bob": 0}
+    assert agreement_document(study, rounds=0)["left_out"]["unfinished"] == {"ann": 1, "bob": 0}
     some = study_from_workspace(office.workspace, TAXONOMY, traces=frozenset({"t1", "t2"}))
-    assert agreement_report(some, rounds=0)["left_out"]["unfinished"] == {"ann": 0, "bob": 0}
+    assert agreement_document(some, rounds=0)["left_out"]["unfinished"] == {"ann": 0, "bob": 0}
 
 
 def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: Office) -> None:
-    before = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    before = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
     office.finish("bob", value=ABSENT, trace="t1", number=3, kind=PassKind.RETEST)
     office.finish("bob", at(3), trace="t2", number=2, kind=PassKind.RETEST)
     office.start("ann", "t1", number=2, kind=PassKind.RETEST)
@@ -167,9 +166,9 @@ def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: 
         said = verdicts_in(retest)
         assert [said["first", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
         assert [said["retest", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
-        report = agreement_report(study, rounds=0)
+        report = agreement_document(study, rounds=0)
         assert report["retests"]["bob"]["n_traces"] == 2
-    after = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    after = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
     assert after["pooled"] == before["pooled"]
     hidden = study_from_workspace(office.workspace, TAXONOMY, traces=frozenset({"t1"}))
     assert hidden.retests["bob"].traces == ("t1",)
@@ -186,12 +185,12 @@ def test_the_lots_of_a_study_are_its_rounds(office: Office) -> None:
     set_up(("t1",), ("t2", "t9"))
     study = study_from_workspace(office.workspace, TAXONOMY)
     assert study.rounds == {"1": {"t1"}, "2": {"t2", "t9"}}
-    rounds = agreement_report(study, rounds=0)["rounds"]
+    rounds = agreement_document(study, rounds=0)["rounds"]
     assert {name: one["traces"] for name, one in rounds.items()} == {"1": 1, "2": 1}
 
 
 def test_categories_are_those_of_the_taxonomy(office: Office) -> None:
-    report = agreement_report(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
+    report = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
     assert report["categories"]["1"]["name"] == "All"
     assert report["categories"]["1"]["modes"] == [mode.code for mode in TAXONOMY.modes]
 

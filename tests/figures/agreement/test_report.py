@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
-from mast_tui.figures.agreement.report import (
-    Report,
-    agreement_report,
-    halving,
-)
+from mast_tui.figures.agreement.report import more_traces
 from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
+from mast_tui.figures.record import COEFFICIENTS, FigureScope
 from tests.figures.agreement.reference import cohen_kappa
-from tests.figures.agreement.tables import retest_table
-from tests.figures.agreement.test_study import COEFFICIENTS, LETTERS, MODES, study
+from tests.figures.agreement.tables import agreement_document, retest_table
+from tests.figures.agreement.test_study import LETTERS, MODES, study
 
 REPETITION, TERMINATION = (slug for slug, _, _ in MODES)
 ANN = "1101001011" * 4
 BOB = "1100101001" * 4
 
 
-def two(rounds: int = 200, seed: int = 0, **changes: object) -> Report:
+def two(rounds: int = 200, seed: int = 0, **changes: object) -> dict[str, Any]:
     said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
     said |= {("ann", TERMINATION): "0" * 40, ("bob", TERMINATION): "0" * 39 + "1"}
-    return agreement_report(replace(study(said), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
+    return agreement_document(replace(study(said), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
 
 
-def many(rounds: int = 200, seed: int = 0) -> Report:
+def many(rounds: int = 200, seed: int = 0) -> dict[str, Any]:
     said = {("ann", REPETITION): ANN * 50, ("bob", REPETITION): BOB * 50}
-    return agreement_report(study(said), rounds=rounds, seed=seed)
+    return agreement_document(study(said), rounds=rounds, seed=seed)
 
 
 def test_intervals_are_the_percentiles_over_many_resampled_traces() -> None:
@@ -101,9 +98,9 @@ def test_each_round_is_counted_by_itself() -> None:
     rounds = {"1": frozenset({"t0", "t1", "t2"}), "2": frozenset(f"t{n}" for n in range(3, 40))}
     assert two(rounds=9)["rounds"] == {}
     said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
-    split = agreement_report(replace(study(said), rounds=rounds), rounds=50)["rounds"]
+    split = agreement_document(replace(study(said), rounds=rounds), rounds=50)["rounds"]
     assert {name: one["traces"] for name, one in split.items()} == {"1": 3, "2": 37}
-    first = agreement_report(
+    first = agreement_document(
         study({("ann", REPETITION): ANN[:3], ("bob", REPETITION): BOB[:3]}), rounds=50
     )
     assert split["1"]["pooled"]["raw_agreement"] == first["pooled"]["raw_agreement"]
@@ -136,14 +133,11 @@ def test_how_many_more_traces_would_halve_the_interval() -> None:
     plan, kappa = report["halving"]["1.3"], report["modes"]["1.3"]["cohen_kappa"]
     low, high = kappa.get("ci") or (0, 0)
     assert plan == {"more_traces": 120, "width": pytest.approx(high - low)}
-    assert halving(Coefficient(undefined="no_variance"), 9) == {
-        "more_traces": None,
-        "undefined": "no_variance",
-    }
-    assert halving(Coefficient(1.0, ci=(1.0, 1.0)), 9) == {
-        "more_traces": None,
-        "undefined": "no_interval",
-    }
+    scope = FigureScope("halving")
+    (undefined,) = more_traces(scope, Coefficient(undefined="no_variance"), 9)
+    assert (undefined.value, undefined.undefined) == (None, "no_variance")
+    (no_interval,) = more_traces(scope, Coefficient(1.0, ci=(1.0, 1.0)), 9)
+    assert (no_interval.value, no_interval.undefined) == (None, "no_interval")
 
 
 def test_what_was_left_out_is_told() -> None:
@@ -151,7 +145,7 @@ def test_what_was_left_out_is_told() -> None:
     some = replace(
         study(said, finished={"bob": 4}), unfinished={"bob": 1, "eve": 7}, open_codes={"ann": 2}
     )
-    report = agreement_report(some, rounds=0)
+    report = agreement_document(some, rounds=0)
     assert report["left_out"] == {
         "unfinished": {"ann": 0, "bob": 1},
         "examples": {"ann": 0, "bob": 0},
@@ -173,11 +167,11 @@ def test_a_category_shows_where_any_mode_within_does() -> None:
     }
     groups = (("all", "All", (REPETITION, TERMINATION)),)
     given = replace(study(said), levels={"area": groups})
-    level = agreement_report(given, rounds=0)["levels"]["area"]
+    level = agreement_document(given, rounds=0)["levels"]["area"]
     everything = level["categories"]["all"]
     # ann: 1 1 0 0 ? . . 0; the modes of the last two that are open could be present.
     assert (everything["n"], everything["unsure"]) == (5, {"ann": 1, "bob": 0})
     assert everything["raw_agreement"].get("value") == 1.0
     assert everything["modes"] == ["1.3", "3.1"]
     assert level["pooled"]["cohen_kappa"].get("value") == 1.0
-    assert "levels" not in agreement_report(study(said), rounds=0)
+    assert "levels" not in agreement_document(study(said), rounds=0)

@@ -19,6 +19,7 @@ from mast_tui.figures.agreement.sets import (
     set_alphas,
 )
 from mast_tui.figures.agreement.verdict_table import Said
+from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.reference import krippendorff_alpha
 
 LETTERS = "ABC"
@@ -33,10 +34,10 @@ def said_of(pairs: Sequence[str]) -> Said:
 
 
 def test_alpha_of_sets_with_both_distances() -> None:
-    found = set_agreement(said_of(PAIRS), 0, 0)
-    assert found["krippendorff_alpha_jaccard"]["value"] == pytest.approx(0.315620, abs=5e-7)
-    assert found["krippendorff_alpha_masi"]["value"] == pytest.approx(0.273081, abs=5e-7)
-    assert found["n"] == len(PAIRS)
+    found = FigureTable(set_agreement(said_of(PAIRS), 0, 0))
+    assert found.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
+    assert found.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
+    assert found.count("n") == len(PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +66,9 @@ def test_who_left_a_mode_open_or_unsure_said_no_set() -> None:
 
 
 def reasons(said: np.ndarray) -> tuple[str | None, str | None]:
-    found = set_agreement(said, 9, 0)
+    found = FigureTable(set_agreement(said, 9, 0))
     both = found["krippendorff_alpha_jaccard"], found["krippendorff_alpha_masi"]
-    return both[0].get("undefined"), both[1].get("undefined")
+    return both[0].undefined, both[1].undefined
 
 
 def test_sets_are_undefined_for_the_reasons_of_all_figures() -> None:

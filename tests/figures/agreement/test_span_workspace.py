@@ -6,12 +6,12 @@ import pytest
 
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import Place, Reading, SpanInput
-from mast_tui.figures.spans.report import span_report
 from mast_tui.gold import Order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind
 from mast_tui.workspace import Workspace, store_judgement
 from mast_tui.workspace.records import RunSettings
 from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.figures.agreement.tables import span_document
 from tests.gold.build import ABSENT, MODE, OTHER, UNSURE, at, order, quote
 from tests.session.build import Desk, put, span
 from tests.workspace.build import MAST, MODES, TRACE, trace_of
@@ -67,7 +67,7 @@ class TestPlaces:
         found = readings(study)
         assert found["t1", "bob"].unplaced == {MODE}
         assert found["t2", "bob"].unplaced == found["t3", "bob"].unplaced == frozenset()
-        everybody = span_report(study, rounds=0)["all"]
+        everybody = span_document(study, rounds=0)["all"]
         # Both places of t2 meet, the one of t3 meets none, and of t1 nobody knows.
         assert everybody["finding"]["exact"]["value"] == pytest.approx(2 / 3)
         assert everybody["no_places"] == 1
@@ -103,7 +103,7 @@ class TestTraces:
         assert [trace.trace_id for trace in study.traces] == ["t2"]
         assert study.not_at_hand == 1
         assert study.finished == {"ann": 3, "bob": 2}
-        assert span_report(study, rounds=0)["traces"] == {"compared": 1, "not_at_hand": 1}
+        assert span_document(study, rounds=0)["traces"] == {"compared": 1, "not_at_hand": 1}
 
     def test_what_may_not_be_seen_is_not_there(self) -> None:
         office = Office("t1", "t2")
@@ -164,7 +164,7 @@ class TestReading:
         assert found[TRACE, "alice"].read == ((0, 3),)
         assert found[TRACE, "bob"].read == ((0, 5),)
         assert found[TRACE, "alice"].unanswered == frozenset()
-        figures = span_report(study, rounds=0)["all"]
+        figures = span_document(study, rounds=0)["all"]
         assert figures["finding"]["left_out"] == 1
         mode = figures["modes"][MAST.modes[0].code]
         assert (mode["spans"], mode["spans_left_out"]) == (3, 2)
@@ -186,4 +186,4 @@ class TestReading:
         found = readings(study)
         assert found[TRACE, "alice"].read == ((2, 35),)
         assert found[TRACE, "bob"].read == ()
-        assert span_report(study, rounds=0)["all"]["modes"][MAST.modes[0].code]["spans"] == 1
+        assert span_document(study, rounds=0)["all"]["modes"][MAST.modes[0].code]["spans"] == 1

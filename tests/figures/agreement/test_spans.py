@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.spans.input import Place, Reading, SpanInput, Stretch, TraceReadings
-from mast_tui.figures.spans.report import THRESHOLDS, SpanReport, span_report
+from mast_tui.figures.spans.report import THRESHOLDS
 from tests.figures.agreement.reference import krippendorff_alpha
+from tests.figures.agreement.tables import span_document
 
 MODES = (("a", "1.1", "First"), ("b", "1.2", "Second"))
 NO_VARIANCE = {"value": None, "undefined": "no_variance"}
@@ -51,8 +52,8 @@ def study(*traces: Mapping[str, Reading], spans: int = 10) -> SpanInput:
     )
 
 
-def report(*traces: Mapping[str, Reading], spans: int = 10, rounds: int = 0) -> SpanReport:
-    return span_report(study(*traces, spans=spans), rounds=rounds)
+def report(*traces: Mapping[str, Reading], spans: int = 10, rounds: int = 0) -> dict[str, Any]:
+    return span_document(study(*traces, spans=spans), rounds=rounds)
 
 
 class TestFindingAndNaming:
@@ -226,7 +227,7 @@ class TestUndefined:
     @pytest.mark.parametrize("names", [("ann",), ("ann", "bob"), ()])
     def test_one_person_agrees_with_nobody(self, names: tuple[str, ...]) -> None:
         alone = replace(study(), annotators=names, finished=dict.fromkeys(names[:1], 3))
-        figures = span_report(alone, rounds=10)["all"]
+        figures = span_document(alone, rounds=10)["all"]
         assert figures["finding"]["exact"] == SINGLE_RATER
         assert figures["krippendorff_alpha_u"] == SINGLE_RATER
         assert figures["modes"]["1.1"]["krippendorff_alpha"] == SINGLE_RATER
@@ -239,7 +240,7 @@ class TestUndefined:
 def test_it_says_what_it_rests_on() -> None:
     ann = Reading({"a": (Place(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
     given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
-    found = span_report(given, rounds=100, seed=4)
+    found = span_document(given, rounds=100, seed=4)
     assert found["traces"] == {
         "compared": 1,
         "not_at_hand": 3,
@@ -356,7 +357,7 @@ def expanded(given: SpanInput, slug: str) -> Coefficient:
 
 @given(studies())
 def test_alpha_is_that_of_the_table_of_all_spans(given_study: SpanInput) -> None:
-    modes = span_report(given_study, rounds=0)["all"]["modes"]
+    modes = span_document(given_study, rounds=0)["all"]["modes"]
     for slug, code, _ in MODES:
         ours, theirs = modes[code]["krippendorff_alpha"], expanded(given_study, slug)
         assert ours.get("undefined") == theirs.undefined
@@ -366,7 +367,7 @@ def test_alpha_is_that_of_the_table_of_all_spans(given_study: SpanInput) -> None
 
 @given(studies())
 def test_f1_is_exact_at_full_overlap_and_falls_with_the_threshold(given_study: SpanInput) -> None:
-    found = span_report(given_study, rounds=0)
+    found = span_document(given_study, rounds=0)
     for figures in (found["all"], *found["pairs"].values()):
         several = [mode["f1"] for mode in figures["modes"].values()]
         for f1 in (figures["finding"], figures["finding_and_naming"], *several):
@@ -385,14 +386,14 @@ def test_exact_f1_counts_the_places_that_both_have(given_study: SpanInput) -> No
         )
         shared += len(ours & theirs)
         places += len(ours) + len(theirs)
-    exact = span_report(given_study, rounds=0)["all"]["finding_and_naming"]["exact"]
+    exact = span_document(given_study, rounds=0)["all"]["finding_and_naming"]["exact"]
     assert exact["value"] == (pytest.approx(2 * shared / places) if places else None)
 
 
 @settings(max_examples=15)
 @given(studies())
 def test_no_report_holds_nan_or_leaves_the_range(given_study: SpanInput) -> None:
-    found = span_report(given_study, rounds=10)
+    found = span_document(given_study, rounds=10)
     json.dumps(found, allow_nan=False)
     for figure in figures_in(found):
         assert figure["value"] is None or figure["value"] <= 1 + 1e-9

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson
-from mast_tui.figures.agreement.report import Report, StudyInput, agreement_report
+from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
-from tests.figures.agreement.tables import verdict_table
+from tests.figures.agreement.tables import agreement_document, verdict_table
 
 MODES = (
     ("step_repetition", "1.3", "Step repetition"),
     ("premature_termination", "3.1", "Premature termination"),
 )
-COEFFICIENTS = {
-    "raw_agreement",
-    "positive_agreement",
-    "negative_agreement",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "krippendorff_alpha",
-    "gwet_ac1",
-}
 LETTERS = {
     "1": VerdictValue.PRESENT,
     "0": VerdictValue.ABSENT,
@@ -57,8 +49,8 @@ def study(
     return StudyInput("mast@3", MODES, annotators, "1", table, done)
 
 
-def of_one_mode(**lines: str) -> Report:
-    return agreement_report(study({(name, "step_repetition"): s for name, s in lines.items()}))
+def of_one_mode(**lines: str) -> dict[str, Any]:
+    return agreement_document(study({(name, "step_repetition"): s for name, s in lines.items()}))
 
 
 def test_two_annotators_on_a_table_with_known_figures() -> None:
@@ -82,9 +74,9 @@ def test_the_shape_is_the_agreed_one() -> None:
         *("rounds", "retests", "halving", "missed", "left_out"),
     ]
     assert list(report["modes"]) == ["1.3", "3.1"]
-    assert report["modes"]["1.3"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs", "unsure"}
-    assert report["macro"].keys() == COEFFICIENTS | {"modes_defined", "units"}
-    assert report["pooled"].keys() >= COEFFICIENTS | {"n", "prevalence", "pairs"}
+    assert report["modes"]["1.3"].keys() >= {*COEFFICIENTS} | {"n", "prevalence", "pairs", "unsure"}
+    assert report["macro"].keys() == {*COEFFICIENTS} | {"modes_defined", "units"}
+    assert report["pooled"].keys() >= {*COEFFICIENTS} | {"n", "prevalence", "pairs"}
     withheld = {"value", "ci", "ci_withheld", "ci_needs"}
     assert report["modes"]["1.3"]["cohen_kappa"].keys() == withheld | {"n"}
     assert report["modes"]["3.1"]["cohen_kappa"].keys() == {"value", "undefined", "n"}
@@ -92,7 +84,7 @@ def test_the_shape_is_the_agreed_one() -> None:
 
 def test_only_traces_that_both_finished_count() -> None:
     said = {("ann", "step_repetition"): "01101", ("bob", "step_repetition"): "01100"}
-    report = agreement_report(study(said, finished={"bob": 3}))
+    report = agreement_document(study(said, finished={"bob": 3}))
     assert report["traces"] == {"finished_by_all": 3, "finished_by_two": 3}
     assert report["modes"]["1.3"]["n"] == 3
     assert report["modes"]["1.3"]["raw_agreement"]["value"] == 1.0
@@ -106,12 +98,12 @@ def test_open_and_unsure_are_missing_and_unsure_is_counted() -> None:
 
 def test_a_trace_that_only_one_finished_is_no_missing_verdict_of_the_other() -> None:
     said = {("ann", "step_repetition"): "??11", ("bob", "step_repetition"): "0111"}
-    report = agreement_report(study(said, finished={"ann": 1}))
+    report = agreement_document(study(said, finished={"ann": 1}))
     assert report["modes"]["1.3"]["unsure"] == {"ann": 1, "bob": 0}
 
 
 def test_a_study_of_nobody_is_a_report_all_the_same() -> None:
-    report = agreement_report(study({}))
+    report = agreement_document(study({}))
     assert report["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
     assert report["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
 
@@ -143,7 +135,7 @@ PEOPLE = ("ann", "bob", "cat", "dan")
 def test_any_study_is_json_without_nan_and_every_coefficient_has_its_form(
     said: dict[tuple[str, str], str],
 ) -> None:
-    report = agreement_report(study(said), rounds=20)
+    report = agreement_document(study(said), rounds=20)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     modes, pooled = report["modes"].values(), report["pooled"]
     pairs = [pair for table in (*modes, pooled) for pair in table["pairs"].values()]

@@ -19,6 +19,14 @@ from mast_tui.figures.signatures.model import (
     Places,
     SignatureInput,
 )
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.reports.signature_document import signature_document
+
+
+def document_of(given: SignatureInput, **options: Any) -> Any:
+    """The JSON document of the report on an input."""
+    return signature_document(signature_report(given, **options))
+
 
 MODES = (ModeInfo("loop", "1.3", "Step repetition", "1"), ModeInfo("stop", "3.1", "Early end", "3"))
 _VERDICTS = {"1": PRESENT, "0": ABSENT, "?": OPEN, "!": UNRESOLVED}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from mast_tui.figures.signatures.model import (
     Places,
     SignatureInput,
 )
-from mast_tui.figures.signatures.report import Report, signature_report
+from mast_tui.figures.signatures.report import SignatureReport, signature_report
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.taxonomy.loader import load_mast
 
 PLAIN = "plain"
@@ -55,10 +57,17 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     )
 
 
-def small_report(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> Report:
+def small_report(
+    *, traces: int = 40, outcomes: bool = True, places: bool = True
+) -> SignatureReport:
     """The report on ``small_input``, the two groups compared."""
     return signature_report(
         small_input(traces=traces, outcomes=outcomes, places=places),
         rounds=50,
         compare=(PLAIN, HOSTILE),
     )
+
+
+def small_document() -> Any:
+    """The JSON document of ``small_report``."""
+    return signature_document(small_report())

@@ -18,8 +18,7 @@ from mast_tui.figures.signatures.model import (
     UNRESOLVED,
     SignatureInput,
 )
-from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.signatures.trend import trend
+from mast_tui.figures.signatures.trend import trend_axis
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldTrace, GoldVerdict, Order
@@ -29,6 +28,7 @@ from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import Decided, PassStarted
 from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.figures.signatures.build_input import document_of
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order
 
 JUDGE = "judge:rules@1"
@@ -162,11 +162,11 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
     )
     office.start(JUDGE, "t2")
     found = read(office, JUDGE)
-    report = signature_report(found, rounds=0)
+    report = document_of(found, rounds=0)
     assert report["traces"]["unfinished"] == 1
     assert "1 trace that the annotator has begun and not finished" in report["cannot_say"][0]
     # A name within a sentence would escape pseudonyms.
-    nothing = signature_report(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
+    nothing = document_of(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
     assert not [told for told in nothing["cannot_say"] if JUDGE in told]
     assert found.traces == ("t1",)
     assert said(found, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
@@ -254,9 +254,9 @@ def test_versions_and_days_tell_groups_apart() -> None:
         f"1.9 · {NO_VALUE}",
         f"{NO_VALUE} · {NO_VALUE}",
     )
-    found = trend(read(office, by="version"))
-    assert found is not None
-    assert found["groups"] == ["1.9", "1.10"]
+    axis = trend_axis(read(office, by="version"))
+    assert axis is not None
+    assert axis.groups == ("1.9", "1.10")
 
 
 def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups() -> None:

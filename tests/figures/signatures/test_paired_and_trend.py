@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mast_tui.figures.intervals import newcombe_paired, rate
-from mast_tui.figures.signatures.comparison import PairedJson, paired_groups
+from mast_tui.figures.record import FigureScope, rate_json
 from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.figures.signatures.report import signature_report
 from mast_tui.figures.signatures.trend import natural_order
 from mast_tui.figures.significance import cochran_armitage, mcnemar
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signatures import signatures_report
-from tests.figures.signatures.build_input import input_of
+from tests.figures.signatures.build_input import document_of, input_of
 
 TWO_MODELS = (
     "gpt a F 10",
@@ -34,10 +35,16 @@ TWO_MODELS = (
 MORE_TASKS = ("gpt x F 00", "llama x F 00", "gpt y F 00", "llama y F 00")
 
 
-def paired(given: SignatureInput, first: str = "gpt", second: str = "llama") -> PairedJson:
-    found = paired_groups(given, first, second)
-    assert found is not None
-    return found
+def paired(given: SignatureInput, first: str = "gpt", second: str = "llama") -> Any:
+    return document_of(given, compare=(first, second), rounds=0)["paired"]
+
+
+def text_of(given: SignatureInput, **options: Any) -> list[str]:
+    return render_text(signatures_report(signature_report(given, rounds=0, **options)), None)
+
+
+def share(count: int, n: int) -> dict[str, Any]:
+    return rate_json(rate(FigureScope("mode"), "", count, n))
 
 
 def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
@@ -48,8 +55,8 @@ def test_tasks_that_both_models_did_are_compared_one_by_one() -> None:
     assert [loop[k] for k in ("n", "both", "only_first", "only_second", "neither")] == [
         4, 1, 2, 0, 1,
     ]  # fmt: skip
-    assert loop["first"] == rate(3, 4)
-    assert loop["second"] == rate(1, 4)
+    assert loop["first"] == share(3, 4)
+    assert loop["second"] == share(1, 4)
     assert loop["difference_pp"] == 50
     # Of four tasks a difference has no interval.
     assert (loop["difference_ci_pp"], loop["ci_withheld"], loop["ci_needs"]) == (
@@ -86,33 +93,24 @@ def test_turning_a_pair_round_turns_the_difference_round() -> None:
 
 
 def test_without_common_tasks_there_are_no_pairs() -> None:
-    found = paired(input_of("gpt a F 10", "llama b F 10"))
-    assert found["tasks"] == 0
-    assert found["modes"]["1.3"]["undefined"] == "no_pairs"
-    assert found["modes"]["1.3"]["p_value"] is None
-    report = signature_report(
-        input_of("gpt a F 10", "llama b F 10"), compare=("gpt", "llama"), rounds=0
-    )
-    assert report["paired"] is None
+    assert paired(input_of("gpt a F 10", "llama b F 10")) is None
+    unjudged = paired(input_of("gpt a F ?0", "llama a F 10"))["modes"]["1.3"]
+    assert unjudged["undefined"] == "no_pairs"
+    assert unjudged["p_value"] is None
 
 
-def test_a_report_that_compares_groups_pairs_their_tasks() -> None:
+def test_without_tasks_or_groups_to_compare_there_is_no_pair() -> None:
     given = input_of(*TWO_MODELS)
-    report = signature_report(given, compare=("gpt", "llama"), rounds=0)
-    assert report["paired"] == paired(given)
-    assert signature_report(given, rounds=0)["paired"] is None
-
-
-def test_without_tasks_there_is_no_pair() -> None:
-    assert paired_groups(replace(input_of(*TWO_MODELS), task=None), "gpt", "llama") is None
+    assert paired(replace(given, task=None)) is None
+    assert document_of(given, rounds=0)["paired"] is None
 
 
 def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
     rows = [*["g - S 10"] * 3, *["g - F 10"] * 5, *["g - S 00"] * 6]
     given = input_of(*rows, "g - F 0?", "g - ? 11")
-    mode = signature_report(given, rounds=0)["groups"]["g"]["modes"]
-    assert mode["1.3"]["success_given"] == {"present": rate(3, 8), "absent": rate(6, 7)}
-    assert mode["3.1"]["success_given"] == {"present": rate(0, 0), "absent": rate(9, 14)}
+    mode = document_of(given, rounds=0)["groups"]["g"]["modes"]
+    assert mode["1.3"]["success_given"] == {"present": share(3, 8), "absent": share(6, 7)}
+    assert mode["3.1"]["success_given"] == {"present": share(0, 0), "absent": share(9, 14)}
 
 
 VERSIONS = ("1.2", "1.9", "1.10")
@@ -128,7 +126,7 @@ def over_versions(*shows: int, of: int = 10) -> list[str]:
 
 def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
     given = input_of(*over_versions(1, 3, 6), "(unknown) - F 10", by="version")
-    report = signature_report(given, rounds=0)
+    report = document_of(given, rounds=0)
     found = report["trend"]
     assert found is not None
     assert found["groups"] == ["1.2", "1.9", "1.10"]
@@ -151,8 +149,7 @@ def test_dates_lie_as_far_apart_as_their_days_do() -> None:
     given = input_of(*over_versions(1, 3, 6), by="version")
     names = tuple(days.get(name, name) for name in given.group_names)
     given = replace(given, by="date", group_names=names, group_parts=())
-    report = signature_report(given, rounds=0)
-    found = report["trend"]
+    found = document_of(given, rounds=0)["trend"]
     assert found is not None
     assert (found["groups"], found["scores"], found["unit"]) == (
         list(days.values()),
@@ -165,31 +162,27 @@ def test_dates_lie_as_far_apart_as_their_days_do() -> None:
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     slope, _ = np.polyfit([0, 1, 151], [10, 30, 60], 1)
     assert loop["slope_pp"] == pytest.approx(slope)
-    shown = " ".join(render_text(signatures_report(report), None))
+    shown = " ".join(text_of(given))
     assert "in 151 days" in shown
     assert "Dates count by the days between them." in shown
-    by_version = signatures_report(
-        signature_report(input_of(*over_versions(1, 3, 6), by="version"))
-    )
-    assert "Versions count as steps of equal size" in " ".join(render_text(by_version, None))
+    by_version = text_of(input_of(*over_versions(1, 3, 6), by="version"))
+    assert "Versions count as steps of equal size" in " ".join(by_version)
 
 
 def test_repeats_of_a_task_that_do_not_count_are_a_warning() -> None:
-    report = signature_report(input_of(*TWO_MODELS), rounds=0, compare=("gpt", "llama"))
-    assert report["paired"] is not None
-    assert report["paired"]["runs"] == [6, 4]
-    text = render_text(signatures_report(report), None)
+    assert paired(input_of(*TWO_MODELS))["runs"] == [6, 4]
+    text = text_of(input_of(*TWO_MODELS), compare=("gpt", "llama"))
     (told,) = [line for line in text if line.startswith("One run of each task counts")]
     assert "1 of 6 runs of gpt and 0 of 4 of llama are further runs of a task" in told
-    once = signature_report(input_of(*TWO_MODELS[:4], *TWO_MODELS[7:]), compare=("gpt", "llama"))
-    shown = render_text(signatures_report(once), None)
+    once = input_of(*TWO_MODELS[:4], *TWO_MODELS[7:])
+    shown = text_of(once, compare=("gpt", "llama"))
     assert not [line for line in shown if line.startswith("One run of each task counts")]
 
 
 def test_other_groups_have_no_trend() -> None:
     given = input_of(*over_versions(1, 3, 6), by="system")
-    assert signature_report(given, rounds=0)["trend"] is None
-    assert signature_report(input_of("1.2 - F 10", by="version"), rounds=0)["trend"] is None
+    assert document_of(given, rounds=0)["trend"] is None
+    assert document_of(input_of("1.2 - F 10", by="version"), rounds=0)["trend"] is None
 
 
 def test_versions_stand_in_the_order_of_their_numbers() -> None:
@@ -201,20 +194,20 @@ def test_versions_stand_in_the_order_of_their_numbers() -> None:
 
 def test_parts_say_what_makes_a_group() -> None:
     given = input_of("x - F 10", "y - F 10")
-    assert signature_report(given, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
+    assert document_of(given, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
     two = replace(
         given,
         by="model,benchmark",
         group_names=("a · q", "b · q"),
         group_parts=(("a", "q"), ("b", "q")),
     )
-    report = signature_report(two, rounds=0)
+    report = document_of(two, rounds=0)
     assert report["by"] == "model,benchmark"
     assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}
     everything = replace(given, by="all", group_names=("all",), group=given.group * 0)
-    assert signature_report(everything, rounds=0)["groups"]["all"]["parts"] == {}
+    assert document_of(everything, rounds=0)["groups"]["all"]["parts"] == {}
 
 
 def test_tasks_of_one_name_are_told_apart_by_their_numbers_alone() -> None:
     given = replace(input_of("gpt a F 10", "llama a F 10"), task=np.array([0, 1]))
-    assert paired(given)["tasks"] == 0
+    assert paired(given) is None

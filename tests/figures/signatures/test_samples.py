@@ -19,6 +19,7 @@ from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import chains
 from mast_tui.figures.signatures.onset import onsets as onsets_of
+from mast_tui.reports.signature_document import signature_document
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.traces.model import Trace
@@ -107,7 +108,8 @@ def group(sample: Sample) -> Any:
     """All sample traces in one group."""
     request = ReportRequest(by="all")
     given = signature_input(sample.workspace, load_mast(), request)
-    return report_of(sample.workspace, load_mast(), given, request)["groups"]["all"]
+    report = report_of(sample.workspace, load_mast(), given, request)
+    return signature_document(report)["groups"]["all"]
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +211,7 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
 def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
     request = ReportRequest(by="all", without_places=True)
     given = signature_input(sample.workspace, load_mast(), request)
-    report = report_of(sample.workspace, load_mast(), given, request)
+    report = signature_document(report_of(sample.workspace, load_mast(), given, request))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
     assert any("not known here" in said for said in report["cannot_say"])

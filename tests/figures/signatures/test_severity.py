@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.groups import (
     SHAPES,
     interval,
@@ -16,12 +19,13 @@ from mast_tui.figures.signatures.groups import (
     shapes,
 )
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.modes import Counts, ModeJson, mode_tables
+from mast_tui.figures.signatures.modes import Counts, mode_figures
+from mast_tui.reports.signature_document import mode_document
 
 
 def tables(
     failed: list[tuple[int, int]], succeeded: list[tuple[int, int]], rules: Rules | None = None
-) -> list[ModeJson]:
+) -> list[Any]:
     """The tables of modes that show in so many of so many traces."""
     sides = []
     for counts in (failed, succeeded):
@@ -36,19 +40,19 @@ def tables(
     return tables_of(verdicts, lost, rules or Rules())
 
 
-def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules) -> list[ModeJson]:
+def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules) -> list[Any]:
     """The tables of all modes, from traces that either failed or succeeded."""
     modes = range(verdicts.shape[1])
-    return mode_tables(
+    figures = mode_figures(
         Counts.of(verdicts),
         Counts.of(verdicts[lost]),
         Counts.of(verdicts[~lost]),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
-        [f"mode {column}" for column in modes],
-        [None for _ in modes],
-        rules,
+        [FigureScope("mode", mode=f"mode {column}") for column in modes],
     )
+    tables = FigureIndex(figures).rows("mode").values()
+    return [mode_document(table, rules, None) for table in tables]
 
 
 def test_a_mode_of_failures_alone_is_fatal_and_one_of_all_traces_benign() -> None:

@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from mast_tui.figures.intervals import katz, newcombe, rate, wilson
+from mast_tui.figures.record import FigureScope
 from mast_tui.figures.significance import LogFactorials, benjamini_hochberg, fisher_exact
 
 Table = tuple[int, int, int, int]
@@ -78,7 +79,8 @@ def test_p_values_are_adjusted_as_by_statsmodels_and_what_is_not_there_stays_so(
 
 
 def test_nothing_has_no_share_no_interval_and_no_test() -> None:
-    assert rate(0, 0) == {"count": 0, "n": 0, "rate": None, "ci": None, "undefined": "no_traces"}
+    nothing = rate(FigureScope("mode"), "", 0, 0)
+    assert (nothing.value, nothing.interval, nothing.undefined) == (None, None, "no_traces")
     assert newcombe(1, 2, 0, 0) is None
     assert fisher_exact(0, 0, 1, 2, LogFactorials(2)) is None
     with pytest.raises(ValueError, match="no share"):

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 from statsmodels.stats.contingency_tables import StratifiedTable
 
+from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.signatures.stratified import Stratum, mantel_haenszel
 
 sides = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -20,15 +21,21 @@ strata = st.lists(
 )
 
 
+def common(tables: list[Stratum]) -> tuple[Figure, Figure]:
+    """The common difference and ratio."""
+    _, difference, ratio = mantel_haenszel(tables, FigureScope("stratified"))
+    return difference, ratio
+
+
 @given(strata)
 @settings(max_examples=60, deadline=None)
 def test_the_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
-    found = mantel_haenszel(tables)
-    if found["risk_ratio"] is None:
+    _, ratio = common(tables)
+    if ratio.value is None:
         assert not any(b for _, _, b, _ in tables)
         return
     there = StratifiedTable([np.array([[a, n - a], [b, of - b]]) for a, n, b, of in tables])
-    assert found["risk_ratio"] == pytest.approx(there.riskratio_pooled, rel=1e-9)
+    assert ratio.value == pytest.approx(there.riskratio_pooled, rel=1e-9)
 
 
 @given(sides, sides)
@@ -37,18 +44,18 @@ def test_of_one_stratum_the_figures_are_the_plain_ones(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     (a, n), (b, of) = first, second
-    found = mantel_haenszel([(a, n, b, of)])
-    assert found["difference_pp"] == pytest.approx(100 * (a / n - b / of))
+    difference, ratio = common([(a, n, b, of)])
+    assert difference.value == pytest.approx(a / n - b / of)
     few = min(n, of) < 5
     if few or min(a + b, n + of - a - b) < 5:
-        assert (found["difference_ci_pp"], found["risk_ratio_ci"]) == (None, None)
-        assert found["ci_withheld"] == ("few_traces" if few else "rare_mode")
-        assert found["ci_needs"] == 5
+        assert (difference.interval, ratio.interval) == (None, None)
+        assert difference.withheld == ("few_traces" if few else "rare_mode")
+        assert difference.needs == 5
         return
     if a and b:
         # Katz's interval is what Greenland and Robins' comes to.
         half = 1.959963984540054 * sqrt(1 / a - 1 / n + 1 / b - 1 / of)
-        ends = [np.log(end) for end in found["risk_ratio_ci"] or ()]
+        ends = [np.log(end) for end in ratio.interval or ()]
         assert ends == pytest.approx([np.log(a * of / n / b) - half, np.log(a * of / n / b) + half])
 
 
@@ -63,11 +70,10 @@ def test_of_one_stratum_the_figures_are_the_plain_ones(
 )
 def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list[Stratum]) -> None:
     """The shares that are likeliest under a difference are searched for, not had in closed form."""
-    ends = mantel_haenszel(tables)["difference_ci_pp"] or ()
+    ends = common(tables)[0].interval or ()
     assert len(ends) == 2
     weights = [n * of / (n + of) for _, n, _, of in tables]
-    for end in ends:
-        difference = end / 100
+    for difference in ends:
         distance = variance = 0.0
         for weight, (a, n, b, of) in zip(weights, tables, strict=True):
 
@@ -97,7 +103,10 @@ def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list
     ],
 )
 def test_what_cannot_be_had_has_its_reason(tables: list[Stratum], reason: str) -> None:
-    found = mantel_haenszel(tables)
-    assert found["undefined"] == reason
-    assert found["risk_ratio_ci"] is None
-    assert (found["difference_pp"] is None) is (reason == "no_strata")
+    difference, ratio = common(tables)
+    assert ratio.interval is None
+    assert (difference.value is None) is (reason == "no_strata")
+    if reason == "none_in_failed":
+        assert ratio.value == 0
+    else:
+        assert ratio.undefined == reason

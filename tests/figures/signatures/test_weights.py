@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import wilson_of
-from mast_tui.figures.signatures.report import signature_report
 from mast_tui.study import Draw, Study
 from tests.adjudication.office import TAXONOMY, Office
-from tests.figures.signatures.build_input import input_of
+from tests.figures.signatures.build_input import document_of, input_of
 from tests.figures.signatures.test_from_workspace import read
 from tests.gold.build import ABSENT, PRESENT, at
 
@@ -49,9 +48,9 @@ def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, st
     labelled = [f"gpt - {outcome} {said}" for outcome, said, _ in traces]
     whole = [row for row, (*_, weight) in zip(labelled, traces, strict=True) for _ in range(weight)]
     weights = np.array([float(weight) for *_, weight in traces])
-    of_part = signature_report(input_of(*labelled, weights=weights), rounds=0)
+    of_part = document_of(input_of(*labelled, weights=weights), rounds=0)
     assert of_part["weighted"]
-    assert shares(of_part) == pytest.approx(shares(signature_report(input_of(*whole), rounds=0)))
+    assert shares(of_part) == pytest.approx(shares(document_of(input_of(*whole), rounds=0)))
     for mode in of_part["groups"]["gpt"]["modes"].values():
         one = mode["all"]
         if one["ci"] is not None and one["rate"] is not None:
@@ -62,7 +61,7 @@ def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, st
 def test_the_interval_of_the_mean_follows_the_weights() -> None:
     rows = ["gpt - F 11", "gpt - F 00", "gpt - F 11", "gpt - F 00"] * 5
     alike, drawn = (
-        signature_report(input_of(*rows, weights=weights), rounds=400)["groups"]["gpt"]
+        document_of(input_of(*rows, weights=weights), rounds=400)["groups"]["gpt"]
         for weights in (None, np.array([9.0, 9.0, 1.0, 1.0] * 5))
     )
     wide, narrow = (one["modes_per_failed_trace"]["ci"] for one in (drawn, alike))
@@ -86,7 +85,7 @@ def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
         # t4 was never drawn.
         assert found.traces == ("t1", "t2", "t3")
         assert found.weights is not None
-        report = signature_report(found, rounds=0)
+        report = document_of(found, rounds=0)
         mode = report["groups"]["all"]["modes"]["1.3"]
         assert (mode["count"], mode["n"]) == (1, 3)
         assert mode["all"]["rate"] == pytest.approx(found.weights[2] / found.weights.sum())
@@ -99,6 +98,6 @@ def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
     drawn_study(office, Draw(0, 10, (), 0))
     found = read(office, by="all")
     assert (found.weights, len(found.traces)) == (None, 4)
-    assert "of no one whole" in signature_report(found, rounds=0)["cannot_say"][0]
+    assert "of no one whole" in document_of(found, rounds=0)["cannot_say"][0]
     office.finish("eve", trace="t1", value=PRESENT)
     assert not read(office, "eve", by="all").of_no_whole

@@ -21,7 +21,7 @@ import re2
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.safe_text import one_line
-from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable
+from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable_text
 
 SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
 
@@ -265,7 +265,7 @@ def file_rule(
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
         deadline = now() + LONGEST
-        for match in compiled.finditer(encodable(text)):
+        for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)
             if start < end:
                 yield start, end

@@ -1,1 +1,1 @@
-"""Lists of chat messages, whoever wrote them."""
+"""Lists of chat messages of any program."""

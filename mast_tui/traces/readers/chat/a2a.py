@@ -32,7 +32,7 @@ _STATES: Final = {"completed": "succeeded", "failed": "failed", "rejected": "fai
 
 
 def is_task(record: Fields) -> bool:
-    """Tell whether a JSON object is a task with its state."""
+    """Return whether a JSON object is a task with its state."""
     status = record.get("status")
     return (
         isinstance(status, Mapping)
@@ -107,7 +107,7 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
 
 @dataclass(slots=True)
 class StreamedTask:
-    """The messages of a task under their places, and how it ended as far as updates tell."""
+    """The messages of a task under their locations, and its outcome as far as updates state it."""
 
     messages: list[tuple[str, object]] = field(default_factory=list)
     outcome: str | None = None
@@ -120,7 +120,7 @@ class StreamedTask:
         Args:
             kind: The kind of the event; one of an unknown kind is a log.
             event: The task, message or update.
-            location: Where it is.
+            location: Its location in the file.
         """
         if kind == "task":
             self._add_new(task_messages(event, location))

@@ -33,7 +33,7 @@ _CONTAINERS: Final = names("""
     chat_history message_history all_messages intermediate_steps
 """)
 _ANSWERED: Final = frozenset({"messages", "input", "contents"})
-"""The containers that hold what a model was asked: beside them its response may stand."""
+"""The containers of a request to a model, beside which there may be its response."""
 
 _NESTS: Final = names("""
     data request request_body body inputs input values state result session conversation
@@ -71,10 +71,10 @@ _FOREIGN: Final[tuple[frozenset[str], ...]] = tuple(
         ),
     )
 )
-"""Fields by which records of other formats are told, that hold messages too."""
+"""Fields of records of other formats that hold messages too."""
 
 _LISTS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""Those of them that are lists there, and may be counts or texts beside messages."""
+"""The names of them that may also be counts or texts beside messages, and count only as lists."""
 
 _LOOKED_AT: Final = 20
 
@@ -101,9 +101,9 @@ def mostly_messages(values: Iterable[object]) -> bool:
 
 
 def conversation_in(value: object) -> Conversation | None:
-    """The messages in a JSON value: a bare list of them, or a record that holds them.
+    """Return the messages in a JSON value: a bare list of them, or a record that holds them.
 
-    They may stand one object deep, and be JSON texts; a request and its response are read as one.
+    They may be one object deep, and be JSON texts; a request and its response are read as one.
     """
     if isinstance(value, list):
         listed = _message_list(value)
@@ -112,7 +112,7 @@ def conversation_in(value: object) -> Conversation | None:
         return None
     holders: list[tuple[str, Fields]] = [("", value)]
     for field in _NESTS:
-        inner = _object(value.get(field))
+        inner = _json_object(value.get(field))
         if inner is not None and not _is_foreign(inner):
             holders.append((f"/{field}", inner))
     for pointer, record in holders:
@@ -136,7 +136,7 @@ def _bedrock_log(record: Fields) -> Conversation | None:
     """Return the request and the answer in a record of Bedrock's log of invocations."""
     asked_at = "/input/inputBodyJson"
     asked = fields_at(record, "input", "inputBodyJson")
-    container, messages = _asked(asked, asked_at)
+    container, messages = _request_messages(asked, asked_at)
     if container is None:
         return None
     answer_at = "/output/outputBodyJson"
@@ -147,13 +147,13 @@ def _bedrock_log(record: Fields) -> Conversation | None:
 
 def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return the messages listed in ``record``, at ``pointer`` in ``whole``, with the response."""
-    container, asked = _asked(record, pointer)
+    container, asked = _request_messages(record, pointer)
     if container is None:
         return None
     answer = None
     if container in _ANSWERED:
         answer = (
-            _answer(record, pointer, whole)
+            _response_in(record, pointer, whole)
             or _text_answer(record, pointer, asked)
             or _text_answer(whole, "", asked)
         )
@@ -161,8 +161,8 @@ def _asked_and_answered(record: Fields, pointer: str, whole: Fields) -> Conversa
 
 
 def _answered_only(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
-    """A response in ``record`` without a list of messages before it, or a list of outputs."""
-    answer = _answer(record, pointer, whole)
+    """Return a response in ``record`` without messages before it, or with a list of outputs."""
+    answer = _response_in(record, pointer, whole)
     if answer is not None:
         return _conversation(record, pointer, whole, _prompt(record, pointer), answer)
     output = _message_list(record.get("output"))
@@ -194,7 +194,7 @@ def _response_error(record: Fields) -> str | None:
     for name in _RESPONSES:
         if name not in record:
             continue
-        response = _object(record[name]) or {}
+        response = _json_object(record[name]) or {}
         error = first_in(response, "error") or (None if response else record.get("error"))
         if text := as_text(error) or text_in(fields_of(error), "message", "code", "type"):
             return text
@@ -202,7 +202,7 @@ def _response_error(record: Fields) -> str | None:
 
 
 def _say_the_same(left: object, right: object) -> bool:
-    """Tell whether two messages are system prompts of the same text."""
+    """Return whether two messages are system prompts of the same text."""
     first = fields_of(left)
     second = fields_of(right)
     return (
@@ -217,7 +217,7 @@ def _are_equal(left: object, right: object) -> bool:
     return canonical_bytes(left) == canonical_bytes(right)
 
 
-def _asked(record: Fields, pointer: str) -> tuple[str | None, Messages]:
+def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
     for container in _CONTAINERS:
         listed = record.get(container)
         if container == "contents" and isinstance(listed, list):
@@ -235,7 +235,7 @@ def _with_role(content: object) -> object:
 
 
 def _prompt(record: Fields, pointer: str) -> Messages:
-    """The prompt of a request that is a text."""
+    """Return the prompt of a request that is a text."""
     for field in _PROMPTS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
@@ -243,7 +243,7 @@ def _prompt(record: Fields, pointer: str) -> Messages:
 
 
 def _system(record: Fields, pointer: str) -> Messages:
-    """The system prompt beside the messages."""
+    """Return the system prompt beside the messages."""
     if "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
@@ -290,7 +290,7 @@ def _with_logged_prompts(record: Fields, pointer: str, events: Messages) -> Mess
     return (*messages, *prompts.values())
 
 
-def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
+def _response_in(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
     """Return the response in a record that is one, or that has one beside the request."""
     answer = _own_answer(record, pointer) or _answer_in_field(record, pointer)
     if answer is None and record is not whole:
@@ -300,7 +300,7 @@ def _answer(record: Fields, pointer: str, whole: Fields) -> Conversation | None:
 
 def _answer_in_field(record: Fields, pointer: str) -> Conversation | None:
     for field in _RESPONSES:
-        inner = _object(record.get(field))
+        inner = _json_object(record.get(field))
         if inner is None or _is_foreign(inner):
             continue
         answer = _own_answer(inner, f"{pointer}/{field}")
@@ -316,7 +316,7 @@ def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation 
     """Return the response that is a bare text beside the messages, unless they end with it."""
     for field in _RESPONSES:
         text = as_text(record.get(field))
-        if text is not None and _object(text) is None:
+        if text is not None and _json_object(text) is None:
             if message_text(fields_of(asked[-1][1]).get("content")) == text:
                 return None
             message = (f"{pointer}/{field}", {"role": "assistant", "content": text})
@@ -325,7 +325,7 @@ def _text_answer(record: Fields, pointer: str, asked: Messages) -> Conversation 
 
 
 def _own_answer(record: Fields, pointer: str) -> Conversation | None:
-    """The messages of a response: of OpenAI's two clients, Anthropic's, Gemini's or Ollama's."""
+    """Return the messages of a response of OpenAI's clients, Anthropic's, Gemini's or Ollama's."""
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         return Conversation(((pointer, record),), record)
     messages: list[tuple[str, object]] = []
@@ -358,26 +358,26 @@ def _own_answer(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """The list of messages that ``value`` is, or that it holds as a JSON text."""
+    """Return the list of messages that ``value`` is, or that it holds as a JSON text."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
     if not isinstance(value, list) or not value:
         return None
     if isinstance(value[0], str) and value[0].lstrip()[:1] == "{":
-        if not mostly_messages(map(_unpacked, value[:_LOOKED_AT])):
+        if not mostly_messages(map(_parsed_message, value[:_LOOKED_AT])):
             return None
-        return [_unpacked(element) for element in value]
+        return [_parsed_message(element) for element in value]
     return value if mostly_messages(value) else None
 
 
-def _unpacked(element: object) -> object:
-    """A message that is a JSON text; any other element as it is."""
-    message = _object(element)
+def _parsed_message(element: object) -> object:
+    """Return a message that is a JSON text; any other element as it is."""
+    message = _json_object(element)
     return element if message is None else message
 
 
-def _object(value: object) -> Fields | None:
-    """The JSON object that ``value`` is, or that it holds as a text."""
+def _json_object(value: object) -> Fields | None:
+    """Return the JSON object that ``value`` is, or that it holds as a text."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else None

@@ -43,7 +43,7 @@ def logged_runs(lines: Iterable[tuple[Record, Conversation | None]]) -> list[Log
     """Put the lines of a log together that belong to one run.
 
     A request belongs to the run whose last messages its own begin with. Lines that name an agent of
-    AutoGen's core belong together where the agents share a key, whoever spoke.
+    AutoGen's core belong together where the agents share a key.
 
     Args:
         lines: Records with their conversations; None for a tool's call.
@@ -74,7 +74,7 @@ def logged_runs(lines: Iterable[tuple[Record, Conversation | None]]) -> list[Log
 
 
 def is_tool_call(value: object) -> bool:
-    """Tell whether a line of AutoGen's log is the call of a tool."""
+    """Return whether a line of AutoGen's log is the call of a tool."""
     return kind_of(value) == "ToolCall" and "tool_name" in fields_of(value)
 
 

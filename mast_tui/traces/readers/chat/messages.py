@@ -1,6 +1,6 @@
 """The messages of a chat transcript to spans, one after the other, calls tied to their results.
 
-What shapes a message comes in is told in ``pieces``.
+``turns`` has the shapes of messages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NODES: Final = frozenset({"agent", "assistant", "call_model", "model", "model_r
 """Names of nodes that LangGraph's own agents have, which name no agent."""
 
 _RAN: Final = re.compile(r"(?P<tool>(?:\w{1,40}_)?execution)_(?P<went>success|error)")
-"""Under which names code is logged that a node ran."""
+"""The names under which the code is logged that a node ran."""
 
 
 class StreamUpdates:
@@ -95,7 +95,7 @@ class StreamUpdates:
         return pieces, tokens, model
 
     def _new(self, message: Fields, turn: Turn, agent: str, location: str) -> Iterator[Piece]:
-        """The pieces of a message that was not passed on before, by whoever wrote it."""
+        """Yield the pieces of a message that no update had before."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
         if message_id is not None and self._is_known(f"message {message_id}"):
@@ -150,11 +150,11 @@ class OpenCalls(Generic[AnyCall]):
         self._named[call.name].pop(call.key, None)
 
     def oldest(self, name: str | None) -> AnyCall | None:
-        """The call of this tool, or of any, that has waited longest."""
+        """Return the call of this tool, or of any, that has waited longest."""
         calls = self._all if name is None else self._named[name]
         return next(iter(calls.values()), None)
 
-    def answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
+    def pop_answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
         """Return the call that a result answers, and close it.
 
         It is the call of the same id, else the oldest open one of the same name. Some programs give
@@ -181,7 +181,7 @@ class MessageMapper:
 
     ``add`` takes a message of any shape that ``pieces`` knows. A format that knows more of its
     messages takes them apart itself and gives the pieces to ``put``. ``prefix`` goes before the key
-    of a message to make its place in the file. With ``by_name`` a message's ``name`` says who
+    of a message to make its location in the file. With ``by_name`` a message's ``name`` says who
     speaks (see ``speaks_by_name``). ``calls`` are the tool calls by id; ``model`` is the first
     model that a message names.
     """
@@ -224,7 +224,7 @@ class MessageMapper:
             turn: The pieces, with the tokens of the model call. Tokens without pieces are those of
                 the message before.
             key: The key of the message.
-            location: Where the message is in its source; None where the key says so.
+            location: The location of the message in its source; None where that is the key.
         """
         if turn.pieces:
             self._last = None
@@ -270,7 +270,7 @@ class MessageMapper:
                 return
             self._standing = piece.text
         start = start if piece.start is None else piece.start
-        call = self.answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
+        call = self.pop_answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
         began = None if call is None else call.start
         if call is not None and start is not None and began is not None and start >= began:
             self._steps.amend(call.key, end=start)
@@ -336,9 +336,9 @@ class MessageMapper:
             self._early_results[piece.call_id] = self._last
         return self._last
 
-    def answered(self, result: Piece) -> Call | None:
+    def pop_answered(self, result: Piece) -> Call | None:
         """Return the call that a result answers, and close it."""
-        return self._open.answered(result, self.calls)
+        return self._open.pop_answered(result, self.calls)
 
     @property
     def waits(self) -> bool:

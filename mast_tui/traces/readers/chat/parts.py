@@ -2,7 +2,7 @@
 
 A content is a text or a list of parts. Texts, pictures and files next to each other make one piece;
 a call, a result or a thought is a piece by itself. ``_TYPED`` has the parts that name their
-``type``, ``_KEYED`` those that are told by a field, as Gemini and Bedrock write them.
+``type``, ``_KEYED`` those that are recognised by a field, as Gemini and Bedrock write them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def content_pieces(
 
     Args:
         content: A text, a part or a list of parts.
-        speaker: Who speaks.
+        speaker: The speaker.
         pointer: The pointer from the message to the list.
         without_thoughts: Leave thoughts out, because the message has them beside its content.
     """
@@ -79,7 +79,7 @@ def content_pieces(
 
 
 def holds_results(content: object) -> bool:
-    """Tell whether a content is a list with the result of a call among its parts."""
+    """Return whether a content is a list with the result of a call among its parts."""
     return isinstance(content, list) and any(
         _is_result(kind_of(part)) or not _BEDROCK_RESULTS.isdisjoint(fields_of(part))
         for part in content
@@ -92,7 +92,7 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
     Args:
         part: A part of a message's content.
         pointer: The pointer from the message to it.
-        speaker: Who speaks.
+        speaker: The speaker.
 
     Returns:
         The pieces; None for a part of a text. A part of an unknown type is a log with a problem.
@@ -166,7 +166,7 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
     Args:
         part: The part, or an invocation in a message of older versions.
         pointer: The pointer from the message to it.
-        speaker: Who speaks.
+        speaker: The speaker.
     """
     invocation = fields_of(part.get("toolInvocation")) or part
     name = kind_of(part).removeprefix("tool-")

@@ -1,4 +1,4 @@
-"""Transcripts kept as lists of chat messages, by whatever wrote them.
+"""Transcripts that are lists of chat messages, of any program.
 
 Known by name are tau-bench, Who&When and Magentic-One's logs; messages of any other shape that
 ``pieces`` knows are read the same way. A file holds one conversation, a list of them, one a line,
@@ -69,7 +69,7 @@ class MessageListReader:
         return conversation_in(document) is not None or is_set(document)
 
     def read(self, source: Source) -> FileReport:
-        """One trace per conversation; elements that are none are listed as problems."""
+        """Return one trace per conversation; elements that are none are listed as problems."""
         problems: list[Problem] = []
         whole: Conversation | None = None
         records: Iterable[Record]
@@ -181,7 +181,7 @@ def trace_of(
 
 
 def format_of(traces: Sequence[Trace]) -> str:
-    """The name of the set that all traces of a file belong to, else the reader's own."""
+    """Return the name of the set that all traces of a file belong to, else the reader's own."""
     formats = {_FLAVOURS.get(trace.meta.benchmark or "", READER.name) for trace in traces}
     return formats.pop() if len(formats) == 1 else READER.name
 
@@ -204,16 +204,16 @@ def _facts(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMe
 
 
 def _tau_bench_key(info: Fields) -> AnswerKey:
-    """The actions and answers that tau-bench expects, and the parts that its reward is made of."""
+    """Return the actions and answers that tau-bench expects, and the parts of its reward."""
     task = fields_of(info.get("task"))
     reward = fields_of(info.get("reward_info"))
     draft = AnswerKeyDraft()
-    draft.actions(first_in(task, "actions") or first_in(reward, "actions") or [])
+    draft.add_actions(first_in(task, "actions") or first_in(reward, "actions") or [])
     for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
         if name.startswith("r_") or isinstance(value, bool | Mapping):
-            draft.scored(name, value)
+            draft.add_score(name, value)
         else:
             draft.add("other", name, value)
     for name, value in task.items():
@@ -223,7 +223,7 @@ def _tau_bench_key(info: Fields) -> AnswerKey:
 
 
 def _system(messages: Messages) -> str | None:
-    """The framework that the speakers give away."""
+    """Return the framework that the names of the speakers are typical of."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):

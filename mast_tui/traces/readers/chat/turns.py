@@ -59,7 +59,7 @@ _CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "t
 
 
 def is_message(value: object) -> bool:
-    """Tell whether a JSON value has the shape of a chat message or a response item."""
+    """Return whether a JSON value has the shape of a chat message or a response item."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("role"), str):
@@ -80,7 +80,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
     Args:
         message: A JSON object.
-        by_name: Whether ``name`` says who speaks; see ``speaks_by_name``.
+        by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
     start = None
     tokens = None
@@ -119,7 +119,7 @@ def _turn_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
 
 
 def _is_session_line(value: Fields) -> bool:
-    """Tell whether an object is a line of a coding agent's own log rather than a message."""
+    """Return whether an object is a line of a coding agent's own log rather than a message."""
     return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
 
 
@@ -134,11 +134,11 @@ def chat_pieces(message: Fields, speaker: Speaker, inner: str = "") -> Sequence[
 
     Args:
         message: The object that holds the fields of the message.
-        speaker: Who speaks.
+        speaker: The speaker.
         inner: The pointer from the message to that object.
 
     Returns:
-        The pieces; one empty piece for a message that says nothing.
+        The pieces; one empty piece for a message without content.
     """
     content = (
         message.get("value") if isinstance(message.get("from"), str) else message.get("content")
@@ -188,7 +188,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
     for holder, pointer in ((message, inner), (extras, f"{inner}/additional_kwargs")):
         if has_calls:
             return  # what follows repeats the calls as the vendor spelt them
-        calls = _listed(holder.get("tool_calls"))
+        calls = _parsed_calls(holder.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):
@@ -207,7 +207,7 @@ def _chat_calls(message: Fields, speaker: Speaker, inner: str) -> Iterator[Piece
             yield replace(piece, status=SpanStatus.ERROR)
 
 
-def _listed(calls: object) -> object:
+def _parsed_calls(calls: object) -> object:
     """Return the calls in a JSON text, as tables keep them; anything else as it is."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
         return [calls] if (pieces := json_in(calls)) is None else pieces
@@ -244,7 +244,7 @@ _NO_ARGUMENTS: Final = frozenset(
 
 
 def _is_item(message: Fields) -> bool:
-    """Tell whether a JSON object is a response item other than a message."""
+    """Return whether a JSON object is a response item other than a message."""
     kind = kind_of(message)
     if kind == "reasoning":
         return "summary" in message or "encrypted_content" in message
@@ -327,7 +327,7 @@ _EVENT_MARKS: Final = ("invocation_id", "invocationId", "actions", "partial", "t
 
 
 def _is_parts_message(message: Fields) -> bool:
-    """Tell whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
+    """Return whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
 
     Beside typed parts, as Vercel's AI SDK writes them, ``content`` only repeats their texts.
     """
@@ -347,7 +347,7 @@ def _is_parts_message(message: Fields) -> bool:
 
 
 def _is_adk_event(message: Fields) -> bool:
-    """Tell whether a JSON object is an event of Google's ADK."""
+    """Return whether a JSON object is an event of Google's ADK."""
     if name_in(message, "author") is None or "role" in message:
         return False
     content = message.get("content")
@@ -509,7 +509,7 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 
 
 def _is_autogen(message: Fields) -> bool:
-    """Tell whether a JSON object is a message or an event of AutoGen's."""
+    """Return whether a JSON object is a message or an event of AutoGen's."""
     kind = kind_of(message)
     if kind in _MODEL_MESSAGES or kind in _WITHOUT_SOURCE:
         return "content" in message

@@ -44,16 +44,16 @@ def start_of(message: Fields) -> float | None:
 
 
 def model_of(message: Fields) -> str | None:
-    """The model that wrote a message or answered a request, where it says so."""
+    """Return the model that wrote a message or answered a request, where it is named."""
     holders = (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS))
     return next((name for holder in holders if (name := name_in(holder, *_MODEL_FIELDS))), None)
 
 
 def usage_of(message: Fields) -> Tokens | None:
-    """The tokens of the model call that a message or a response came from.
+    """Return the tokens of the model call that a message or a response came from.
 
-    What was read from or written to a cache counts as taken in, and hidden thoughts as given out,
-    where the vendor keeps them apart.
+    Tokens read from or written to a cache count as input, and hidden thoughts as output,
+    where the vendor counts them apart.
     """
     for field in _USAGE_FIELDS:
         usage = message.get(field)
@@ -116,7 +116,7 @@ def message_text(content: object) -> str:
 
 
 def output_text(output: object) -> str:
-    """The text of a tool's output, without the object or list around it."""
+    """Return the text of a tool's output, without the object or list around it."""
     if isinstance(output, Mapping):
         if "stdout" in output:
             return texts_in(output, "stdout", "stderr")
@@ -132,7 +132,7 @@ def output_text(output: object) -> str:
 
 
 def thought_text(thought: object) -> str:
-    """The text of a reasoning block; a note in brackets where it is encrypted."""
+    """Return the text of a reasoning block; a note in brackets where it is encrypted."""
     if isinstance(thought, list):
         texts = (
             thought_text(part) if isinstance(part, Mapping) else content_text([part])
@@ -227,7 +227,7 @@ def _part_text(part: object) -> str:
 
 
 def _only_value(output: Fields) -> str:
-    """The text in ``{"result": text}``; any other object as JSON."""
+    """Return the text in ``{"result": text}``; any other object as JSON."""
     if len(output) == 1:
         (name,) = output
         value = output[name]

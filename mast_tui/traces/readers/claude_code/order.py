@@ -189,7 +189,7 @@ def _parents(entries: Sequence[RecordEntry], tip: str | None) -> list[int]:
 def _has_restarted(
     entries: Sequence[RecordEntry], indices: Mapping[str | None, int], tip: str | None
 ) -> bool:
-    """Tell whether the conversation that leads to the tip began with a prompt after others."""
+    """Return whether the conversation that leads to the tip began with a prompt after others."""
     index = indices.get(tip)
     passed: set[int] = set()
     while index is not None and index not in passed:

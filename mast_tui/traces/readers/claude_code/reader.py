@@ -50,7 +50,7 @@ class ClaudeCodeReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether one of the first records is of such a session, and none of Qwen Code's."""
+        """Return whether one of the first records is of such a session, and none of Qwen Code's."""
         if any(map(is_gemini_shaped, source.head_records)):
             return False
         if any(map(_is_record, source.head_records)):
@@ -69,7 +69,7 @@ READER: Final = ClaudeCodeReader()
 
 
 def _is_record(record: Fields) -> bool:
-    """Tell whether a record has a session, an id, and a parent or a message."""
+    """Return whether a record has a session, an id, and a parent or a message."""
     if as_text(record.get("sessionId")) is None or as_text(record.get("uuid")) is None:
         return False
     return "parentUuid" in record or isinstance(record.get("message"), str | Mapping)
@@ -165,7 +165,7 @@ class _Session(TraceBuilder):
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
 
     def _is_own(self, entry: RecordEntry) -> bool:
-        """Tell whether a record is of the file's own thread."""
+        """Return whether a record is of the file's own thread."""
         if self.thread is None or self.thread.parent is None:
             return not entry.is_sidechain
         return entry.agent_id in (None, self.thread.id)
@@ -194,5 +194,5 @@ class _Session(TraceBuilder):
 
 
 def _answers_any(entry: RecordEntry, calls: Container[str | None]) -> bool:
-    """Tell whether a record brings the result of one of the calls."""
+    """Return whether a record brings the result of one of the calls."""
     return entry.kind is RecordKind.REPLY and any(call_id in calls for call_id in entry.results)

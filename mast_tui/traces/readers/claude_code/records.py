@@ -106,7 +106,7 @@ def type_of(record: Fields) -> str:
 
 
 def is_gemini_shaped(record: Fields) -> bool:
-    """Tell whether a record is of Qwen Code, whose messages have ``parts`` as Gemini's do."""
+    """Return whether a record is of Qwen Code, whose messages have ``parts`` as Gemini's do."""
     return "systemPayload" in record or isinstance(
         fields_of(record.get("message")).get("parts"), list
     )
@@ -267,7 +267,7 @@ def _side_of(record: Fields, kind: str) -> Role | None:
 
 
 def _is_by_program(record: Fields) -> bool:
-    """Tell whether a record in the user's name is marked as written by the program."""
+    """Return whether a record in the user's name is marked as written by the program."""
     return any(record.get(mark) is True for mark in _PROGRAM_MARKS)
 
 
@@ -424,5 +424,5 @@ def model_of(message: Fields) -> str | None:
 
 
 def tokens_of_message(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call behind a message, with those that the cache held."""
+    """Return the tokens of the model call of a message, with those from the cache."""
     return usage_tokens(message.get("usage"), _INPUT_COUNTS, "output_tokens")

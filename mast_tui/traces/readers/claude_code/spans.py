@@ -49,7 +49,7 @@ class AgentThread:
         return cls(f"{agent_id}/", name, AGENT, call_id)
 
     def agent_of(self, piece: Piece) -> str:
-        """Return the name of the agent or user behind a piece."""
+        """Return the name of the agent or user of a piece."""
         if piece.agent == AGENT or piece.role is Role.TOOL:
             return self.agent
         return self.asker if piece.role is Role.USER else piece.agent
@@ -114,7 +114,7 @@ class TraceBuilder(ABC):
         """Append the spans of an entry.
 
         Args:
-            entry: A record, or what stands for several lines.
+            entry: The entry of a record, or of several lines.
             thread: The thread that it is part of.
             last_line: The last line that it is on, where that is not the first.
         """

@@ -55,7 +55,7 @@ class ClaudeStreamReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether one of the first records begins a session, or is a message or its result."""
+        """Return whether one of the first records begins a session, or is a message or result."""
         records = source.head_records
         if any("parentUuid" in record for record in records):
             return False
@@ -224,14 +224,14 @@ class _Stream(TraceBuilder):
         return len(pieces)
 
     def _note_message(self, pieces: list[Piece]) -> None:
-        """Remember the last text of the agent, which a result repeats."""
+        """Record the last text of the agent, which a result repeats."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
                 self._last_message = (hash_of(piece.text), len(self.table) - offset)
                 return
 
     def _repeats_last(self, result: Piece) -> bool:
-        """Tell whether a result says no more than the last message, which may be its error."""
+        """Return whether a result repeats the last message, which may be its error."""
         last = self._last_message
         self._last_message = None
         failed = result.status is SpanStatus.ERROR

@@ -1,7 +1,7 @@
-"""The output of ``codex exec --json``: one event a line, among whatever else reached the terminal.
+"""The output of ``codex exec --json``: one event a line, between other output of the terminal.
 
 An item that starts and completes is a call with its result; its key is ``<item id>:call`` and
-``<item id>:result``, that of any other item its id. Ids begin anew with every process. Lines that
+``<item id>:result``, that of any other item its id. Ids restart with every process. Lines that
 are no events, such as warnings, are kept as log spans, each run of them one.
 """
 
@@ -49,7 +49,7 @@ class CodexExecReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether a line of the head is an event that only ``codex exec`` writes."""
+        """Return whether a line of the head is an event that only ``codex exec`` writes."""
         return any(map(_is_distinctive, _events_in(source.head_lines)))
 
     def read(self, source: Source) -> FileReport:
@@ -91,7 +91,7 @@ def _is_event(event: Fields) -> bool:
 
 
 def _is_distinctive(event: Fields) -> bool:
-    """Tell whether an event is of a kind that no other program writes."""
+    """Return whether an event is of a kind that no other program writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
@@ -113,7 +113,7 @@ class ExecItem(NamedTuple):
         kind: Its type.
         id: Its id.
         report: Its text, or its call; without output where it has none.
-        waits: Whether it says only when it is completed what it is about.
+        waits: Whether its content is known only when it is completed.
     """
 
     kind: str
@@ -273,7 +273,7 @@ class CodexExecParser(CodexLines):
             self._log(number, kind)
 
     def _begin(self, thread: str | None) -> None:
-        """Begin another process: ids begin anew, and counts go on only for the same thread."""
+        """Begin another process: ids restart, and counts continue only for the same thread."""
         self._show_held()
         self._open.clear()
         self._plan = None
@@ -326,7 +326,7 @@ class CodexExecParser(CodexLines):
             self.table.spawned.setdefault(thread, self.table.key_of(result))
 
     def _show_held(self) -> None:
-        """Show the items that started and said nothing more by the end of their turn."""
+        """Show the items that started and had no other event by the end of their turn."""
         for number, item in self._held.values():
             if _is_call(item):
                 self._add_call(number, item)

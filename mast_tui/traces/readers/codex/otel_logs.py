@@ -51,7 +51,7 @@ class CodexOtelLogsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the head has wrapped requests; one may be longer than the head."""
+        """Return whether the head has wrapped requests; one may be longer than the head."""
         if not source.head_lines:
             return _FIRST_LINE.match(source.head) is not None and b'"resource_logs"' in source.head
         return any(map(_is_request, source.head_records))

@@ -1,6 +1,6 @@
 """Codex rollouts: one JSON record a line, response items with events that repeat them.
 
-Spans are the response items; an event becomes one only where no item says the same, which is
+Spans are the response items; an event becomes one only where no item has the same text, which is
 how the thoughts of an interrupted turn look. Keys are ``<call id>:call`` and ``<call id>:result``,
 the item's id, else ``line N``; those of a sub-agent's thread begin with ``<thread id>/``.
 
@@ -79,7 +79,7 @@ class CodexReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether one of the first records is typed and wrapped as Codex does or did it."""
+        """Return whether one of the first records is typed and wrapped as Codex does or did it."""
         records = source.head_records
         if not source.head_lines:
             return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
@@ -108,7 +108,7 @@ def _is_bare(records: list[dict[str, object]]) -> bool:
 
 
 Digest = tuple[Any, ...]
-"""What follows from a record alone: the name of a row in ``_TAKE`` and the arguments of its
+"""The content of one record by itself: the name of a row in ``_TAKE`` and the arguments of its
 method; empty for a record that shows nothing."""
 
 
@@ -182,7 +182,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the counts of a model call, with the sums that tell it from the call before."""
+    """Return the counts of a model call, with the sums that distinguish it from others."""
     info = fields_of(payload.get("info"))
     usage = info.get("last_token_usage")
     if not isinstance(usage, dict):

@@ -74,7 +74,7 @@ EXEC_EVENTS: Final = ("thread.", "turn.", "item.")
 
 
 def is_wrapped(record: Fields) -> bool:
-    """Tell whether a record is typed and wrapped as in rollouts."""
+    """Return whether a record is typed and wrapped as in rollouts."""
     kind = record.get("type")
     is_typed = isinstance(kind, str) and kind in RECORD_TYPES
     return is_typed and isinstance(record.get("payload"), dict)
@@ -320,7 +320,7 @@ SILENT: Final = name_set("""
 """)
 """The types of records, events, turn items and response items that show nothing.
 
-Either nothing in them can be read, or a response item or a ``compacted`` record says the same.
+They have no text, or a response item or a ``compacted`` record has the same text.
 """
 
 SPOKEN: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
@@ -575,7 +575,7 @@ def _message(payload: Fields, key: str | None) -> RolloutStep | None:
 
 
 def is_from_harness(message: Fields) -> bool:
-    """Tell whether the harness wrote a message in the user's name.
+    """Return whether the harness wrote a message in the user's name.
 
     Newer builds note the kind of each part of a message, such as ``user.text``.
     """
@@ -659,7 +659,7 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Tell whether an output may be a short JSON object, such as one that names a new thread."""
+    """Return whether an output may be a short JSON object, such as one that names a new thread."""
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:

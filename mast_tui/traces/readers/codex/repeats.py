@@ -45,9 +45,9 @@ def marks_of(kind: SpanKind, text: str, parts: Sequence[str] = ()) -> Marks:
     return tuple({_mark(is_message, part): None for part in (text, *parts)})
 
 
-@lru_cache(maxsize=4)  # An item mostly comes right behind the event that says the same.
+@lru_cache(maxsize=4)  # An item mostly follows right after the event with the same text.
 def _mark(is_message: bool, text: str) -> bytes:
-    """Return a hash that is the same in every process, as one may go on where another stopped."""
+    """Return a hash that is equal in every process, as another may continue the file."""
     prefix = b"m" if is_message else b"t"
     data = prefix + text.strip().encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=8).digest()
@@ -83,11 +83,11 @@ class MarkCounts:
         return removed
 
     def has_any(self, marks: Marks) -> bool:
-        """Tell whether a text with one of the marks was counted."""
+        """Return whether a text with one of the marks was counted."""
         return any(mark in self._counts for mark in marks)
 
     def clear(self) -> None:
-        """Forget all texts."""
+        """Remove all texts."""
         self._counts.clear()
 
 
@@ -123,7 +123,7 @@ class ForkedHistory:
         self._held: list[tuple[Position, Fields]] = []
 
     def begins(self, record: Fields, meta: Fields, path: str | None) -> bool:
-        """Tell whether the history of another thread begins with a ``session_meta``.
+        """Return whether the history of another thread begins with a ``session_meta``.
 
         Args:
             record: The record.
@@ -183,7 +183,7 @@ class ForkedHistory:
         return released
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Tell whether a record comes so soon after the beginning that no model wrote it."""
+        """Return whether a record comes so soon after the beginning that no model wrote it."""
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own is not None:
             return ordinal < self._first_own
@@ -199,7 +199,7 @@ class ForkedHistory:
         return time - self._since <= _BURST_SECONDS or gap <= _GAP_SECONDS
 
     def _is_own(self, record: Fields) -> bool:
-        """Tell whether the number says so, or another agent writes to this thread."""
+        """Return whether the number is of this thread, or another agent writes to this thread."""
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own is not None and ordinal >= self._first_own:
             return True

@@ -81,7 +81,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            yield pointer, _timed(step, {"role": "assistant", "content": dump_text(output)})
+            yield pointer, _with_time(step, {"role": "assistant", "content": dump_text(output)})
         return
     answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
@@ -89,7 +89,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
     yield (
         pointer,
-        _timed(
+        _with_time(
             step,
             {
                 "role": "assistant",
@@ -102,7 +102,7 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
 
 
 def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> Messages:
-    """Yield what came of a step: observations, output and error, as the result of its last call."""
+    """Yield the observations, output and error of a step as the result of its last call."""
     error = fields_of(step.get("error"))
     message = text_in(error, "message") or as_text(step.get("error"))
     output = as_text(step.get("action_output"))
@@ -124,7 +124,7 @@ def _image_notes(images: object) -> list[str]:
     return ["[image]" for _image in items_of(images)]
 
 
-def _timed(step: Fields, message: Fields) -> Fields:
+def _with_time(step: Fields, message: Fields) -> Fields:
     """Return a message with the start and the tokens of its step."""
     timing = fields_of(step.get("timing"))
     start = first_in(timing, "start_time") or step.get("start_time")
@@ -137,7 +137,7 @@ SMOLAGENTS: Final = ExportFormat(
 
 
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in histories of browser-use; success is what the agent itself says."""
+    """Return the runs in histories of browser-use; success is the agent's own verdict."""
     return (
         ExportedRun(
             run_steps.run,
@@ -175,7 +175,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
     if page := texts_in(fields_of(step.get("state")), "title", "url"):
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
     output = step.get("model_output")
-    actions = _listed(fields_of(output).get("action"))
+    actions = _as_list(fields_of(output).get("action"))
     if output:
         yield (
             f"{pointer}/model_output",
@@ -191,7 +191,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
                 "usage": {"input_tokens": metadata.get("input_tokens")},
             },
         )
-    for number, value in enumerate(_listed(step.get("result"))):
+    for number, value in enumerate(_as_list(step.get("result"))):
         result = fields_of(value)
         error = as_text(result.get("error"))
         message: dict[str, object] = {"role": "tool", "content": _browser_use_result(value)}
@@ -202,7 +202,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return all texts in which the model says what it thinks, remembers and plans."""
+    """Return all texts of the model's thoughts, memories and plans."""
     holders = (output, fields_of(output.get("current_state")))
     texts = [texts_in(holder, *holder) for holder in holders]
     return "\n".join(text for text in texts if text)
@@ -224,7 +224,7 @@ def _browser_action(action: object) -> Fields:
     return {"name": "action", "arguments": action}
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     """Return a list as it is, and any other value but null as the only one of a list."""
     if isinstance(value, list):
         return value
@@ -256,7 +256,7 @@ def _is_crewai_entry(entry: object) -> bool:
 
 
 def _crewai_messages(entry: object, pointer: str, started: set[str]) -> Messages:
-    """Yield the task of an entry, unless it has started before, and what came of it."""
+    """Yield the task of an entry, unless it has started before, and its result."""
     if not isinstance(entry, Mapping):
         yield pointer, entry
         return

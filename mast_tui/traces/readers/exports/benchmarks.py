@@ -103,11 +103,11 @@ def _answer_key_of_simulation(environment: Fields, task: Fields, simulation: Fie
     draft = AnswerKeyDraft()
     for name, value in fields_of(task.get("evaluation_criteria")).items():
         if name == "actions":
-            draft.actions(value or [])
+            draft.add_actions(value or [])
         else:
             draft.add("reference", name, value)
     rewarded = fields_of(simulation.get("reward_info"))
-    draft.scored("reward", rewarded.get("reward"))
+    draft.add_score("reward", rewarded.get("reward"))
     for name in _CHECKS:
         draft.add("scores", name, rewarded.get(name))
     draft.add("explanations", "termination_reason", simulation.get("termination_reason"))

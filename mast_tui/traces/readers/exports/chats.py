@@ -264,7 +264,7 @@ def _claude_ai_message(message: object) -> object:
 
 
 def _block_text(block: object) -> object:
-    """Return what a block of text says; a block of another type is not empty."""
+    """Return the text of a block of text; a block of another type is not empty."""
     return fields_of(block).get("text") if kind_of(block) == "text" else block
 
 

@@ -27,7 +27,7 @@ class ExportedRun:
         value: The JSON value of the run, by which it is known again.
         messages: Messages that ``chat.turns`` understands, each under its pointer in ``value``. A
             value that is no object becomes a log with a problem.
-        pointer: Where ``value`` is in the document.
+        pointer: The JSON pointer to ``value`` in the document.
         native_id: The id that the run has itself.
         meta: The facts beside the messages. Without a task it is the first message of a user.
         problems: Parts of the run that are left out.
@@ -70,7 +70,7 @@ class ExportReader:
         return self._format.name
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the file has the marks of the format and holds a run of it."""
+        """Return whether the file has the marks of the format and holds a run of it."""
         if not all(mark in source.data for mark in self._format.marks):
             return False
         first_lines = source.json_lines

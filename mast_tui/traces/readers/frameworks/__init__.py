@@ -1,7 +1,7 @@
 """Readers for the raw logs of multi-agent frameworks, one file each.
 
 ``FRAMEWORKS`` are readers of files in their own right; ``framework_of`` finds the one for a log
-that stands inside another record.
+that is inside another record.
 """
 
 from __future__ import annotations

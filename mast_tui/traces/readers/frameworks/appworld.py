@@ -1,6 +1,6 @@
 """AppWorld: a supervisor writes code, which talks to one agent per app in nested loops.
 
-An agent's response is the code that it wants run; what came of it follows as the code's output,
+An agent's response is the code that it wants run; the result follows as the code's output,
 for an app's agent as the next message to it.
 """
 

@@ -135,7 +135,7 @@ class LogBlock:
 class Framework:
     """Reads the log of one framework: as a file of its own, or as a text inside a record.
 
-    ``sniff`` tells the framework from a transcript, whole or only its head; ``split`` adds the
+    ``sniff`` recognises the framework by a transcript, whole or only its head; ``split`` adds the
     spans of a whole one. Keys of spans are ``line N`` within the log, or JSON pointers.
     """
 
@@ -186,12 +186,12 @@ def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
 def study_key(record: Fields) -> AnswerKey:
     """Return the benchmark's fields and the notes that a record of the MAST study has."""
     draft = AnswerKeyDraft()
-    draft.fields(record, {"note": "failures"})
+    draft.add_fields(record, {"note": "failures"})
     other = record.get("other_data")
     if isinstance(other, Mapping):
         sections: dict[str, Section] = {"patch": "patch", "correct": "scores"}
         for name, value in other.items():
-            draft.take(name, value, sections.get(name))
+            draft.add_value(name, value, sections.get(name))
     else:
         draft.add("other", "other_data", other)
     return draft.key()

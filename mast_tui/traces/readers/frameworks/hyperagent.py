@@ -1,6 +1,6 @@
 """HyperAgent: its logger's lines, as text or as a JSON list of physical lines.
 
-Each time the program is started anew it adds a handler to its logger, so that from then on every
+Each time the program is started again it adds a handler to its logger, so that from then on every
 record is printed once more. What is printed several times for that reason is one span, which says
 how often.
 """

@@ -39,7 +39,7 @@ def _split(transcript: Transcript, reading: Reading) -> None:
 
 
 def _record(transcript: Transcript) -> Fields | None:
-    """The JSON record of one run, whose ``content`` is the logger's output."""
+    """Return the JSON record of one run, whose ``content`` is the logger's output."""
     record = fields_of(transcript.json)
     has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
     return record if has_shape else None

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from mast_tui.traces.index.document import More
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.frameworks.base import (
     LOGURU_LINE,
@@ -70,7 +70,7 @@ class _Run:
             self._result(block, result["name"], body[result.end() :], start)
         else:
             if prepared := _PREPARED.match(body):
-                names = literal(prepared["names"])
+                names = read_literal(prepared["names"])
                 names = names if isinstance(names, list) else []
                 self._prepared = [name for name in names if isinstance(name, str)]
             self._reading.log(block, body, start=start, level=match["level"])

@@ -223,7 +223,7 @@ class _ArchiveLog:
     def _sequence(self, folder: str, kind: str) -> list[object]:
         """Return the items of the chunks of a kind, up to the first missing chunk.
 
-        A chunk's name is the number of its first item; behind a gap numbers would shift.
+        A chunk's name is the number of its first item; after a gap numbers would shift.
         """
         items: list[object] = []
         for first, name in sorted(self._chunks[folder, kind]):

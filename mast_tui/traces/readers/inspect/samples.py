@@ -52,7 +52,7 @@ def read_sample(
 
     Args:
         sample: The sample as JSON.
-        log: What all samples of the log share.
+        log: The facts that all samples of the log share.
         record: The number of the sample in the log.
         prefix: The place of the sample, before the JSON pointers within it.
         most: The largest number of spans.
@@ -287,7 +287,7 @@ def _add_score(draft: AnswerKeyDraft, name: str, score: object, attachments: Att
         draft.add("scores", name, score)
         return
     value = score.get("value")
-    draft.scored(name, value if isinstance(value, Mapping) else attachments.dumped(value))
+    draft.add_score(name, value if isinstance(value, Mapping) else attachments.dumped(value))
     for field in ("answer", "explanation", "metadata"):
         if score.get(field) not in (None, "", {}):
             section: Section = "other" if field == "metadata" else "explanations"

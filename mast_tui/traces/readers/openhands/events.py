@@ -88,7 +88,7 @@ class Event:
 
     @cached_property
     def response_id(self) -> str | None:
-        """The name of the model's response; None for an event that came of none."""
+        """The name of the model's response; None for an event without a response."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))
@@ -96,7 +96,7 @@ class Event:
 
 
 def is_old_event(value: object) -> bool:
-    """Tell whether a JSON value is an event of generation 0: an action or an observation."""
+    """Return whether a JSON value is an event of generation 0: an action or an observation."""
     fields = fields_of(value)
     action = fields.get("action")
     observation = fields.get("observation")
@@ -111,7 +111,7 @@ def is_old_event(value: object) -> bool:
 
 
 def is_sdk_event(value: object) -> bool:
-    """Tell whether a JSON value is an event of the SDK, of a known kind or of a similar one."""
+    """Return whether a JSON value is an event of the SDK, of a known kind or of a similar one."""
     fields = fields_of(value)
     kind = fields.get("kind")
     source = fields.get("source")

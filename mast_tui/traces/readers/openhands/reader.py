@@ -68,7 +68,7 @@ class OpenHandsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether most elements of the file are events, or records with events."""
+        """Return whether most elements of the file are events, or records with events."""
         head = as_utf8(source.head)
         lines = source.json_lines
         if head.lstrip()[:1] not in (b"{", b"["):
@@ -173,13 +173,13 @@ def _is_event(value: object) -> bool:
 
 
 def _is_listed_event(value: object) -> bool:
-    """Tell whether an element of a bare list is an event; old ones need an id and a source."""
+    """Return whether an element of a bare list is an event; old ones need an id and a source."""
     is_identified = {"id", "source"} <= fields_of(value).keys()
     return is_sdk_event(value) or (is_identified and is_old_event(value))
 
 
 def _holds_run(value: object) -> bool:
-    """Tell whether a value is a record with events."""
+    """Return whether a value is a record with events."""
     return not isinstance(value, list) and _run_in(value) is not None
 
 
@@ -244,10 +244,10 @@ def _meta(record: Fields, mapper: EventMapper) -> TraceMeta:
     flags = (flag_in(holder, "resolved") for holder in holders)
     resolved = next((flag for flag in flags if flag is not None), None)
     answers = AnswerKeyDraft()
-    answers.take("git_patch", result.get("git_patch"), "patch")
+    answers.add_value("git_patch", result.get("git_patch"), "patch")
     other_results = {name: value for name, value in result.items() if name != "git_patch"}
-    answers.fields({**record, "test_result": other_results}, {"report": "tests"})
-    answers.fields(
+    answers.add_fields({**record, "test_result": other_results}, {"report": "tests"})
+    answers.add_fields(
         instance,
         {
             "patch": "patch",

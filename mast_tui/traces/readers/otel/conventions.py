@@ -1,4 +1,4 @@
-"""The conventions by which spans of OpenTelemetry tell what models, tools and agents did.
+"""The conventions of OpenTelemetry spans for the work of models, tools and agents.
 
 Each is a table of the attributes that it uses. Spans often follow several: a fact is taken from the
 first table whose attribute is there. Of the ``gen_ai`` conventions there are three generations:
@@ -28,10 +28,10 @@ from mast_tui.traces.readers.otel.openinference import (
     arguments_without_wrapping,
     documents_text,
     flattened_messages,
-    fuller,
+    fuller_messages,
     with_smolagents_calls,
 )
-from mast_tui.traces.readers.otel.spans import OtelSpan, SpanEvent, event_of, grouped, span_of
+from mast_tui.traces.readers.otel.spans import OtelSpan, SpanEvent, event_of, span_of, value_under
 from mast_tui.traces.readers.span_tree.messages import (
     answer_messages,
     is_system,
@@ -52,14 +52,14 @@ class Convention:
 
     Attributes:
         marks: The beginnings of names by which the convention is known.
-        kind: What was called; ``kinds`` has what the values stand for.
-        agent: Who acted.
+        kind: The kind of the call; ``kinds`` has the meanings of its values.
+        agent: The acting agent.
         model: The model; ``tokens_in`` and ``tokens_out`` are the tokens of its call.
         tool: The tool; ``call_id`` is the id of its call.
         entity: A name for anything.
         asked: The messages that went into a model; ``answered`` those that came out.
         arguments: The arguments of a tool; ``result`` what it gave back.
-        input: What went into anything; ``output`` what came out.
+        input: The input of any call; ``output`` its output.
     """
 
     marks: Names
@@ -327,7 +327,7 @@ def _first_present(*values: object) -> object:
 
 def _parameters(span: OtelSpan) -> object:
     """Return the arguments in a tool's parameters, which are its JSON schema in some libraries."""
-    parameters = grouped(span.attributes, "tool.parameters")
+    parameters = value_under(span.attributes, "tool.parameters")
     return None if "properties" in fields_of(parameters) else parameters
 
 
@@ -346,12 +346,14 @@ def _asked(span: OtelSpan) -> list[Message]:
     """Return the messages that a model or an agent was given, its system prompt first."""
     raw = span.value("input.value")
     flattened = flattened_messages(span, "llm.input_messages", "user")
-    messages = fuller(flattened, request_messages(raw)) or _prompts(span)
+    messages = fuller_messages(flattened, request_messages(raw)) or _prompts(span)
     instructions = _instructions(span.attributes)
     if messages:
         system = [] if any(map(is_system, messages)) else instructions
         return [*system, *with_smolagents_calls(messages)]
-    values = [value for name in _ALL.asked if (value := grouped(span.attributes, name)) is not None]
+    values = [
+        value for name in _ALL.asked if (value := value_under(span.attributes, name)) is not None
+    ]
     for value in values:
         if messages := list(request_messages(value)):
             return [*instructions, *messages]
@@ -364,10 +366,10 @@ def _answered(span: OtelSpan) -> list[Message]:
     """Return the messages that a model or an agent answered."""
     raw = span.value("output.value")
     flattened = flattened_messages(span, "llm.output_messages", "assistant")
-    if messages := fuller(flattened, structured_answer(raw)):
+    if messages := fuller_messages(flattened, structured_answer(raw)):
         return messages
     for name in (*GEN_AI.answered, *GOOGLE_ADK.answered):
-        value = grouped(span.attributes, name)
+        value = value_under(span.attributes, name)
         read = answer_messages if name in GEN_AI.answered else structured_answer
         if messages := list(read(value)):
             return messages
@@ -378,13 +380,13 @@ def _answered(span: OtelSpan) -> list[Message]:
 
 
 def _instructions(attributes: Fields) -> list[Message]:
-    text = content_text(grouped(attributes, _INSTRUCTIONS))
+    text = content_text(value_under(attributes, _INSTRUCTIONS))
     return [{"role": "system", "content": text}] if text.strip() else []
 
 
 def _prompts(span: OtelSpan) -> list[Message]:
     """Return the prompts of a completion that has no messages."""
-    prompts = items_of(grouped(span.attributes, "llm.prompts"))
+    prompts = items_of(value_under(span.attributes, "llm.prompts"))
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
 
@@ -396,7 +398,7 @@ _EVENT_ROLES: Final = {
 
 def _events(span: OtelSpan) -> Iterable[SpanEvent]:
     """Return the events of a span, and those that Logfire keeps in an attribute instead."""
-    listed = items_of(grouped(span.attributes, "events"))
+    listed = items_of(value_under(span.attributes, "events"))
     return [
         *span.events,
         *(event_of({"body": event}) for event in listed if isinstance(event, Mapping)),
@@ -404,14 +406,14 @@ def _events(span: OtelSpan) -> Iterable[SpanEvent]:
 
 
 def _event_requests(span: OtelSpan) -> list[Message]:
-    """Return the messages that the events of a span tell of what went in."""
+    """Return the input messages in the events of a span."""
     messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
-            asked = grouped(event.attributes, "gen_ai.input.messages")
+            asked = value_under(event.attributes, "gen_ai.input.messages")
             messages += [*_instructions(event.attributes), *request_messages(asked)]
         elif event.name == "gen_ai.content.prompt":
-            asked = grouped(event.attributes, "gen_ai.prompt")
+            asked = value_under(event.attributes, "gen_ai.prompt")
             messages += request_messages(asked) or request_text(asked)
         elif event.name in _EVENT_ROLES:
             messages.append(_event_message(event.attributes, _EVENT_ROLES[event.name]))
@@ -419,21 +421,21 @@ def _event_requests(span: OtelSpan) -> list[Message]:
 
 
 def _event_answers(span: OtelSpan) -> list[Message]:
-    """Return the messages that the events of a span tell of what came out."""
+    """Return the output messages in the events of a span."""
     messages: list[Message] = []
     for event in _events(span):
         if event.name == _DETAILS:
-            messages += answer_messages(grouped(event.attributes, "gen_ai.output.messages"))
+            messages += answer_messages(value_under(event.attributes, "gen_ai.output.messages"))
         elif event.name == "gen_ai.content.completion":
-            messages += answer_messages(grouped(event.attributes, "gen_ai.completion"))
+            messages += answer_messages(value_under(event.attributes, "gen_ai.completion"))
         elif event.name == "gen_ai.choice":
             messages.append(_choice(event.attributes))
     return messages
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    content = grouped(attributes, "content")
-    calls = grouped(attributes, "tool_calls")
+    content = value_under(attributes, "content")
+    calls = value_under(attributes, "tool_calls")
     message: dict[str, object] = {
         "role": as_text(attributes.get("role")) or role,
         "content": (content if isinstance(content, list) else dump_text(content)) or "",
@@ -448,7 +450,7 @@ def _event_message(attributes: Fields, role: str) -> Message:
 
 def _choice(attributes: Fields) -> Message:
     """Return the message of a choice: a text, Strands' list of parts, or a message's fields."""
-    inner = grouped(attributes, "message")
+    inner = value_under(attributes, "message")
     if isinstance(inner, str | list):
         return {"role": "assistant", "content": inner}
     fields = {**attributes, **inner} if isinstance(inner, Mapping) else attributes
@@ -457,7 +459,7 @@ def _choice(attributes: Fields) -> Message:
 
 def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
     text = span.value("ai.response.text")
-    calls = grouped(span.attributes, "ai.response.toolCalls")
+    calls = value_under(span.attributes, "ai.response.toolCalls")
     if text is None and not isinstance(calls, list):
         return []
     return [{"role": "assistant", "content": text or "", "tool_calls": calls or []}]
@@ -496,7 +498,7 @@ def _of_entity(span: OtelSpan, attributes: Names, field: str) -> object:
     """Return an input or output without the object that OpenLLMetry puts around it."""
     for name in attributes:
         if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
-            value = grouped(span.attributes, name)
+            value = value_under(span.attributes, name)
             inner = fields_of(value).get(field)
             if inner == {} and fields_of(value).get("args"):
                 return fields_of(value)["args"]

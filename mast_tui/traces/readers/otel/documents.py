@@ -77,7 +77,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[Raw]:
 
     Args:
         source: The file.
-        problems: Where what is left out is added.
+        problems: The list to which left out values are added.
     """
     for prefix, value in _values(source, problems):
         yield from _in_value(value, prefix, problems)
@@ -89,7 +89,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
-        source.damage = ()  # what lies behind the first object is no damage here
+        source.damage = ()  # text after the first object is no damage here
         for number, value in _concatenated(source, problems):
             yield f"line {number}", value
     else:
@@ -97,7 +97,7 @@ def _values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, obje
 
 
 def _is_concatenated(source: Source) -> bool:
-    """Tell whether indented objects follow each other with nothing between them."""
+    """Return whether indented objects follow each other with nothing between them."""
     return source.head.lstrip()[:1] == b"{" and _FOLLOWED.search(source.data) is not None
 
 
@@ -121,7 +121,7 @@ def _keep_big_ids(text: str) -> str:
 def _concatenated(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     """Yield JSON values that follow each other, each with the line that it begins on.
 
-    What stands between them is passed over up to the next line that begins with a bracket.
+    Text between them is skipped up to the next line that begins with a bracket.
     """
     text = as_utf8(source.data).decode("utf-8", "replace")
     decoder = json.JSONDecoder()

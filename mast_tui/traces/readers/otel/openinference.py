@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.readers.json_fields import Fields, fields_of, json_in, text_in
-from mast_tui.traces.readers.otel.spans import OtelSpan, grouped, unflattened
+from mast_tui.traces.readers.otel.spans import OtelSpan, nested_object, value_under
 from mast_tui.traces.readers.span_tree.messages import (
     answer_messages,
     request_messages,
@@ -30,9 +30,9 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
     Args:
         span: The span.
         name: The attribute that holds the messages.
-        role: Who speaks where that is a text.
+        role: The role of a message that is a text.
     """
-    value = grouped(span.attributes, name)
+    value = value_under(span.attributes, name)
     if isinstance(value, str):
         read = answer_messages(value) if role == "assistant" else ()
         return list(read or request_messages(value) or request_text(value))
@@ -75,13 +75,13 @@ def _content_part(part: object) -> object:
 def _nested(value: Fields, within: str | None = None) -> Fields:
     """Return an object with its dotted names taken apart, or the object ``within`` it if any."""
     if any("." in str(name) for name in value):
-        nested = unflattened({str(name): inner for name, inner in value.items()})
+        nested = nested_object({str(name): inner for name, inner in value.items()})
         value = nested if isinstance(nested, Mapping) else value
     inner = None if within is None else value.get(within)
     return _nested(inner) if isinstance(inner, Mapping) else value
 
 
-def fuller(flattened: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
+def fuller_messages(flattened: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
     """Return the messages of the attributes, or those of the raw value where these say more.
 
     Some instrumentation leaves out tool calls, or their arguments.
@@ -121,7 +121,7 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
             continue
         if result and content_text(result[-1].get("content")).startswith(_CALLED):
             result.pop()
-        calls = literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
+        calls = read_literal(text.removeprefix(_CALLING)) if text.startswith(_CALLING) else None
         if isinstance(calls, list):
             result.append({"role": "assistant", "content": "", "tool_calls": calls})
         else:
@@ -143,7 +143,7 @@ def arguments_without_wrapping(value: object) -> object:
     if isinstance(value, str):
         parsed = json_in(value)
         if parsed is None and value.lstrip()[:1] == "{":
-            parsed = literal(value)
+            parsed = read_literal(value)
     if isinstance(parsed, Mapping) and "sanitize_inputs_outputs" in parsed:
         named = parsed.get("kwargs")
         positional = parsed.get("args")
@@ -156,7 +156,7 @@ def arguments_without_wrapping(value: object) -> object:
 def documents_text(span: OtelSpan) -> str | None:
     """Return the texts of the documents that a retriever found, or a reranker kept."""
     for name in _DOCUMENTS:
-        documents = grouped(span.attributes, name)
+        documents = value_under(span.attributes, name)
         if isinstance(documents, list):
             return "\n\n".join(map(_document, documents))
     return None

@@ -53,7 +53,7 @@ _SYSTEMS: Final = (
 _OWN_NAMES: Final = ("any_agent.", "gcp.vertex.agent.")
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = ("eval.", "annotations")
-"""How Phoenix's columns begin that hold what was said of a span afterwards."""
+"""The prefix of Phoenix's columns with annotations of spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class OtelReader:
-    """Reads spans; span keys are span ids with the part of the span behind them.
+    """Reads spans; span keys are span ids followed by the part of the span.
 
     Tool calls and results go by their call ids, log records by their place.
     """
@@ -86,7 +86,7 @@ class OtelReader:
     key_scheme: ClassVar[int] = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the file, or its first lines, hold spans or log records."""
+        """Return whether the file, or its first lines, hold spans or log records."""
         return layout_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
@@ -130,12 +130,12 @@ READER: Final = OtelReader()
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
     """Return the rows of the spans of one trace.
 
-    Where none of them is of a known convention, each says what its attributes say.
+    Where none of them is of a known convention, each shows its attributes.
     """
     read = [row_of(span, span.id or span.location) for span in spans]
     if any(row is not None for row in read):
         return [row or _unknown(span) for row, span in zip(read, spans, strict=True)]
-    return [replace(_unknown(span), output=_described(span)) for span in spans]
+    return [replace(_unknown(span), output=_description(span)) for span in spans]
 
 
 def _unknown(span: OtelSpan) -> SpanRow:
@@ -143,7 +143,7 @@ def _unknown(span: OtelSpan) -> SpanRow:
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework that the names of the instrumentation tell, else the service's name."""
+    """Return the framework by the names of the instrumentation, else the service's name."""
     for span in spans:
         attributes = (name for name in span.attributes if name.startswith(_OWN_NAMES))
         for label in (span.scope, span.service, *attributes):
@@ -168,11 +168,11 @@ def _answer_key(run: _Run) -> AnswerKey:
     for content in run.contents:
         for name, value in content.items():
             if name.startswith(_VERDICTS):
-                draft.scored(name, value)
+                draft.add_score(name, value)
     return draft.key()
 
 
-def _described(span: OtelSpan) -> str:
+def _description(span: OtelSpan) -> str:
     """Return a span's attributes and its events, one a line."""
     events = (f"event {event.name}\n{_lines(event.attributes)}" for event in span.events)
     lines = [_lines(span.attributes), *events]

@@ -81,11 +81,11 @@ class OtelSpan:
         return first_in(self.attributes, *names)
 
     def row(self, row_id: str, kind: RowKind) -> SpanRow:
-        """Return a row with what every span tells.
+        """Return a row with the fields that every span has.
 
         Args:
             row_id: The id of the row.
-            kind: What was called.
+            kind: The kind of the call.
         """
         outcome = (self.start, self.end, self.status, self.error)
         return SpanRow(row_id, self.parent, kind, self.name, self.location, *outcome)
@@ -107,7 +107,7 @@ class OtelSpan:
 
 
 def looks_like_span(value: object) -> bool:
-    """Tell whether a JSON value is a span of an SDK or of Phoenix."""
+    """Return whether a JSON value is a span of an SDK or of Phoenix."""
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
@@ -124,7 +124,7 @@ def _has(value: Fields, names: tuple[str, ...]) -> bool:
 
 
 def is_of_phoenix(value: object) -> bool:
-    """Tell whether a span has Phoenix's own fields beside those that every SDK writes."""
+    """Return whether a span has Phoenix's own fields beside those that every SDK writes."""
     if not isinstance(value, Mapping):
         return False
     kind = value.get("span_kind")
@@ -140,7 +140,7 @@ def span_of(
 
     Args:
         value: The object.
-        location: Where it is in the file.
+        location: Its location in the file.
         resource: The attributes of its resource where those are around it.
         scope: The name of its scope, likewise.
     """
@@ -177,7 +177,7 @@ def span_of(
 
 def event_of(value: Fields) -> SpanEvent:
     """Return the event that a JSON object of a span's events is, or a log record."""
-    attributes = dotted(attributes_of(value.get("attributes")))
+    attributes = dotted_attributes(attributes_of(value.get("attributes")))
     name = as_text(_first(value, ("eventName", "event_name", "name")))
     body = any_value(value.get("body"))
     if body is None:
@@ -201,7 +201,7 @@ def _attributes(value: Fields) -> dict[str, object]:
     for name, column in value.items():
         if isinstance(name, str) and name.startswith(_COLUMN) and column is not None:
             attributes[name.removeprefix(_COLUMN)] = column
-    return dotted(attributes)
+    return dotted_attributes(attributes)
 
 
 def _context(value: Fields) -> Fields:
@@ -270,7 +270,7 @@ def any_value(value: object, depth: int = 0) -> object:
 
     Args:
         value: The value.
-        depth: How many values are around it.
+        depth: The number of values around it.
     """
     if not isinstance(value, Mapping) or len(value) != 1:
         return None if value == {} else value
@@ -297,7 +297,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
 
     Args:
         value: The list or object, or the JSON text of one.
-        depth: How many values are around it.
+        depth: The number of values around it.
     """
     value = json_in(value)
     if isinstance(value, Mapping):
@@ -309,7 +309,7 @@ def attributes_of(value: object, depth: int = 0) -> dict[str, object]:
     }
 
 
-def dotted(attributes: Attributes) -> dict[str, object]:
+def dotted_attributes(attributes: Attributes) -> dict[str, object]:
     """Return nested attributes under dotted names; lists, and objects in ``_WHOLE``, stay whole."""
     return dict(_dotted(attributes, "", 0))
 
@@ -323,7 +323,7 @@ def _dotted(values: Attributes, prefix: str, depth: int) -> Iterator[tuple[str, 
             yield path, value
 
 
-def grouped(attributes: Attributes, name: str) -> object:
+def value_under(attributes: Attributes, name: str) -> object:
     """Return the value under a dotted name, or the object or list that the names below it make.
 
     ``a.0.b`` and ``a.1.b`` make a list of objects; a JSON text becomes its value.
@@ -338,10 +338,10 @@ def grouped(attributes: Attributes, name: str) -> object:
     prefix = f"{name}."
     start = len(prefix)
     below = {path[start:]: inner for path, inner in attributes.items() if path.startswith(prefix)}
-    return unflattened(below) if below else None
+    return nested_object(below) if below else None
 
 
-def unflattened(values: Attributes) -> object:
+def nested_object(values: Attributes) -> object:
     """Return dotted names as nested objects, and as a list where all names are numbers."""
     root: dict[str, object] = {}
     for path, value in values.items():

@@ -34,7 +34,7 @@ class TrailReader:
     key_scheme: ClassVar[int] = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the file, or one of its first lines, is a trace with nested spans."""
+        """Return whether the file, or one of its first lines, is a trace with nested spans."""
         if not any(mark in source.head for mark in _MARKS):
             return False
         records = (record.value for record in islice(records_in(source, []), _LOOKED_AT))

@@ -233,7 +233,7 @@ def opencode_part(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
     Args:
         part: The part.
         pointer: The pointer from the message to it.
-        speaker: Who speaks.
+        speaker: The speaker.
     """
     kind = kind_of(part)
     start = unix_seconds(fields_of(part.get("time")).get("start"))

@@ -52,7 +52,7 @@ class SessionRecord:
 
     Attributes:
         value: The JSON object.
-        location: Where it is in the file: ``line 3`` or a JSON pointer.
+        location: Its location in the file: ``line 3`` or a JSON pointer.
     """
 
     value: Fields
@@ -154,7 +154,7 @@ class SessionReader:
         return self._format.name
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the file begins with records of the format."""
+        """Return whether the file begins with records of the format."""
         head = as_utf8(source.head)
         if not any(mark in head for mark in self._format.marks):
             return False

@@ -192,7 +192,7 @@ _WIRE_NOTES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookR
 
 
 def _wire_turn(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message in the older form; None for what only tells of the program."""
+    """Return the turn of a message in the older form; None for one about the program."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))

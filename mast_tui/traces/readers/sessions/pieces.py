@@ -66,7 +66,7 @@ def message_turn(
 
 
 def is_empty(piece: Piece) -> bool:
-    """Tell whether a piece is a message or a thought without words."""
+    """Return whether a piece is a message or a thought without words."""
     return piece.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not piece.text.strip()
 
 

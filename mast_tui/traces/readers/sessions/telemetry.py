@@ -1,7 +1,7 @@
 """Logs of OpenClaw's telemetry plugin: agents and tools that begin and end, and chat messages.
 
 ``agent.start`` and ``agent.end`` repeat all messages of the session. So each message is read where
-it comes first, and an event is left out where a message says the same.
+it comes first, and an event is left out where a message has the same text.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _turn(record: Fields) -> Turn | None:
 
 
 def _result(record: Fields) -> Piece:
-    """Return the end of a tool, which says how it went and not always what it gave back."""
+    """Return the end of a tool, which has a status and not always an output."""
     return result_piece(
         {},
         record.get("result", record.get("error")),

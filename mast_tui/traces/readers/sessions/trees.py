@@ -159,7 +159,7 @@ _PROGRAM_TAG: Final = "<qwen:"
 
 
 def _is_qwen_record(record: Fields) -> bool:
-    """Tell whether a record has an id, a session and a message in Gemini's shape."""
+    """Return whether a record has an id, a session and a message in Gemini's shape."""
     return "uuid" in record and "sessionId" in record and is_gemini_shaped(record)
 
 
@@ -187,7 +187,7 @@ def _qwen_turn(record: Fields) -> Turn | None:
 
 
 def _is_of_program(part: object) -> bool:
-    """Tell whether a part of a user's message was added by a hook."""
+    """Return whether a part of a user's message was added by a hook."""
     return content_text(fields_of(part).get("text")).lstrip().startswith(_PROGRAM_TAG)
 
 

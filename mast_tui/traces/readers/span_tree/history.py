@@ -16,7 +16,7 @@ from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.span_tree.rows import Message
 
 _TELLING_CHARS: Final = 40
-"""From this length on the same text is taken for the same message, wherever it stands."""
+"""The length from which on an equal text counts as the same message anywhere."""
 
 _NO_CONTENT: Final = -1
 
@@ -29,7 +29,7 @@ class ShownCall(Call):
     """A tool call that was shown."""
 
     bare: bool = False
-    """Whether it was told without arguments."""
+    """True if the arguments were not recorded."""
     result: str | None = None
     """The key of its result, where that was shown too."""
 
@@ -39,7 +39,7 @@ class MessagePart(NamedTuple):
 
     Attributes:
         piece: The piece.
-        start: When it was said, in Unix seconds, where the message tells.
+        start: The time in Unix seconds, where the message has one.
         content: The number of its content: equal for texts that differ in white space only, and
             for calls of the same tool with the same arguments.
     """
@@ -49,19 +49,19 @@ class MessagePart(NamedTuple):
     content: int
 
 
-def plain(text: str) -> str:
+def normalized_text(text: str) -> str:
     """Return a text without the differences that copying makes: runs of whitespace."""
     return " ".join(text.split())
 
 
-def canonical(arguments: object) -> bytes:
+def canonical_arguments(arguments: object) -> bytes:
     """Return the same bytes for the same arguments, as a value or as JSON text."""
     value = arguments
     if isinstance(arguments, str):
         try:
             value = load_json(arguments)
         except InvalidJSON:
-            return plain(arguments).encode("utf-8", "replace")
+            return normalized_text(arguments).encode("utf-8", "replace")
     return b"" if value in (None, {}, []) else canonical_bytes(value)
 
 
@@ -75,21 +75,21 @@ class Calls:
         self._performed: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
         self._before_model: dict[str, ShownCall] = {}
 
-    def asked(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
+    def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """Record that a model's call was shown, which a tool's row may answer.
 
         Args:
             call: The call with the key of its span.
             call_id: The id that the model gave it.
-            arguments: What it asked for.
+            arguments: The arguments of the call.
         """
         if call_id is not None:
             self.by_id[call_id] = call
         if call.name is not None:
-            self._asked[call.name, canonical(arguments)].append(call)
+            self._asked[call.name, canonical_arguments(arguments)].append(call)
             self._named[call.name].append(call)
 
-    def performed(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
+    def add_tool_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """Record that a tool's row was shown without a model's call before it.
 
         Args:
@@ -100,7 +100,7 @@ class Calls:
         if call_id is not None:
             self.by_id[call_id] = self._before_model[call_id] = call
         elif call.name is not None:
-            self._performed[call.name, canonical(arguments)].append(call)
+            self._performed[call.name, canonical_arguments(arguments)].append(call)
 
     def of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
         """Return the call that a tool's row carried out: by id, else the oldest like it.
@@ -112,7 +112,7 @@ class Calls:
         """
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
-        same_arguments = canonical(arguments)
+        same_arguments = canonical_arguments(arguments)
         call = _oldest_open(self._asked.get((name, same_arguments)))
         if call is None:
             candidate = _oldest_open(self._named.get(name))
@@ -126,11 +126,11 @@ class Calls:
         """Return the call that a tool's row showed before the model's answer that asks for it."""
         return None if call_id is None else self._before_model.pop(call_id, None)
 
-    def retold(self, part: MessagePart) -> ShownCall | None:
+    def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a history repeats, if its tool's row showed it."""
         if part.piece.call_id is not None and part.piece.call_id in self.by_id:
             return self.by_id[part.piece.call_id]
-        waiting = self._performed.get((part.piece.name or "", canonical(part.piece.text)))
+        waiting = self._performed.get((part.piece.name or "", canonical_arguments(part.piece.text)))
         if not waiting:
             return None
         call = waiting.popleft()
@@ -154,7 +154,7 @@ class Parts:
         self._cached_parts: dict[bytes, tuple[MessagePart, ...]] = {}
         self._contents: dict[bytes, int] = {}
 
-    def of(self, message: Message) -> tuple[MessagePart, ...]:
+    def parts_of(self, message: Message) -> tuple[MessagePart, ...]:
         """Return the spans of a message."""
         digest = _digest(canonical_bytes(message))
         parts = self._cached_parts.get(digest)
@@ -171,9 +171,14 @@ class Parts:
             name: The name of the tool, of a call.
         """
         if kind is SpanKind.TOOL_CALL:
-            data = b"call\0" + (name or "").encode("utf-8", "replace") + b"\0" + canonical(text)
+            data = (
+                b"call\0"
+                + (name or "").encode("utf-8", "replace")
+                + b"\0"
+                + canonical_arguments(text)
+            )
         else:
-            data = plain(text).encode("utf-8", "replace")
+            data = normalized_text(text).encode("utf-8", "replace")
             if kind is SpanKind.TOOL_RESULT:
                 data = b"result\0" + data
         return self._contents.setdefault(_digest(data), len(self._contents))
@@ -205,7 +210,7 @@ class NewPart(NamedTuple):
 
 
 class ShownHistory:
-    """All conversations of a run as one tree, which tells what a call repeats.
+    """All conversations of a run as one tree, which shows what a call repeats.
 
     The history of a call is followed down the tree as far as it is known; what comes after the end
     of an earlier call is new. Where a history leaves a known one in its middle (it was shortened,
@@ -323,7 +328,7 @@ class ShownHistory:
         """Return the call that a result answers; None for any other part."""
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        return recent.answered(part.piece, self._calls.by_id)
+        return recent.pop_answered(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
         """Return the node of an answer that the history repeats in other words, or None."""
@@ -339,7 +344,7 @@ class ShownHistory:
                 return call.result is None
             return part.content not in self.shown or len(part.piece.text) < _TELLING_CHARS
         if part.piece.kind is SpanKind.TOOL_CALL:
-            repeated = self._calls.retold(part)
+            repeated = self._calls.repeated_call(part)
             if repeated is not None:
                 self._call_at[node] = repeated
             return repeated is None
@@ -359,7 +364,7 @@ class ShownHistory:
 
 
 def _is_turn(part: MessagePart) -> bool:
-    """Tell whether a part is a turn of the conversation, which reasoning and prompts are not."""
+    """Return whether a part is a turn of the conversation, which reasoning and prompts are not."""
     if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
@@ -374,6 +379,6 @@ def _alike(reply: MessagePart, part: MessagePart) -> bool:
         return reply.piece.name == part.piece.name
     if part.piece.role is Role.USER:
         return False
-    original = plain(reply.piece.text)
-    repeated = plain(part.piece.text)
+    original = normalized_text(reply.piece.text)
+    repeated = normalized_text(part.piece.text)
     return repeated in original or original in repeated

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
@@ -61,11 +61,11 @@ def request_text(value: object) -> tuple[Message, ...]:
 def answer_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of an answer; a text, or JSON of another shape, is one message."""
     structured, plain = _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")
-    return structured or plain or repaired(_whole(value, "assistant"))
+    return structured or plain or repaired_messages(_whole(value, "assistant"))
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer that tells its roles; none where it is plain text."""
+    """Return the messages of an answer with roles; none where it is plain text."""
     return _messages(_without_choices(value), _ANSWER_FIELDS, "assistant")[0]
 
 
@@ -78,8 +78,8 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
     """Return a request and an answer, with None where a tracer lost the message.
 
     Args:
-        request: What the model was given.
-        answer: What it gave back.
+        request: The input of the model.
+        answer: The output of the model.
     """
     is_plain = isinstance(request, str) and json_in(request) is None
     lost_answer = value_in(answer) == _LOST_MESSAGE or (is_plain and answer == _NONE)
@@ -88,13 +88,13 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
 
 
 def is_system(message: Message) -> bool:
-    """Tell whether a message is a system prompt."""
+    """Return whether a message is a system prompt."""
     role = message.get("role")
     return isinstance(role, str) and role_of(role) is Role.SYSTEM
 
 
 def has_answer(value: object) -> bool:
-    """Tell whether a value has the shape of what a model's client returns."""
+    """Return whether a value has the shape of what a model's client returns."""
     if not isinstance(value, Mapping):
         return False
     if any(isinstance(value.get(name), list) for name in _CHOICES[:2]):
@@ -149,10 +149,10 @@ def _messages(
             read = [_message(item, role) for item in value]
             messages = [message for message in read if message is not None]
             if messages and 2 * len(messages) >= len(read):
-                return (*system, *repaired(messages)), ()
+                return (*system, *repaired_messages(messages)), ()
             return (), ()
         if (message := _message(value, role)) is not None:
-            return (*system, *repaired([message])), ()
+            return (*system, *repaired_messages([message])), ()
         if not isinstance(value, Mapping):
             return (), ()
         if role == "user" and not system and (instructions := instructions_in(value)) is not None:
@@ -169,7 +169,7 @@ def _messages(
 
 
 def _whole(value: object, role: str) -> tuple[Message, ...]:
-    """Return one message that says all of a value."""
+    """Return one message with all of a value as its text."""
     text = dump_text(value)
     return ({"role": role, "content": text},) if text.strip() else ()
 
@@ -219,7 +219,7 @@ _WRITTEN_CALLS: Final = re.compile(r'\[\s*\{\s*"(?:function|toolCallId|toolName|
 _DEFINITION_FIELDS: Final = frozenset({"parameters", "description"})
 
 
-def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
+def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages with calls and results made such that a tracer wrote otherwise.
 
     - Koog and Vercel's AI SDK write calls as JSON text of an answer.
@@ -304,7 +304,7 @@ def tool_message(value: object) -> Message | None:
 
 
 class ToolOutput(NamedTuple):
-    """The output of a tool, with the id of its call and its status where the source tells them."""
+    """The output of a tool, with the id of its call and its status where the source has them."""
 
     output: object
     call_id: str | None = None
@@ -334,7 +334,7 @@ def tool_output(value: object) -> ToolOutput:
     inner = fields["output"] if fields.keys() == {"output"} else value
     written = _WRITTEN_MESSAGE.match(inner) if isinstance(inner, str) else None
     if written is not None:
-        content = literal(written["content"])
+        content = read_literal(written["content"])
         text = content if isinstance(content, str) else written["content"]
         return ToolOutput(text, written["id"])
     held = fields_of(inner)

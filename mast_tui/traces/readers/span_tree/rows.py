@@ -26,7 +26,7 @@ class RowKind(StrEnum):
     TOOL = "tool"
     AGENT = "agent"
     OTHER = "other"
-    """A chain, a workflow, a retriever, an embedding: whatever else is timed."""
+    """A chain, a workflow, a retriever, an embedding or any other timed call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SpanRow:
     """One timed call of a run.
 
     ``id`` is the tool's own name for it and ``parent`` the id of the row within which it ran;
-    an unknown parent counts as none. ``location`` is where the row stands in the file. ``agent`` is
+    an unknown parent counts as none. ``location`` is that of the row in the file. ``agent`` is
     who acted, where the row itself tells. A model's row has its messages in ``asked`` (the whole
     history, as every call repeats it) and ``answered``; other rows have ``input`` and ``output``
     as JSON values or texts, and so has a model's row whose messages are not told apart.
@@ -93,7 +93,7 @@ class RowTree:
         return None if position is None else self.rows[position]
 
     def fails_by_itself(self, number: int) -> bool:
-        """Tell whether a row failed without a row under it that tells so."""
+        """Return whether a row failed without a failed row under it."""
         row = self.rows[number]
         if row.error is not None:
             return self._first_under(number, self._errors[row.error]) is None

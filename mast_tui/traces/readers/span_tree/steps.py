@@ -19,12 +19,12 @@ from mast_tui.traces.readers.span_tree.history import (
     Parts,
     ShownCall,
     ShownHistory,
-    canonical,
+    canonical_arguments,
 )
 from mast_tui.traces.readers.span_tree.messages import last_answer
 from mast_tui.traces.readers.span_tree.rows import Message, RowKind, RowTree, SpanRow, has_messages
 
-_NOBODY: Final = "agent"
+_DEFAULT_AGENT: Final = "agent"
 _LAST_STEPS: Final = 6
 _MOST_STEPS: Final = 200
 _MOST_TEXTS: Final = 20
@@ -52,9 +52,9 @@ def observed_steps(
     - An agent's row is a ``log`` span ``agent NAME begins``; what is under it has it for parent.
     - Any other row is a ``log`` span where it ``speaks`` or failed by itself, or where there are
       no other kinds of rows at all. Of a root the input and the output are shown as messages
-      where nothing under it tells them.
+      where nothing under it has them.
     - The system prompt beside the messages of an agent's row or a root is a message where the
-      first model under it does not tell it.
+      first model under it does not have it.
 
     Keys: ``<row id>`` for the row's own span (agent, log, a model's row without messages, the
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
@@ -64,11 +64,11 @@ def observed_steps(
 
     Args:
         rows: The rows of the run.
-        service: Who acts where neither a row nor an agent's row above it tells.
+        service: The agent where neither a row nor an agent's row above it names one.
         every_row: Whether each row has a span under its bare id, for labels that name rows: call
             ids are not used in keys, the last span of a model's answer has the bare id, and a row
             that would be left out is a ``log`` span with its name.
-        problems: Where the problems of messages are added.
+        problems: The list to which problems of messages are added.
     """
     timeline = _Timeline(RowTree(rows), service, every_row)
     steps = timeline.read()
@@ -79,7 +79,7 @@ def observed_steps(
 
 @dataclass(slots=True)
 class _Frame:
-    """A row under which the reading stands.
+    """An open row, under which rows are being read.
 
     ``within`` is the key of the span to which what is under the row belongs, ``acting`` the name of
     the nearest agent's row, and ``tool`` the nearest tool's row, this one counted. ``has_span``
@@ -102,7 +102,7 @@ class _Frame:
 
 
 class _Timeline:
-    """The spans of a run so far, and the rows under which the reading stands."""
+    """The spans of a run so far, and the rows that are open."""
 
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
         self.problems: list[Problem] = []
@@ -140,9 +140,9 @@ class _Timeline:
         above = self._frames[-1] if self._frames else None
         acting = above.acting if above else None
         if row.kind is RowKind.AGENT:
-            agent = as_text(row.agent) or as_text(row.name) or acting or _NOBODY
+            agent = as_text(row.agent) or as_text(row.name) or acting or _DEFAULT_AGENT
         else:
-            agent = as_text(row.agent) or acting or self._service or _NOBODY
+            agent = as_text(row.agent) or acting or self._service or _DEFAULT_AGENT
         frame = _Frame(row, number, last, len(self._steps), agent, output=row.output)
         frame.acting = agent if row.kind is RowKind.AGENT else acting
         if above is not None:
@@ -222,7 +222,7 @@ class _Timeline:
         if model is not None and any(
             part.content == content
             for message in input_messages(model)
-            for part in self._parts.of(message)
+            for part in self._parts.parts_of(message)
         ):
             return
         if self._history.show_instructions(frame.agent, content):
@@ -241,7 +241,9 @@ class _Timeline:
             return text or as_text(dump_text(row.input))
         if text is None or self._was_shown(text):
             return None
-        parts = [part for message in input_messages(model) for part in self._parts.of(message)]
+        parts = [
+            part for message in input_messages(model) for part in self._parts.parts_of(message)
+        ]
         return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _output(self, frame: _Frame) -> None:
@@ -267,7 +269,7 @@ class _Timeline:
         if self._frames:
             return None
         if messages := last_answer(output):
-            parts = [part for message in messages for part in self._parts.of(message)]
+            parts = [part for message in messages for part in self._parts.parts_of(message)]
             texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
             return as_text("\n".join(texts))
         inner_texts = list(islice(texts_within(value_in(output)), _MOST_TEXTS))
@@ -297,7 +299,7 @@ class _Timeline:
         contents = [
             part.content
             for message in output_messages(frame.row)
-            for part in self._parts.of(message)
+            for part in self._parts.parts_of(message)
         ]
         if contents and not any(content in self._history.shown for content in contents):
             self._show_answer(frame)
@@ -334,7 +336,7 @@ class _Timeline:
         """Return the parts of messages, each with its key."""
         keyed = []
         for number, message in enumerate(messages):
-            for part in self._parts.of(message):
+            for part in self._parts.parts_of(message):
                 key = f"{row.id}/{side}/{number}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._every_row:
                     key = f"{row.id}/{side}/{number}/{part.piece.call_id}"
@@ -385,9 +387,9 @@ class _Timeline:
                 agent,
                 piece.name,
                 has_id=piece.call_id is not None,
-                bare=not canonical(piece.text),
+                bare=not canonical_arguments(piece.text),
             )
-            self._calls.asked(shown_call, piece.call_id, piece.text)
+            self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.show_call(node, shown_call)
             early = self._early_results.pop(piece.call_id or "", None)
             if early is not None:
@@ -422,11 +424,11 @@ class _Timeline:
                 frame.agent,
                 row.name,
                 has_id=row.call_id is not None,
-                bare=not canonical(text),
+                bare=not canonical_arguments(text),
             )
-            self._calls.performed(call, row.call_id, text)
+            self._calls.add_tool_call(call, row.call_id, text)
             self._history.shown.add(content)
-        elif call.bare and canonical(text):
+        elif call.bare and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
             call.bare = False
@@ -462,7 +464,7 @@ class _Timeline:
         return without if self._every_row or not row.call_id else f"{row.call_id}:{part}"
 
     def _was_shown(self, text: str) -> bool:
-        """Tell whether a message with this text was shown."""
+        """Return whether a message with this text was shown."""
         return self._parts.content(SpanKind.MESSAGE, text) in self._history.shown
 
     def _mark(self, frame: _Frame) -> None:
@@ -504,10 +506,10 @@ def _status(row: SpanRow) -> SpanStatus:
 
 
 def _same_call(outer: SpanRow, row: SpanRow) -> bool:
-    """Tell whether a tool's row within another is the same execution, traced by another library."""
+    """Return whether a tool's row within another is the same execution, traced twice."""
     if outer.name != row.name:
         return False
-    return row.input is None or canonical(outer.input) == canonical(row.input)
+    return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)
 
 
 def input_messages(row: SpanRow) -> tuple[Message, ...]:
@@ -580,7 +582,7 @@ def output_text(value: object) -> str:
 
 
 def occurs_in(text: str, texts: Iterable[str]) -> bool:
-    """Tell whether one of the texts is ``text``, or has it near its beginning.
+    """Return whether one of the texts is ``text``, or has it near its beginning.
 
     Args:
         text: The text that is searched for.
@@ -592,7 +594,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
 
 def _is_part(value: object) -> bool:
-    """Tell whether a value is a text part, or a part of a result as Bedrock writes it."""
+    """Return whether a value is a text part, or a part of a result as Bedrock writes it."""
     if not isinstance(value, Mapping):
         return False
     if value.get("type") == "text" or value.keys() == {"text"}:

@@ -1,6 +1,6 @@
 """Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust and OpenAI's Agents SDK.
 
-All keep timed calls in a tree; ``tables`` says where each keeps what.
+All keep timed calls in a tree; ``tables`` has the paths to the fields of each.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class VendorExportReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Tell whether the first records of the file are those of one of the vendors."""
+        """Return whether the first records of the file are those of one of the vendors."""
         return vendor_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
@@ -58,7 +58,7 @@ class VendorExportReader:
     def _trace(
         self, source: Source, vendor: Vendor, records: TraceRecords, number: int | None
     ) -> Trace:
-        judged = _judged(vendor, records)
+        judged = _scoring_calls(vendor, records)
         ran = [record for record in records.by_id.values() if record.id not in judged]
         rows = rows_of(vendor, ran) or [_trace_row(records)]
         problems: list[Problem] = []
@@ -100,7 +100,7 @@ def _trace_row(records: TraceRecords) -> SpanRow:
     )
 
 
-def _judged(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
+def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
     """Return the calls that scored the run, and those within them, by their ids."""
     if not vendor.judged:
         return {}
@@ -126,16 +126,16 @@ def _answer_key(
     for path in vendor.hidden:
         name = path.rpartition("/")[2]
         for holder in (records.head, *(record.value for record in records.by_id.values())):
-            draft.take(name, value_at(holder, (path,)))
+            draft.add_value(name, value_at(holder, (path,)))
     for record in judged.values():
         if is_judgement(vendor, record):
             name = text_at(record.value, vendor.fields.name) or "score"
-            draft.scored(name, value_at(record.value, vendor.fields.output))
+            draft.add_score(name, value_at(record.value, vendor.fields.output))
     return draft.key()
 
 
 def _version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the version of the system that the trace or the first record that knows it tells."""
+    """Return the version of the system from the trace or the first record that has it."""
     holders = (records.head, *(record.value for record in records.by_id.values()))
     return next(filter(None, (text_at(holder, vendor.version) for holder in holders)), None)
 

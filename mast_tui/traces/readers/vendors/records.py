@@ -17,12 +17,12 @@ from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 _LOOKED_AT: Final = 5
 _ABSENT: Final = object()
 NOTHING: Final[tuple[object, ...]] = (None, {}, [], "")
-"""Values that tell no more than an absent field."""
+"""Values that mean the same as a missing field."""
 
 
 @dataclass(frozen=True, slots=True)
 class VendorRecord:
-    """A record, its id (or its place, where it has none), that of its parent, and its place."""
+    """A record, its id (or its location, where it has none), its parent's id, and its location."""
 
     id: str
     parent: str | None
@@ -32,7 +32,7 @@ class VendorRecord:
 
 @dataclass(slots=True)
 class TraceRecords:
-    """The records of one trace by their ids, and what the file tells of the trace itself.
+    """The records of one trace by their ids, and the file's facts of the trace itself.
 
     ``id`` is the vendor's own, or None where nothing names the trace.
     """
@@ -43,7 +43,7 @@ class TraceRecords:
     location: str = ""
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record; of two with one id the second adds what the first does not tell."""
+        """Add a record; of two with one id the second adds the fields that the first lacks."""
         first = self.by_id.get(record.id)
         if first is None:
             self.by_id[record.id] = record
@@ -113,7 +113,7 @@ def vendor_of(source: Source) -> Vendor | None:
     """Return the vendor whose records the first ones of the file are; None for another file."""
     lines = source.json_lines
     if lines:
-        return next((v for v in VENDORS if any(_fits(v, value) for value in lines)), None)
+        return next((v for v in VENDORS if any(_is_of_vendor(v, value) for value in lines)), None)
     if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
         return None
     data = source.data
@@ -121,11 +121,11 @@ def vendor_of(source: Source) -> Vendor | None:
     if not marked:
         return None  # before the whole document is parsed for it
     document = source.json
-    return next((v for v in marked if _fits(v, document)), None)
+    return next((v for v in marked if _is_of_vendor(v, document)), None)
 
 
-def _fits(vendor: Vendor, value: object) -> bool:
-    """Tell whether one of the first entries in ``value`` is of this vendor."""
+def _is_of_vendor(vendor: Vendor, value: object) -> bool:
+    """Return whether one of the first entries in ``value`` is of this vendor."""
     looked_at = islice(_entries(vendor, value, ""), _LOOKED_AT)
     return any(
         _is_record(vendor, entry) or _is_trace(vendor, entry) for _location, entry in looked_at
@@ -184,7 +184,7 @@ def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[T
     by_line = records_by_line(source, problems) if source.json_lines else None
     for record in by_line or [Record(source.json)]:
         for pointer, entry in _entries(vendor, record.value, ""):
-            gathering.take(entry, _under(record.location, pointer))
+            gathering.take(entry, _nested_location_of(record.location, pointer))
     return gathering.done()
 
 
@@ -208,7 +208,9 @@ class _Gathering:
             self._refuse(location)
         elif _is_trace(self._vendor, entry):
             self._take_trace(entry, location)
-        elif self._vendor.bare and (text_at(entry, self._vendor.fields.id) or _order(entry)):
+        elif self._vendor.bare and (
+            text_at(entry, self._vendor.fields.id) or _ids_from_root(entry)
+        ):
             self._take_record(entry, location, None)
         else:
             self._refuse(location)
@@ -223,7 +225,7 @@ class _Gathering:
         self._heads.setdefault(trace, (head, location))
         members = value_at(entry, vendor.members)
         for number, member in enumerate(items_of(members)):
-            member_location = _under(location, f"/{vendor.members[0]}/{number}")
+            member_location = _nested_location_of(location, f"/{vendor.members[0]}/{number}")
             if isinstance(member, Mapping):
                 self._take_record(member, member_location, trace)
             elif not isinstance(member, str):  # a list of traces holds mere ids
@@ -238,7 +240,7 @@ class _Gathering:
         ]
         while waiting:
             record, location, trace, parent = waiting.pop()
-            order = _order(record)
+            order = _ids_from_root(record)
             record_id = text_at(record, fields.id) or (order[-1] if order else location)
             above = text_at(record, fields.parent) or parent or (order[-2] if order[1:] else None)
             trace = trace or text_at(record, fields.trace) or (order[0] if order else None)
@@ -247,7 +249,7 @@ class _Gathering:
             if not isinstance(nested, list):
                 continue
             for number in reversed(range(len(nested))):
-                nested_location = _under(location, f"/{children}/{number}")
+                nested_location = _nested_location_of(location, f"/{children}/{number}")
                 if isinstance(nested[number], Mapping):
                     waiting.append((nested[number], nested_location, trace, record_id))
                 else:
@@ -269,8 +271,8 @@ class _Gathering:
         return list(traces.values())
 
 
-def _under(location: str, pointer: str) -> str:
-    """Return the place of the value at ``pointer`` in the value at ``location``."""
+def _nested_location_of(location: str, pointer: str) -> str:
+    """Return the location of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
         return location
     if location.startswith("line ") and "/" not in location:
@@ -295,7 +297,7 @@ def _root(record_id: str, parents: Mapping[str, str | None], trace_of: dict[str,
     return trace
 
 
-def _order(record: Fields) -> list[str]:
-    """Return the ids from the root down to a run, as its ``dotted_order`` tells them."""
+def _ids_from_root(record: Fields) -> list[str]:
+    """Return the ids from the root down to a run, by its ``dotted_order``."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]

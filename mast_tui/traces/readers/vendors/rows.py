@@ -16,11 +16,11 @@ from mast_tui.traces.io.json_values import (
     load_json,
     tokens_of,
 )
-from mast_tui.traces.io.python_literals import literal
+from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
-from mast_tui.traces.readers.span_tree.history import canonical
+from mast_tui.traces.readers.span_tree.history import canonical_arguments
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
     answer_messages,
@@ -70,10 +70,10 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
     records = list(records)
     rows = [_row(vendor, record) for record in records]
     if vendor.guesses:
-        rows = _guessed(rows)
+        rows = _with_guessed_models(rows)
     if vendor.thought:
         rows = _with_thoughts(rows, [text_at(record.value, vendor.thought) for record in records])
-    return _called(_joined_events(_without_plain_copies(rows)))
+    return _with_model_calls(_joined_events(_without_plain_copies(rows)))
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
@@ -83,12 +83,12 @@ def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
         vendor: The vendor.
         record: The record.
     """
-    return _kind(vendor, _decoded(vendor, record.value)) in vendor.judged
+    return _kind(vendor, _with_parsed_fields(vendor, record.value)) in vendor.judged
 
 
 def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     fields = vendor.fields
-    decoded = _decoded(vendor, record.value)
+    decoded = _with_parsed_fields(vendor, record.value)
     type_name = _kind(vendor, decoded)
     kind = vendor.kinds.get(type_name, RowKind.OTHER)
     status, error = _result(vendor, decoded)
@@ -128,12 +128,12 @@ def _row(vendor: Vendor, record: VendorRecord) -> SpanRow:
     if kind is RowKind.AGENT:
         row = replace(row, agent=row.agent or bare_name(row.name))
     instructions = None if attribute_row is None else attribute_row.instructions
-    output = _literal(row.output) if isinstance(row.output, str) else row.output
+    output = _parsed_arguments(row.output) if isinstance(row.output, str) else row.output
     return replace(row, output=output, instructions=instructions or system_text(row.input))
 
 
 def _facts(value: object) -> str:
-    """Return the fields of what a record tells by itself, one a line."""
+    """Return the fields of a record's own facts, one a line."""
     facts = {name: fact for name, fact in fields_of(value).items() if name != "type"}
     return "\n".join(f"{name}: {dump_text(fact)}" for name, fact in facts.items())
 
@@ -164,7 +164,7 @@ def _output_paths(tokens: Paths) -> Paths:
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
-def _decoded(vendor: Vendor, record: Fields) -> Fields:
+def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
     """Return a record with the JSON texts among its fields parsed, once for all paths."""
     read: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = read.get("attributes")
@@ -271,11 +271,11 @@ def _as_tool(row: SpanRow) -> SpanRow:
             if name != "self" or isinstance(value, int | float)  # the object of a traced method
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
-            row = replace(row, input=_literal(arguments["input"]))
+            row = replace(row, input=_parsed_arguments(arguments["input"]))
         elif not isinstance(row.input, str):
             row = replace(row, input=arguments)
     elif isinstance(arguments, str):
-        row = replace(row, input=_literal(arguments))
+        row = replace(row, input=_parsed_arguments(arguments))
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
         tool_result = ToolOutput(None)  # a table's way to say that there is none
@@ -287,7 +287,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
     )
 
 
-def _literal(text: str) -> object:
+def _parsed_arguments(text: str) -> object:
     """Return the arguments in a text such as ``{'city': 'Rome'}`` of LangChain's, else the text.
 
     A model's call has them as JSON, and is known again by them.
@@ -301,16 +301,16 @@ def _literal(text: str) -> object:
         or sum(map(text.count, "([{-~")) > _LITERAL_BRACKETS  # would cost the parser's stack
     ):
         return text
-    value = literal(text)
+    value = read_literal(text)
     try:
-        canonical = load_json(dump_text(value)) if isinstance(value, dict) else None
+        canonical_arguments = load_json(dump_text(value)) if isinstance(value, dict) else None
     except (ValueError, TypeError, RecursionError):
         return text
-    return canonical if isinstance(canonical, Mapping) else text
+    return canonical_arguments if isinstance(canonical_arguments, Mapping) else text
 
 
-def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with models' calls recognised by their answers, where nothing else tells.
+def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with models' calls recognised by their answers.
 
     Of calls within each other, as a client that calls another has them, the innermost counts.
     """
@@ -336,9 +336,9 @@ def _guessed(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows without what a client's row tells as text of the model's row around it.
+    """Return the rows without a client's row that repeats as text the model's row around it.
 
-    An integration of a framework tells messages apart where that of its client writes one text.
+    An integration of a framework separates messages where that of its client writes one text.
     """
     apart = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.asked) > 1}
     copies = {
@@ -382,7 +382,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     return result
 
 
-def _called(rows: list[SpanRow]) -> list[SpanRow]:
+def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows with tools under the names and with the arguments that models asked for.
 
     A row without a kind is a tool's if it has such a name and no row is under it: it was traced as
@@ -390,7 +390,7 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
     """
     calls = [call for row in rows for message in row.answered for call in tool_calls(message)]
     asked_for = {name for name, _arguments in calls}
-    wrapped = {(name, canonical(arguments)) for name, arguments in calls}
+    wrapped = {(name, canonical_arguments(arguments)) for name, arguments in calls}
     traced = {row.name for row in rows if row.kind is RowKind.TOOL}
     parents = {row.parent for row in rows}
     result = []
@@ -405,7 +405,7 @@ def _called(rows: list[SpanRow]) -> list[SpanRow]:
         elif row.kind is RowKind.OTHER and name in asked_for - traced and row.id not in parents:
             row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
         inner = _only_input(row) if row.kind is RowKind.TOOL else None
-        if inner is not None and (name, canonical(inner)) in wrapped:
+        if inner is not None and (name, canonical_arguments(inner)) in wrapped:
             row = replace(row, input=inner)
         result.append(row)
     return result

@@ -51,7 +51,7 @@ class Vendor:
         marks: Groups of bytes; each document of the vendor holds one of each.
         needs: Groups of paths; of each group one leads to a value in a record.
         fields: The paths to the facts of one record.
-        kinds: What a record's type, in capitals, stands for.
+        kinds: The kind of row of each record type, in capitals.
         containers: The fields that hold lists of records or traces.
         children: The field that holds records nested in a record.
         bare: Whether a record may be without a trace around it.
@@ -63,11 +63,11 @@ class Vendor:
         speaks: The types whose output is worth reading by itself.
         judged: The types of calls that scored the run, which are hidden from blind annotators.
         hidden: Fields of the same sort.
-        attributes: The paths to the attributes of the OpenTelemetry span behind a record.
-        thought: The paths to a thought that an event of an agent tells.
-        facts: The paths to what a record of a speaking type tells where it has no output.
+        attributes: The paths to the attributes of the OpenTelemetry span that a record was made of.
+        thought: The paths to a thought in an event of an agent.
+        facts: The paths to the text of a record of a speaking type without an output.
         version: The paths to the version of the system, from a trace or a record.
-        guesses: Whether a record's type is rarely told.
+        guesses: Whether a record's type is mostly missing.
         encoded: Whether all inputs and outputs are JSON texts.
         status_decides: Whether the text of an error may be beside what was no error.
     """

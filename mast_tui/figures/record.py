@@ -1,0 +1,1117 @@
+"""One record for every figure, the registry of statistics, and the JSON document of a report.
+
+A figure is a flat, immutable record: which statistic, of what, its value and interval, and the
+query for the traces that it rests on. The modules of ``figures`` compute sequences of records and
+contain no sentences. JSON documents, tables and ``--records`` are views of the records.
+
+To add a statistic, add an entry to the registry at the end of this module and compute it where its
+kind is computed (coefficients of whole traces: ``figures/agreement/counting.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from mast_tui.figures.agreement.coefficients import Coefficient
+
+OUTCOMES: Final = ("failed", "succeeded")
+"""The outcomes of a trace, as conditions of figures."""
+
+PAIR: Final = "|"
+"""The separator of two names that are one key or one cell. No name contains it."""
+
+
+class Basis(StrEnum):
+    """The answers on which a statistic of agreement rests."""
+
+    ALL = "all"
+    """Every answer alike."""
+    PRESENT = "present"
+    ABSENT = "absent"
+    RARER = "rarer"
+    """The rarer of both answers, which decides chance agreement."""
+
+
+class JsonForm(StrEnum):
+    """The form of a figure in a JSON document."""
+
+    ESTIMATE = "estimate"
+    """An object with ``value`` and ``ci``, or with ``value`` null and ``undefined``."""
+    NUMBER = "number"
+    """The number alone, or null."""
+    NUMBER_OR_REASON = "number_or_reason"
+    """The number, or null with ``undefined`` beside it."""
+    NUMBER_OR_REASONS = "number_or_reasons"
+    """The number, or null with its reason under its name in the object ``undefined`` beside it."""
+    RATE = "rate"
+    """``count``, ``n``, ``rate`` and ``ci`` in the object of the scope, without a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """The definition of a statistic.
+
+    Args:
+        name: The name in records and JSON documents: ``cohen_kappa``.
+        title: A short heading of a column: ``κ``.
+        label: The name in sentences: ``Cohen's κ``.
+        formula: The formula, or in words what is counted.
+        source: Who published the formula.
+        undefined: Where there is no value.
+        interval: How the interval is computed; empty where there is none.
+        withheld: Where an interval would not hold and is withheld.
+        form: The form in JSON documents.
+        key: The key in JSON documents; by default the name.
+        interval_key: The key of its interval beside a number in JSON documents: ``risk_ratio_ci``.
+        bounds_key: The key of its bounds beside a number.
+        lowest: The least possible value.
+        basis: The answers that a statistic of agreement rests on.
+        over_chance: Whether it compares agreement with chance, which takes two traces and both
+            answers.
+        steady: Whether a rare answer leaves it near its true value.
+        linear: Whether it is a linear function of the share of agreeing pairs of verdicts.
+        priority: The order in which tables drop columns on narrow screens, the lowest first; 0 for
+            a statistic that tables do not show.
+    """
+
+    name: str
+    title: str
+    label: str
+    formula: str
+    source: str = ""
+    undefined: str = ""
+    interval: str = ""
+    withheld: str = ""
+    form: JsonForm = JsonForm.NUMBER
+    key: str = ""
+    interval_key: str = ""
+    bounds_key: str = ""
+    lowest: float = 0.0
+    basis: Basis = Basis.ALL
+    over_chance: bool = False
+    steady: bool = False
+    linear: bool = False
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """A query for the traces that a figure rests on.
+
+    ``part`` is the part of the report (``people``, ``spans``, ``judge``, ``signatures``). ``modes``
+    are slugs; without any, the traces of every mode. ``subject`` narrows the traces to those of
+    some annotators, ``group`` to a group, and ``where`` to values of further fields (an outcome, a
+    tenth of the run).
+    """
+
+    part: str
+    modes: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()
+    group: str = ""
+    where: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A value of a statistic, with all that it is about.
+
+    Args:
+        statistic: The name of a registered statistic.
+        scope: The part of the data: ``mode``, ``pooled``, ``pair``. A report declares its scopes.
+        group: The round, level or group of traces.
+        mode: The code of a mode, or the id of a category.
+        subject: The annotators, the pair or the judge.
+        condition: What narrows the statistic further: a degree of overlap, an outcome, a bin, one
+            of two annotators, or the statistic that a count belongs to.
+        taxonomy: The taxonomy, as ``id@version``.
+        value: None where the figure is undefined.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+        bound_low: The least value once all unresolved disagreements are decided.
+        bound_high: The greatest value of the same.
+        count: The units that a share counts, of ``n``.
+        n: The units that the figure rests on.
+        unresolved: The further units on which annotators differ, where there are any.
+        reason: Why the value is undefined, or why the interval is withheld.
+        needs: How many units an interval takes, where it is withheld.
+        sources: The query for its traces.
+    """
+
+    statistic: str
+    scope: str
+    group: str = ""
+    mode: str = ""
+    subject: tuple[str, ...] = ()
+    condition: str = ""
+    taxonomy: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    bound_low: float | None = None
+    bound_high: float | None = None
+    count: int | None = None
+    n: int | None = None
+    unresolved: int | None = None
+    reason: str = ""
+    needs: int | None = None
+    sources: Sources | None = None
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise ValueError(f"{self.statistic!r} is not in the registry of statistics")
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval, or None."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Both bounds, or None."""
+        if self.bound_low is None or self.bound_high is None:
+            return None
+        return self.bound_low, self.bound_high
+
+    @property
+    def undefined(self) -> str | None:
+        """The reason for no value; None where there is one."""
+        return (self.reason or "undefined") if self.value is None else None
+
+    @property
+    def withheld(self) -> str | None:
+        """The reason for no interval; None where none is known."""
+        return self.reason or None if self.value is not None else None
+
+    @property
+    def definition(self) -> Statistic:
+        """The registered definition of its statistic."""
+        return STATISTICS[self.statistic]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureScope:
+    """The fields that several figures share, and the maker of these figures."""
+
+    name: str
+    taxonomy: str = ""
+    group: str = ""
+    mode: str = ""
+    subject: tuple[str, ...] = ()
+    sources: Sources | None = None
+
+    def sources_of(self, condition: str) -> Sources | None:
+        """Return the query for the traces of a figure, narrowed to an outcome.
+
+        Args:
+            condition: The condition of the figure; only an outcome narrows the query.
+        """
+        if self.sources is None or condition not in OUTCOMES:
+            return self.sources
+        return replace(self.sources, where=(*self.sources.where, ("outcome", condition)))
+
+    def of_pair(self, pair: tuple[str, str]) -> FigureScope:
+        """Return the scope of the same figures of two annotators."""
+        sources = self.sources and replace(self.sources, subject=pair)
+        return replace(self, name=f"{self.name}_pair", subject=pair, sources=sources)
+
+    def estimate(
+        self, statistic: str, coefficient: Coefficient, *, condition: str = "", n: int | None = None
+    ) -> Figure:
+        """Return the record of a computed coefficient.
+
+        Args:
+            statistic: The name of the statistic.
+            coefficient: Its value and interval, or why it has none.
+            condition: What narrows the statistic.
+            n: The units that it rests on; by default the coefficient's own.
+        """
+        low, high = coefficient.ci or (None, None)
+        withheld, needs = coefficient.withheld or ("", None)
+        return Figure(
+            statistic=statistic,
+            scope=self.name,
+            group=self.group,
+            mode=self.mode,
+            subject=self.subject,
+            condition=condition,
+            taxonomy=self.taxonomy,
+            value=coefficient.value,
+            low=low,
+            high=high,
+            n=coefficient.n if n is None else n,
+            reason=coefficient.undefined or withheld,
+            needs=needs,
+            sources=self.sources,
+        )
+
+    def figure(
+        self,
+        statistic: str,
+        value: float | None,
+        *,
+        condition: str = "",
+        interval: Sequence[float] | None = None,
+        bounds: Sequence[float] | None = None,
+        n: int | None = None,
+        reason: str = "",
+        needs: int | None = None,
+    ) -> Figure:
+        """Return a record.
+
+        Args:
+            statistic: The name of the statistic.
+            value: Its value, None where it is undefined.
+            condition: What narrows the statistic.
+            interval: Both ends of its interval, None where it has none.
+            bounds: Its bounds, where disagreements are unresolved.
+            n: The units that it rests on.
+            reason: Why it is undefined, or why its interval is withheld.
+            needs: How many units an interval takes, where it is withheld.
+        """
+        low, high = interval or (None, None)
+        bound_low, bound_high = bounds or (None, None)
+        return Figure(
+            statistic=statistic,
+            scope=self.name,
+            group=self.group,
+            mode=self.mode,
+            subject=self.subject,
+            condition=condition,
+            taxonomy=self.taxonomy,
+            value=value,
+            low=low,
+            high=high,
+            bound_low=bound_low,
+            bound_high=bound_high,
+            n=n,
+            reason=reason,
+            needs=needs,
+            sources=self.sources_of(condition),
+        )
+
+    def number(
+        self,
+        statistic: str,
+        value: float | None,
+        *,
+        annotator: str = "",
+        condition: str = "",
+        n: int | None = None,
+        reason: str = "",
+    ) -> Figure:
+        """Return the record of a count or of a number without an interval.
+
+        Args:
+            statistic: The name of the statistic.
+            value: The number, None where it is undefined.
+            annotator: The one annotator that it is about, where the scope itself names none.
+            condition: What narrows the statistic.
+            n: The units that it rests on.
+            reason: Why it is undefined.
+        """
+        return Figure(
+            statistic=statistic,
+            scope=self.name,
+            group=self.group,
+            mode=self.mode,
+            subject=tuple(annotator.split(PAIR)) if annotator else self.subject,
+            condition=condition,
+            taxonomy=self.taxonomy,
+            value=value,
+            n=n,
+            reason=reason,
+            sources=self.sources_of(condition),
+        )
+
+    def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
+        """Yield a number for each annotator, or for each pair.
+
+        Args:
+            statistic: The name of the statistic.
+            values: The numbers by annotator, or by the key of a pair.
+        """
+        for name, value in values.items():
+            yield self.number(statistic, value, annotator=name)
+
+
+class FigureIndex:
+    """Figures that are looked up by what they are about."""
+
+    def __init__(self, figures: Iterable[Figure] = ()) -> None:
+        self.figures = tuple(figures)
+        self._rows: dict[tuple[str, str], dict[str, list[Figure]]] = {}
+        for figure in self.figures:
+            rows = self._rows.setdefault((figure.scope, figure.group), {})
+            rows.setdefault(figure.mode, []).append(figure)
+
+    def table(
+        self, scope: str, *, group: str = "", mode: str = "", subject: Sequence[str] = ()
+    ) -> FigureTable:
+        """Return the figures of one scope.
+
+        Args:
+            scope: The name of the scope.
+            group: The round, level or group.
+            mode: The code of a mode, or the id of a category.
+            subject: The pair or annotator, where the scope has one table for each.
+        """
+        figures = self._rows.get((scope, group), {}).get(mode, [])
+        if subject:
+            figures = [figure for figure in figures if figure.subject == tuple(subject)]
+        return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
+
+    def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
+        """Return the tables of every two annotators that belong to a table of all of them."""
+        scope = f"{table.scope}_pair"
+        figures = self._rows.get((scope, table.group), {}).get(table.mode, [])
+        by_pair: dict[tuple[str, ...], list[Figure]] = {}
+        for figure in figures:
+            by_pair.setdefault(figure.subject, []).append(figure)
+        return {
+            pair: FigureTable(tuple(of_pair), scope, table.group, table.mode, pair)
+            for pair, of_pair in by_pair.items()
+        }
+
+    def rows(
+        self, scope: str, *, group: str = "", subject: Sequence[str] = ()
+    ) -> dict[str, FigureTable]:
+        """Return the figures of a scope by mode, in their order.
+
+        Args:
+            scope: The name of the scope.
+            group: The round, level or group.
+            subject: The pair or annotator, where the scope has one table for each.
+        """
+        modes = self._rows.get((scope, group), {})
+        return {
+            mode: self.table(scope, group=group, mode=mode, subject=subject)
+            for mode in modes
+            if mode
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """The figures of one scope, such as those of a mode: one row of a table, or a little more.
+
+    With a ``subject`` all figures are about it; else single figures are about one annotator each.
+    """
+
+    figures: tuple[Figure, ...]
+    scope: str = ""
+    group: str = ""
+    mode: str = ""
+    subject: tuple[str, ...] = ()
+    _by_key: dict[tuple[str, str], Figure] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for figure in self.figures:
+            if self.subject or not figure.subject:
+                self._by_key[figure.statistic, figure.condition] = figure
+
+    def get(self, statistic: str, condition: str = "") -> Figure | None:
+        """Return the figure of all annotators, None where there is none.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+        """
+        return self._by_key.get((statistic, condition))
+
+    def find(self, statistic: str, condition: str = "") -> Figure:
+        """Return the figure of all annotators.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return self._by_key[statistic, condition]
+
+    def __getitem__(self, statistic: str) -> Figure:
+        return self._by_key[statistic, ""]
+
+    def __contains__(self, statistic: object) -> bool:
+        return (statistic, "") in self._by_key
+
+    def value(self, statistic: str, condition: str = "") -> float | None:
+        """Return the value of a figure; None where it is undefined or missing.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+        """
+        figure = self.get(statistic, condition)
+        return None if figure is None else figure.value
+
+    def count(self, statistic: str, condition: str = "") -> int:
+        """Return the value of a count; 0 where there is none.
+
+        Args:
+            statistic: The name of the statistic.
+            condition: What narrows it.
+        """
+        return int(self.value(statistic, condition) or 0)
+
+    def by_name(self, statistic: str) -> dict[str, Figure]:
+        """Return the figures of a statistic by condition, or else by annotator or pair."""
+        figures = [figure for figure in self.figures if figure.statistic == statistic]
+        if any(figure.condition for figure in figures):
+            return {figure.condition: figure for figure in figures if figure.condition}
+        return {PAIR.join(figure.subject): figure for figure in figures if figure.subject}
+
+    def values(self, statistic: str) -> dict[str, float | None]:
+        """Return the values of ``by_name``."""
+        return {name: figure.value for name, figure in self.by_name(statistic).items()}
+
+
+# The JSON document
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePath:
+    """The place of a scope's figures in a JSON document.
+
+    Below ``keys`` a figure is under the name of its statistic, then under its subject and its
+    condition unless these are among the keys. ``shows_n`` tells whether figures carry their ``n``.
+    """
+
+    keys: tuple[str, ...]
+    shows_n: bool = True
+
+    def keys_of(self, figure: Figure) -> list[str]:
+        """Return the keys that lead to a figure."""
+        subject = PAIR.join(figure.subject)
+        fields = {
+            "{group}": figure.group,
+            "{mode}": figure.mode,
+            "{subject}": subject,
+            "{condition}": figure.condition,
+        }
+        keys = [fields.get(key, key) for key in self.keys]
+        keys.append(figure.definition.key or figure.statistic)
+        for name in ("{subject}", "{condition}"):
+            if fields[name] and name not in self.keys:
+                keys.append(fields[name])
+        return keys
+
+
+def scope_paths(table: str) -> dict[str, ScopePath]:
+    """Read the paths of scopes from a table of text.
+
+    Args:
+        table: A line for each scope: ``scope | path | no n``. ``{group}``, ``{mode}``,
+            ``{subject}`` and ``{condition}`` in a path stand for the fields of a figure. ``no n``
+            is written where the figures of the scope do not carry their ``n``.
+    """
+    paths: dict[str, ScopePath] = {}
+    for line in table.strip().splitlines():
+        scope, path, *flags = (part.strip() for part in line.split("|"))
+        paths[scope] = ScopePath(tuple(path.split(".")), shows_n="no n" not in flags)
+    return paths
+
+
+def nested_json(
+    figures: Iterable[Figure], paths: Mapping[str, ScopePath], document: dict[str, Any]
+) -> dict[str, Any]:
+    """Insert figures into a JSON document, which holds all that is no figure.
+
+    Args:
+        figures: The figures, in the order of the document.
+        paths: The places of their scopes; figures of other scopes are left out.
+        document: The document, which is changed.
+
+    Returns:
+        The document.
+    """
+    for figure in figures:
+        path = paths.get(figure.scope)
+        if path is None:
+            continue
+        *parents, key = path.keys_of(figure)
+        parent = document
+        for name in parents:
+            if parent.get(name) is None:
+                parent[name] = {}
+            parent = parent[name]
+        definition = figure.definition
+        match definition.form:
+            case JsonForm.ESTIMATE:
+                parent[key] = estimate_json(figure, shows_n=path.shows_n)
+            case JsonForm.RATE:
+                parent |= rate_json(figure)
+            case _:
+                _add_number(figure, definition, parent, key)
+    return document
+
+
+def _add_number(figure: Figure, definition: Statistic, parent: dict[str, Any], key: str) -> None:
+    """Insert a number into its object, with the interval, bounds and reason beside it."""
+    parent[key] = figure.value
+    if definition.interval_key:
+        parent[definition.interval_key] = _list_of(figure.interval)
+    if definition.bounds_key and figure.bounds is not None:
+        parent[definition.bounds_key] = _list_of(figure.bounds)
+    if figure.value is not None or not figure.reason:
+        return
+    if definition.form is JsonForm.NUMBER_OR_REASON:
+        parent["undefined"] = figure.reason
+    elif definition.form is JsonForm.NUMBER_OR_REASONS:
+        parent.setdefault("undefined", {})[key] = figure.reason
+
+
+def _list_of(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else list(ends)
+
+
+def rate_json(figure: Figure) -> dict[str, Any]:
+    """Return a share as a JSON object: ``count``, ``n``, ``rate`` and ``ci``."""
+    values: dict[str, Any] = {
+        "count": figure.count,
+        "n": figure.n,
+        "rate": figure.value,
+        "ci": _list_of(figure.interval),
+    }
+    if figure.value is None:
+        values["undefined"] = figure.undefined
+    if figure.unresolved:
+        values["unresolved"] = figure.unresolved
+    if figure.bounds is not None:
+        values |= {
+            "bounds": _list_of(figure.bounds),
+            "ci_withheld": "unresolved",
+            "ci_needs": figure.needs,
+        }
+    return values | _withheld_json(figure)
+
+
+def _withheld_json(figure: Figure) -> dict[str, Any]:
+    if figure.withheld is None:
+        return {}
+    return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
+
+
+def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
+    """Return a figure as the object ``{"value", "ci"}`` of JSON documents.
+
+    Args:
+        figure: The figure.
+        shows_n: Whether the object has the ``n`` of the figure.
+    """
+    values: dict[str, Any] = {"value": figure.value}
+    if figure.value is None:
+        values["undefined"] = figure.undefined
+    else:
+        values["ci"] = _list_of(figure.interval)
+    values |= _withheld_json(figure)
+    if figure.bounds is not None:
+        values["bounds"] = _list_of(figure.bounds)
+    if shows_n and figure.n is not None:
+        values["n"] = figure.n
+    return values
+
+
+# The records themselves
+
+
+def record_json(figure: Figure) -> dict[str, Any]:
+    """Return a figure as one flat JSON object, the query for its traces as an object in it."""
+    return asdict(figure)
+
+
+def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
+    """Return figures with other names for annotators, sorted by the new names, as pairs are.
+
+    Args:
+        figures: The figures.
+        names: The new names by the old ones.
+    """
+
+    def subject_of(subject: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted(names.get(name, name) for name in subject))
+
+    order: dict[tuple[str, str, str, str], int] = {}
+    changed = []
+    for figure in figures:
+        sources = figure.sources
+        new = replace(
+            figure,
+            subject=subject_of(figure.subject),
+            condition=names.get(figure.condition, figure.condition),
+            group=names.get(figure.group, figure.group),
+            sources=sources and replace(sources, subject=subject_of(sources.subject)),
+        )
+        row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
+        name = new.condition if figure.condition in figure.subject else ""
+        changed.append((row, new.subject, name, new))
+    return [figure for _, _, _, figure in sorted(changed, key=lambda row: row[:3])]
+
+
+# The registry
+
+_JACKKNIFE: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula (Korn and Graubard 1998), "
+    "else percentiles of resampled traces (Efron 1979)"
+)
+_JUDGE_RATE: Final = f"Wilson (1927) in one mode; over several modes {_JACKKNIFE}"
+_JACKKNIFE_OR_BCA: Final = (
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else BCa (Efron 1987)"
+)
+_NO_VARIANCE: Final = "all verdicts are the same, one trace, or no unit with two verdicts"
+_FEW: Final = "fewer than 3 traces or 16 units"
+_RARE: Final = f"{_FEW}; an answer given fewer than 5 times by each annotator"
+
+_COEFFICIENTS: Final = (
+    Statistic(
+        "raw_agreement",
+        "raw",
+        "raw agreement",
+        "p_o, the share of agreeing pairs of verdicts, as the mean over units",
+        undefined="no unit with two verdicts",
+        interval=_JACKKNIFE,
+        withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+        steady=True,
+        linear=True,
+        priority=46,
+    ),
+    Statistic(
+        "positive_agreement",
+        "P+",
+        "positive agreement",
+        "2a / (2a + b + c)",
+        "Cicchetti and Feinstein 1990; Fleiss 1981",
+        "no annotator said present",
+        _JACKKNIFE,
+        _RARE,
+        form=JsonForm.ESTIMATE,
+        basis=Basis.PRESENT,
+        priority=43,
+    ),
+    Statistic(
+        "negative_agreement",
+        "P−",
+        "negative agreement",
+        "2d / (2d + b + c)",
+        "Cicchetti and Feinstein 1990; Fleiss 1981",
+        "no annotator said absent",
+        _JACKKNIFE,
+        _RARE,
+        form=JsonForm.ESTIMATE,
+        basis=Basis.ABSENT,
+        steady=True,
+        priority=42,
+    ),
+    Statistic(
+        "cohen_kappa",
+        "κ",
+        "Cohen's κ",
+        "(p_o − p_e) / (1 − p_e), p_e from the shares of each annotator; of three or more the mean "
+        "over the pairs where it is defined",
+        "Cohen 1960; Light 1971",
+        _NO_VARIANCE,
+        _JACKKNIFE,
+        f"{_RARE}; two of three annotators share few traces",
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+        basis=Basis.RARER,
+        over_chance=True,
+        priority=48,
+    ),
+    Statistic(
+        "fleiss_kappa",
+        "Fleiss",
+        "Fleiss' κ",
+        "(p_o − p_e) / (1 − p_e), p_e from the shares of all annotators, over units that all rated",
+        "Fleiss 1971",
+        f"{_NO_VARIANCE}; no unit that all rated",
+        _JACKKNIFE,
+        _RARE,
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+        basis=Basis.RARER,
+        over_chance=True,
+        priority=30,
+    ),
+    Statistic(
+        "krippendorff_alpha",
+        "α",
+        "Krippendorff's α",
+        "1 − D_o / D_e, nominal, with missing verdicts",
+        "Krippendorff 2011",
+        _NO_VARIANCE,
+        _JACKKNIFE,
+        _RARE,
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+        basis=Basis.RARER,
+        over_chance=True,
+        priority=47,
+    ),
+    Statistic(
+        "gwet_ac1",
+        "AC1",
+        "Gwet's AC1",
+        "(p_o − p_e) / (1 − p_e), p_e = 2q(1 − q), q the mean share of present",
+        "Gwet 2008, 2014",
+        _NO_VARIANCE,
+        _JACKKNIFE,
+        _FEW,
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+        over_chance=True,
+        steady=True,
+        priority=45,
+    ),
+    Statistic(
+        "pabak",
+        "PABAK",
+        "prevalence-adjusted bias-adjusted κ",
+        "2 · p_o − 1",
+        "Byrt, Bishop and Carlin 1993",
+        "no unit with two verdicts",
+        _JACKKNIFE,
+        _FEW,
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+        steady=True,
+        linear=True,
+    ),
+)
+
+_REGISTRY: Final = (
+    *_COEFFICIENTS,
+    Statistic(
+        "krippendorff_alpha_jaccard",
+        "α Jaccard",
+        "Krippendorff's α with Jaccard distance",
+        "1 − D_o / D_e of the sets of modes of a trace, distance 1 − |A ∩ B| / |A ∪ B|",
+        "Krippendorff 2011",
+        "all sets are the same, or fewer than two traces with two whole sets",
+        _JACKKNIFE,
+        "fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+    ),
+    Statistic(
+        "krippendorff_alpha_masi",
+        "α MASI",
+        "Krippendorff's α with MASI distance",
+        "1 − D_o / D_e of the sets of modes of a trace, MASI distance",
+        "Passonneau 2006",
+        "all sets are the same, or fewer than two traces with two whole sets",
+        _JACKKNIFE,
+        "fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+    ),
+    Statistic(
+        "missed",
+        "missed",
+        "failures that no annotator found",
+        "capture and recapture: Chapman's estimate of two finders, Chao's of three and more",
+        "Chapman 1951; Chao 1987",
+        "fewer than two finders, or nothing found",
+        "Sadinle 2009",
+        "fewer than 5 failures found by two; dependent finders",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "share_found",
+        "found of all",
+        "share of the failures that was found",
+        "found / (found + missed)",
+        undefined="as missed",
+        interval="from that of missed",
+        withheld="as missed",
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "true_positive_rate",
+        "TPR",
+        "true positive rate (TPR)",
+        "TP / (TP + FN)",
+        undefined="the reference says present nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "true_negative_rate",
+        "TNR",
+        "true negative rate (TNR)",
+        "TN / (TN + FP)",
+        undefined="the reference says absent nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+        steady=True,
+    ),
+    Statistic(
+        "precision",
+        "precision",
+        "precision",
+        "TP / (TP + FP)",
+        undefined="the judge says present nowhere",
+        interval=_JUDGE_RATE,
+        withheld=_FEW,
+        form=JsonForm.ESTIMATE,
+    ),
+    Statistic(
+        "f1",
+        "F1",
+        "F1",
+        "2 · TP / (2 · TP + FP + FN)",
+        undefined="neither says present",
+        interval=_JACKKNIFE,
+        withheld=_RARE,
+        form=JsonForm.ESTIMATE,
+        basis=Basis.PRESENT,
+    ),
+    Statistic(
+        "f1_exact",
+        "F1 exact",
+        "F1 of exact places",
+        "2 · pairs / places, one-to-one pairs of equal places",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        key="exact",
+    ),
+    Statistic(
+        "f1_overlap",
+        "F1",
+        "F1 of places by overlap",
+        "2 · pairs / places, one-to-one pairs of places with an overlap (intersection over union) "
+        "of the condition or more",
+        undefined="nothing marked, or no trace compared",
+        interval=_JACKKNIFE_OR_BCA,
+        withheld="fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        key="overlap",
+    ),
+    Statistic(
+        "krippendorff_alpha_u",
+        "α_U",
+        "Krippendorff's α_U",
+        "1 − D_o / D_e of where units are and how long they are",
+        "Krippendorff 1995, 2004",
+        "nothing marked, or everything by all",
+        _JACKKNIFE_OR_BCA,
+        "fewer than 20 traces; places of two meet in fewer than 3 traces",
+        form=JsonForm.ESTIMATE,
+        lowest=-1.0,
+    ),
+    Statistic("compared", "traces", "traces compared", "traces finished by two, of known spans"),
+    Statistic("not_at_hand", "missing", "traces left out", "traces of which no spans are known"),
+    Statistic("spans", "spans", "spans", "spans that two annotators or more have read"),
+    Statistic("spans_left_out", "left out", "spans left out", "spans that no two have read"),
+    Statistic("positions", "spans", "spans", "spans that all annotators have read"),
+    Statistic("places", "places", "places", "places that were marked"),
+    Statistic(
+        "places_left_out", "left out", "places left out",
+        "places on which the other side has said nothing", key="left_out",
+    ),
+    Statistic("no_places", "no place", "units without a place", "called present, but not where"),
+    Statistic(
+        "reading_recorded", "reading recorded", "traces", "traces with a record of what was read"
+    ),
+    Statistic("whole_trace", "on whole traces", "labels", "labels on a whole trace"),
+    Statistic("not_found", "not found", "labels", "labels on spans that are not there"),
+    Statistic("n", "n", "units compared", "units (traces, or traces × modes) with two verdicts"),
+    Statistic("n_complete", "complete", "complete units", "units that all annotators rated"),
+    Statistic(
+        "prevalence",
+        "present",
+        "share of present",
+        "verdicts present / verdicts on the units compared",
+        undefined="no verdict on a unit compared",
+    ),
+    Statistic("prevalence_n", "n", "verdicts", "an annotator's verdicts on the units compared"),
+    Statistic("unsure", "unsure", "unsure verdicts", "verdicts unsure in finished traces"),
+    Statistic(
+        "few_shared_by_pair",
+        "traces",
+        "traces of a pair",
+        "traces in which both of a pair rated a unit, where two share few of the traces",
+    ),
+    Statistic("modes_defined", "modes", "modes", "modes in which a statistic is defined"),
+    Statistic("units", "units", "units of a mean", "units of the modes that a mean is over"),
+    Statistic("finished_by_all", "by all", "traces", "traces that all annotators finished"),
+    Statistic("finished_by_two", "by two", "traces", "traces that two annotators finished"),
+    Statistic("traces", "traces", "traces", "traces that two annotators finished"),
+    Statistic("n_traces", "traces", "retested traces", "traces that were labelled again"),
+    Statistic(
+        "distinct", "blocks", "blocks", "different blocks of verdicts (annotators × modes)"
+    ),
+    Statistic(
+        "more_traces",
+        "more",
+        "traces for half the interval of κ",
+        "3n: an interval shrinks with the square root of the traces",
+        undefined="κ or its interval is undefined",
+        form=JsonForm.NUMBER_OR_REASON,
+    ),
+    Statistic("width", "width", "width of the interval of κ", "high − low"),
+    Statistic("found", "found", "failures found", "units that a finder called present"),
+    Statistic("found_once", "by one", "found by one", "failures that one finder alone found"),
+    Statistic("found_twice", "by two", "found by two", "failures that just two finders found"),
+    Statistic(
+        "odds_ratio",
+        "odds",
+        "odds ratio",
+        "Mantel and Haenszel's odds ratio of two finders among what a third found",
+        "Mantel and Haenszel 1959",
+        "the finders differ in nothing",
+    ),
+    Statistic(
+        "p_value", "p", "p-value", "two-sided probability under independence",
+        undefined="nothing to test",
+    ),
+    Statistic(
+        "p_adjusted", "p", "adjusted p-value", "p-value corrected over the comparisons",
+        "Benjamini and Hochberg 1995", "nothing to test",
+    ),
+    Statistic(
+        "with_suggestions", "suggested", "units left out",
+        "units in which suggestions of a judge were on screen",
+    ),
+    Statistic("settled_absent", "absent", "units left out", "units adjudicated as absent"),
+    Statistic(
+        "examples_left_out", "examples", "traces left out", "traces in the prompt of a judge"
+    ),
+    Statistic("unfinished", "unfinished", "traces left out", "traces begun and not finished"),
+    Statistic("examples", "examples", "traces left out", "traces in the prompt of a judge"),
+    Statistic("alone", "alone", "traces left out", "traces that one annotator alone finished"),
+    Statistic("open", "open", "units left out", "modes left open in finished traces"),
+    Statistic("not_in_study", "outside", "traces left out", "traces of people outside the study"),
+    Statistic("open_codes", "open codes", "labels left out", "labels of none of the modes"),
+)  # fmt: skip
+
+_SIGNATURES: Final = (
+    Statistic(
+        "rate", "share", "share of traces",
+        "the traces that show it / the traces judged on it, weighted where traces were drawn with "
+        "different chances", undefined="no trace was judged on it", interval="Wilson 1927",
+        withheld="over 2 % of the verdicts are unresolved", form=JsonForm.RATE,
+    ),
+    Statistic("unresolved", "unresolved", "unresolved verdicts", "verdicts in dispute"),
+    Statistic(
+        "more_labels", "for ± 3", "further traces for ± 3 points",
+        "the traces that bring Wilson's interval to 3 points on either side",
+        undefined="no interval",
+    ),
+    Statistic(
+        "difference", "points", "difference of two shares", "the first share less the second",
+        undefined="a side has no trace judged on the mode",
+        interval="Newcombe 1998; paired: Newcombe 1998; over strata: Miettinen and Nurminen 1985",
+        withheld="a side has fewer than 5 traces; fewer than 5 show the mode or do not",
+        lowest=-1.0,
+    ),
+    Statistic(
+        "risk_ratio", "ratio", "risk ratio",
+        "the first share / the second; over strata Mantel and Haenszel's",
+        "Katz 1978; Greenland and Robins 1985", "the mode shows in no trace of the second side",
+        "logarithm of the ratio", "as the difference; the mode shows in no trace of the first side",
+    ),
+    Statistic("strata", "models", "models with both outcomes", "strata with traces on either side"),
+    Statistic("unknown_model", "unknown", "traces of unknown model", "traces in no stratum"),
+    Statistic(
+        "mean_score", "score", "mean score", "mean of the traces' scores", undefined="no scores"
+    ),
+    Statistic(
+        "modes_per_failed_trace", "modes", "modes per failed trace",
+        "sum over the modes of the share of failed traces that show it",
+        undefined="no failed trace was judged", interval="percentiles of resampled traces",
+        withheld="over 2 % of the verdicts are unresolved",
+    ),
+    Statistic("modes_judged", "modes", "modes judged", "modes judged on any failed trace"),
+    Statistic("traces_with_modes", "traces", "traces by modes", "traces that show so many modes"),
+    Statistic("shape", "traces", "traces by shape", "failed traces by how many modes they show"),
+    Statistic("shown", "shown", "modes shown", "a category's modes in traces, each trace once"),
+    Statistic(
+        "share", "share", "share of what shows", "a category's part of all modes that show",
+        undefined="no mode shows",
+    ),
+    Statistic("both", "both", "both modes", "traces that show both modes"),
+    Statistic("only_first", "only first", "the first alone", "units that the first alone has"),
+    Statistic("only_second", "only second", "the second alone", "units the second alone has"),
+    Statistic("neither", "neither", "neither", "units that have neither"),
+    Statistic(
+        "jaccard", "of either", "Jaccard", "both / (both + one alone)", "Jaccard 1901",
+    ),
+    Statistic(
+        "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",
+        "a mode shows in every trace", lowest=-1.0,
+    ),
+    Statistic("showing", "of", "traces with a failure", "traces that show any mode"),
+    Statistic("uncounted", "uncounted", "traces not counted", "traces whose spans are unknown"),
+    Statistic("tied", "tied", "ties", "traces in which several modes set on at the first span"),
+    Statistic(
+        "position", "median", "position in the run",
+        "median of the index of a span / spans of the run", undefined="no place is known",
+        interval="quartiles", withheld="as undefined",
+    ),
+    Statistic("position_mean", "mean", "mean position", "mean of the positions"),
+    Statistic("position_tenth", "traces", "traces by tenth", "traces by the tenth of the run"),
+    Statistic("sets_on", "traces", "order of two modes", "traces by which mode sets on first"),
+    Statistic("transitions", "traces", "steps", "traces in which one mode sets on next"),
+    Statistic("chains", "traces", "chains", "traces in which modes set on in just this order"),
+    Statistic(
+        "spans_after", "spans", "spans after a fatal failure",
+        "median of the spans from the last span of the first fatal failure",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("spans_after_mean", "mean", "mean of the spans after it", "mean of the same"),
+    Statistic(
+        "spans_after_onset", "spans", "spans after its onset",
+        "median of the spans from the first span of the first fatal failure",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("spans_after_onset_mean", "mean", "mean of the same", "mean of the same"),
+    Statistic(
+        "share_after", "of the run", "share of the run after it",
+        "median of the spans after the failure / spans of the run",
+        undefined="no place is known", interval="quartiles",
+        withheld="as undefined",
+    ),
+    Statistic("share_after_mean", "mean", "mean of the same", "mean of the same"),
+    Statistic("with_fatal", "fatal", "traces with a fatal failure", "failed traces with one"),
+    Statistic("at_hand", "at hand", "traces at hand", "traces whose files could be read"),
+    Statistic("used_total", "all", "used in all", "what the traces used up"),
+    Statistic("used_without_fatal", "without", "used without", "used by traces without any"),
+    Statistic("used_before_first_fatal", "before", "used before", "used before the failure"),
+    Statistic("used_after", "after", "used after", "used from its first span on"),
+    Statistic(
+        "used_share_after", "share after", "share after", "used after / used in all",
+        undefined="nothing was used",
+    ),
+    Statistic("tasks", "tasks", "tasks", "tasks that both did"),
+    Statistic("runs", "runs", "runs", "runs of known tasks"),
+    Statistic("no_task", "no task", "traces left out", "traces that name no task"),
+    Statistic("repeated", "repeated", "traces left out", "further runs of a task"),
+    Statistic("unpaired", "unpaired", "tasks left out", "tasks that the other did not do"),
+    Statistic("no_group", "left out", "traces left out", "traces of no group of the order"),
+    Statistic(
+        "slope", "slope", "slope", "slope of the shares over the scores, by least squares",
+        undefined="fewer than two groups were judged", lowest=-1.0,
+    ),
+    Statistic(
+        "z", "z", "z", "test for a trend", "Cochran 1954; Armitage 1955",
+        "all traces show it, or none", lowest=-1.0,
+    ),
+)  # fmt: skip
+
+STATISTICS: Final[Mapping[str, Statistic]] = {one.name: one for one in (*_REGISTRY, *_SIGNATURES)}
+"""Every statistic by its name."""
+
+COEFFICIENTS: Final = tuple(statistic.name for statistic in _COEFFICIENTS)
+"""The coefficients of agreement on whole traces, in their order."""

@@ -1,0 +1,599 @@
+"""The JSON document of a report on failure signatures, as ``report --json`` prints it.
+
+It is one view of the records of ``figures/signatures``. A figure without a value is null, and
+``undefined`` says why by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mast_tui.counts import counted
+from mast_tui.figures.bootstrap import bootstrap_json
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, rate_json
+from mast_tui.figures.signatures.bill import AMOUNTS
+from mast_tui.figures.signatures.comparison import SIDES
+from mast_tui.figures.signatures.groups import SHAPES
+from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
+from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.onset import BINS, chain_of
+from mast_tui.figures.signatures.report import SignatureReport
+
+Document = dict[str, Any]
+
+_TRACES: Final = ("all", "failed", "succeeded")
+_FATAL_BY: Final = ("labels", "class")
+
+
+def signature_document(report: SignatureReport) -> Document:
+    """Return the document of a report, ready for any JSON writer."""
+    given = report.given
+    rules = report.rules
+    overall = report.group(OVERALL)
+    every = _group(report, OVERALL, {})
+    groups = {
+        name: _group(report, name, given.parts(number)) if given.fields else every
+        for number, name in enumerate(report.groups)
+    }
+    return {
+        "by": given.by,
+        "labels": given.labels,
+        "labels_kind": given.labels_kind,
+        "gold": given.gold,
+        "taxonomy": given.taxonomy_ref,
+        "rules": {
+            "alpha": rules.alpha,
+            "margin_pp": 100 * rules.margin,
+            "least": rules.least,
+            "isolated": rules.isolated,
+            "cascading": rules.cascading,
+            "failed_below": given.failed_below,
+        },
+        "bootstrap": bootstrap_json(report.rounds, report.seed),
+        "stated": None if report.stated is None else {"source": report.stated.source},
+        "weighted": given.weights is not None,
+        "traces": {
+            "labelled": len(given.traces),
+            "unfinished": given.unfinished,
+            "failed": overall.count("traces", "failed"),
+            "succeeded": overall.count("traces", "succeeded"),
+            "unknown": overall.count("traces", "unknown"),
+            "labels_with_places": len(given.places.trace),
+            "labels_without_places": given.whole,
+            "labels_not_found": given.unplaced,
+        },
+        "overall": every,
+        "groups": groups,
+        "comparison": _comparison(report),
+        "paired": _paired(report),
+        "trend": _trend(report),
+        "cannot_say": list(cannot_say(given)),
+    }
+
+
+def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
+    given = report.given
+    table = report.group(name)
+    places = report.places(name, "all")
+    document: Document = {
+        "parts": dict(parts),
+        "traces": table.count("traces"),
+        "failed": table.count("traces", "failed"),
+        "succeeded": table.count("traces", "succeeded"),
+        "unknown": table.count("traces", "unknown"),
+        "mean_score": _with_n(table["mean_score"]),
+        "modes_per_failed_trace": _per_failed(table),
+        "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
+        "categories": _categories(report, name, "category", dict(given.categories)),
+    }
+    if given.levels:
+        document["levels"] = {
+            level: {
+                "categories": _categories(
+                    report, name, f"level {level}", {id: title for id, title, _ in groups}
+                )
+            }
+            for level, groups in given.levels.items()
+        }
+    modes = report.rows("mode", name)
+    corrected = report.corrected.get(report.key(name), {})
+    document["modes"] = {
+        mode.code: {
+            "name": mode.name,
+            **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
+            "corrected": dict(corrected[mode.code]) if mode.code in corrected else None,
+        }
+        for mode in given.modes
+    }
+    together = {side: list(_pairs(report, name, side)) for side in ("failed", "all")}
+    return document | {
+        "stratified": _stratified(report, name),
+        "together": together,
+        "places": None
+        if places is None
+        else {side: _places(report, name, side) for side in ("failed", "all")},
+        "bill": _bill(report, name),
+        "cannot_say": list(group_cannot_say(report, name)),
+    }
+
+
+def mode_document(mode: FigureTable, rules: Rules, stated: str | None) -> Document:
+    """Return the figures of a mode in one group as JSON.
+
+    Args:
+        mode: Its figures.
+        rules: Where the lines between the classes are drawn.
+        stated: The class that a published study gives it.
+    """
+    rates = {side: mode.find("rate", side) for side in _TRACES}
+    word, why = severity(mode, rules)
+    return {
+        "count": rates["all"].count,
+        "n": rates["all"].n,
+        "unsure": mode.value("unsure"),
+        "open": mode.value("open"),
+        "unresolved": mode.value("unresolved"),
+        "all": rate_json(rates["all"]),
+        "more_labels": mode.value("more_labels"),
+        "failed": rate_json(rates["failed"]),
+        "succeeded": rate_json(rates["succeeded"]),
+        "success_given": {
+            answer: rate_json(mode.find("rate", f"success_if_{answer}"))
+            for answer in ("present", "absent")
+        },
+        **_difference(mode),
+        "severity": word,
+        "severity_because": why,
+        "stated": stated,
+    }
+
+
+def _difference(table: FigureTable) -> Document:
+    """Return the difference, the ratio and the test of two shares; the difference in points."""
+    difference = table["difference"]
+    ratio = table["risk_ratio"]
+    undefined = {}
+    for figure, key, interval in (
+        (difference, "difference_pp", "difference_ci_pp"),
+        (ratio, "risk_ratio", "risk_ratio_ci"),
+    ):
+        if figure.value is None:
+            undefined[key] = figure.reason
+        if figure.interval is None:
+            undefined[interval] = figure.reason
+    for key in ("p_value", "p_adjusted"):
+        if table.value(key) is None:
+            undefined[key] = table[key].reason
+    document: Document = {
+        "difference_pp": points(difference.value),
+        "difference_ci_pp": _points_of(difference.interval),
+        "risk_ratio": ratio.value,
+        "risk_ratio_ci": _list_of(ratio.interval),
+        "p_value": table.value("p_value"),
+        "p_adjusted": table.value("p_adjusted"),
+    }
+    if difference.bounds is not None:
+        document["difference_bounds_pp"] = _points_of(difference.bounds)
+    if undefined:
+        document["undefined"] = undefined
+    return document
+
+
+def points(share: float | None) -> float | None:
+    """Return a difference of shares in points."""
+    return None if share is None else 100 * share
+
+
+def _points_of(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else [100 * end for end in ends]
+
+
+def _list_of(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else list(ends)
+
+
+def _with_n(figure: Figure) -> Document:
+    document: Document = {"value": figure.value, "n": figure.n}
+    if figure.value is None:
+        document["undefined"] = figure.reason
+    return document
+
+
+def _per_failed(table: FigureTable) -> Document:
+    figure = table["modes_per_failed_trace"]
+    distribution = table.by_name("traces_with_modes")
+    document: Document = {
+        "value": figure.value,
+        "ci": _list_of(figure.interval),
+        "n": figure.n,
+        "modes": table.count("modes_judged"),
+        "complete": table.count("n_complete"),
+        "distribution": {modes: one.value for modes, one in distribution.items()},
+    }
+    if figure.value is None:
+        document["undefined"] = figure.reason
+    if figure.unresolved:
+        document["unresolved"] = figure.unresolved
+    if figure.bounds is not None:
+        document |= {
+            "bounds": list(figure.bounds),
+            "ci_withheld": figure.reason,
+            "ci_needs": figure.needs,
+        }
+    return document
+
+
+def _categories(
+    report: SignatureReport, name: str, scope: str, names: Mapping[str, str]
+) -> Document:
+    rows = report.rows(scope, name)
+    document: Document = {}
+    for category, title in names.items():
+        every, failed, succeeded = (
+            {
+                "count": rows[category].value("shown", side),
+                "share": rows[category].value("share", side),
+                "traces": rate_json(rows[category].find("rate", side)),
+            }
+            for side in _TRACES
+        )
+        document[category] = {"name": title, **every, "failed": failed, "succeeded": succeeded}
+    return document
+
+
+def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
+    """Return whether a difference has another sign within the models than over all traces.
+
+    Args:
+        report: The report.
+        name: The name of a group, or ``OVERALL``.
+        code: The code of the mode.
+    """
+    within, crude = (
+        report.figures.table(scope, group=report.key(name), mode=code).value("difference") or 0
+        for scope in ("stratified", "mode")
+    )
+    return within * crude < 0
+
+
+def _stratified(report: SignatureReport, name: str) -> Document | None:
+    rows = report.rows("stratified", name)
+    if not rows:
+        return None
+    modes = {}
+    for code, table in rows.items():
+        difference = table["difference"]
+        ratio = table["risk_ratio"]
+        found: Document = {
+            "strata": table.value("strata"),
+            "n": difference.n,
+            "difference_pp": points(difference.value),
+            "difference_ci_pp": _points_of(difference.interval),
+            "risk_ratio": ratio.value,
+            "risk_ratio_ci": _list_of(ratio.interval),
+        }
+        if difference.withheld:
+            found |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
+        if not ratio.value:
+            found["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
+        modes[code] = found
+    whole = report.figures.table("stratified", group=report.key(name))
+    return {
+        "by": "model",
+        "strata": list(report.given.stratum_names),
+        "left_out": whole.count("unknown_model"),
+        "modes": modes,
+        "reversed": [code for code in rows if is_reversed(report, name, code)],
+    }
+
+
+def _pairs(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
+    for pair, table in report.rows(f"together_{side}", name).items():
+        phi = table["phi"]
+        document: Document = {
+            "modes": pair.split(PAIR),
+            "n": phi.n,
+            **{
+                key: table.value(key)
+                for key in ("both", "only_first", "only_second", "neither", "jaccard")
+            },
+            "phi": phi.value,
+        }
+        if phi.value is None:
+            document["undefined"] = {"phi": phi.reason}
+        yield document
+
+
+def _places(report: SignatureReport, name: str, side: str) -> Document:
+    whole = report.places(name, side)
+    assert whole is not None
+
+    def rows(scope: str) -> dict[str, FigureTable]:
+        return report.rows(f"{scope}_{side}", name)
+
+    return {
+        "traces": whole.count("traces"),
+        "of": whole.count("showing"),
+        "uncounted": whole.count("uncounted"),
+        "first_failure": _position(whole),
+        "first_mode": {code: rate_json(one["rate"]) for code, one in rows("first_mode").items()},
+        "tied": whole.count("tied"),
+        "onset": {code: _position(one) for code, one in rows("onset").items()},
+        "order": [
+            {
+                "modes": pair.split(PAIR),
+                "n": one.find("sets_on", "before").n,
+                **{key: one.count("sets_on", key) for key in ("before", "after", "together")},
+            }
+            for pair, one in rows("order").items()
+        ],
+        "transitions": [
+            {"modes": pair.split(PAIR), "count": one.count("transitions")}
+            for pair, one in rows("transitions").items()
+        ],
+        "chains": [
+            {"steps": [list(step) for step in chain_of(chain)], "count": one.count("chains")}
+            for chain, one in rows("chains").items()
+        ],
+        "after_fatal": [
+            {
+                "by": by,
+                **{
+                    key: _spread(whole, key, by)
+                    for key in ("spans_after", "spans_after_onset", "share_after")
+                },
+            }
+            for by in _FATAL_BY
+        ],
+    }
+
+
+def _position(table: FigureTable) -> Document:
+    bins = [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
+    return _spread(table, "position") | {"bins": bins}
+
+
+def _spread(table: FigureTable, statistic: str, condition: str = "") -> Document:
+    median = table.find(statistic, condition)
+    document: Document = {
+        "n": median.n,
+        "median": median.value,
+        "quartiles": _list_of(median.interval),
+        "mean": table.value(f"{statistic}_mean", condition),
+    }
+    if median.value is None:
+        document["undefined"] = median.reason
+    return document
+
+
+def _bill(report: SignatureReport, name: str) -> list[Document] | None:
+    whole = report.figures.table("bill", group=report.key(name))
+    if not whole.figures:
+        return None
+    bills = []
+    for by in _FATAL_BY:
+        amounts = {amount: _sums(report, name, f"{by}{PAIR}{amount}") for amount in AMOUNTS}
+        bills.append(
+            {
+                "by": by,
+                "traces": whole.count("traces", by),
+                "with_fatal": whole.count("with_fatal", by),
+                "at_hand": whole.count("at_hand", by),
+                **{
+                    f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
+                    for key in ("tokens", "minutes")
+                },
+                **amounts,
+            }
+        )
+    return bills
+
+
+def _sums(report: SignatureReport, name: str, condition: str) -> Document | None:
+    whole = report.figures.table("bill", group=report.key(name))
+    total = whole.get("used_total", condition)
+    if total is None:
+        return None
+    keys = ("total", "without_fatal", "before_first_fatal", "after", "share_after")
+    by_mode = {
+        code: one.value("used_after", condition) for code, one in report.rows("bill", name).items()
+    }
+    return {
+        "traces": total.n,
+        **{key: whole.value(f"used_{key}", condition) for key in keys},
+        "by_mode": {code: value for code, value in by_mode.items() if value is not None},
+    }
+
+
+def _comparison(report: SignatureReport) -> Document | None:
+    if report.compared is None:
+        return None
+    statistic = "modes_per_failed_trace"
+    whole = report.figures.table("comparison", subject=report.compared)
+    apart = whole.find(statistic, "difference")
+    means: Document = {
+        "first": whole.value(statistic, "first"),
+        "second": whole.value(statistic, "second"),
+        "difference": apart.value,
+        "ci": _list_of(apart.interval),
+    }
+    if apart.reason:
+        means |= {"ci_withheld": apart.reason, "ci_needs": apart.needs}
+    modes = report.figures.rows("comparison", subject=report.compared)
+    return {
+        "groups": list(report.compared),
+        "over": "failed",
+        "modes_per_failed_trace": means,
+        "modes": {
+            mode.code: {
+                "name": mode.name,
+                **{side: rate_json(modes[mode.code].find("rate", side)) for side in SIDES},
+                **_difference(modes[mode.code]),
+            }
+            for mode in report.given.modes
+        },
+    }
+
+
+def _paired(report: SignatureReport) -> Document | None:
+    whole = report.paired
+    if whole is None or report.compared is None:
+        return None
+    rows = report.figures.rows("paired", subject=report.compared)
+    return {
+        "by": report.given.by,
+        "pair": list(report.compared),
+        "tasks": whole.count("tasks"),
+        "runs": [whole.count("runs", side) for side in SIDES],
+        "left_out": {
+            key: [whole.count(key, side) for side in SIDES]
+            for key in ("no_task", "repeated", "unpaired")
+        },
+        "failed": _paired_counts(report.figures.table("paired_outcome", subject=report.compared)),
+        "modes": {
+            mode.code: {
+                "name": mode.name,
+                **_paired_counts(rows[mode.code]),
+                "p_adjusted": rows[mode.code].value("p_adjusted"),
+            }
+            for mode in report.given.modes
+        },
+    }
+
+
+def _paired_counts(table: FigureTable) -> Document:
+    difference = table["difference"]
+    document: Document = {
+        "n": difference.n,
+        **{key: table.value(key) for key in ("both", "only_first", "only_second", "neither")},
+        **{side: rate_json(table.find("rate", side)) for side in SIDES},
+        "difference_pp": points(difference.value),
+        "difference_ci_pp": _points_of(difference.interval),
+        "p_value": table.value("p_value"),
+    }
+    if difference.unresolved:
+        document["unresolved"] = difference.unresolved
+    if difference.value is None:
+        document["undefined"] = difference.reason
+    elif difference.withheld:
+        document |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
+    return document
+
+
+def _trend(report: SignatureReport) -> Document | None:
+    axis = report.axis
+    if axis is None:
+        return None
+    return {
+        "by": report.given.by,
+        "groups": list(axis.groups),
+        "scores": list(axis.scores),
+        "unit": axis.unit,
+        "left_out": report.figures.table("trend").count("no_group"),
+        "modes": {
+            side: {
+                mode.code: {
+                    "name": mode.name,
+                    "rates": [
+                        rate_json(
+                            report.figures.table(f"trend_{side}", group=group, mode=mode.code)[
+                                "rate"
+                            ]
+                        )
+                        for group in axis.groups
+                    ],
+                    **_slope(report.figures.table(f"trend_{side}", mode=mode.code)),
+                }
+                for mode in report.given.modes
+            }
+            for side in ("failed", "all")
+        },
+    }
+
+
+def _slope(table: FigureTable) -> Document:
+    p_value = next(one for one in table.figures if one.statistic == "p_value")
+    document: Document = {
+        "slope_pp": points(table.value("slope")),
+        "z": table.value("z"),
+        "p_value": p_value.value,
+        "p_adjusted": table.value("p_adjusted"),
+        "method": p_value.condition or None,
+    }
+    if p_value.value is None:
+        document["undefined"] = p_value.reason
+    return document
+
+
+# What a report cannot tell, in sentences
+
+
+def cannot_say(given: SignatureInput) -> Iterator[str]:
+    """Yield what the traces of a report do not carry."""
+    if not given.traces:
+        # Never by name, which pseudonyms would not find within a sentence.
+        whose = "anybody" if given.labels_kind == "gold" else "the annotator"
+        yield (
+            f"No trace that {whose} has finished under {given.taxonomy_ref} counts here; there is "
+            "no figure."
+        )
+    if given.unfinished:
+        traces = counted(given.unfinished, "trace")
+        yield f"Left out: {traces} that the annotator has begun and not finished."
+    if given.of_no_whole:
+        yield (
+            "Traces came into the study with different chances, of no one whole: shares are those "
+            "of the traces that were labelled."
+        )
+    if given.unplaced:
+        name = "label names" if given.unplaced == 1 else "labels name"
+        yield (
+            f"{given.unplaced} {name} spans whose place is not known here: the trace is not at "
+            "hand or holds something else now; nothing about places rests on that."
+        )
+    if given.whole:
+        are = (
+            "label is on a whole trace and names"
+            if given.whole == 1
+            else "labels are on whole traces and name"
+        )
+        yield f"{given.whole} {are} no place."
+
+
+def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
+    """Yield what the traces of a group do not carry.
+
+    Args:
+        report: The report.
+        name: The name of the group, or ``OVERALL``.
+    """
+    table = report.group(name)
+    failed, succeeded = (table.count("traces", side) for side in OUTCOMES)
+    unknown = table.count("traces", "unknown")
+    if unknown:
+        yield (
+            f"The outcome of {unknown} of {counted(table.count('traces'), 'trace')} is not "
+            "known; they count neither as failed nor as successful."
+        )
+    if not failed:
+        yield "No trace is known to have failed, so nothing is said of failed traces."
+    if not succeeded:
+        yield "No trace is known to have succeeded, so failed ones have no counterpart."
+    elif 0 < min(failed, succeeded) < report.rules.least:
+        yield (
+            f"With fewer than {report.rules.least} failed or successful traces no mode is called "
+            "fatal or benign."
+        )
+    rates = {code: one.find("rate", "all") for code, one in report.rows("mode", name).items()}
+    never = [code for code, rate in rates.items() if not rate.n]
+    if len(never) == len(rates):
+        yield "No mode was judged present or absent on any trace."
+    elif never:
+        yield f"Not judged on any trace: {', '.join(never)}."
+    unseen = [code for code, rate in rates.items() if rate.n and not rate.count]
+    if unseen:
+        codes = ", ".join(unseen)
+        yield f"Seen on no trace: {codes}; what that rules out is told by the intervals."
+    if report.places(name, "all") is None:
+        yield "No label names spans that are known here, so nothing is said of places."

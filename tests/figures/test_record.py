@@ -1,0 +1,132 @@
+"""The record of a figure: how it is looked up, renamed and placed in a JSON document."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mast_tui.figures import record
+from mast_tui.figures.agreement.coefficients import Coefficient
+from mast_tui.figures.record import (
+    STATISTICS,
+    Figure,
+    FigureIndex,
+    FigureScope,
+    JsonForm,
+    Sources,
+    Statistic,
+    nested_json,
+    record_json,
+    renamed,
+    scope_paths,
+)
+
+PATHS = scope_paths("""
+    mode   | modes.{mode}
+    pair   | modes.{mode}.pairs.{subject}
+    macro  | macro | no n
+    plan   | halving.{mode}
+""")
+MODE = FigureScope("mode", "mast@3", mode="1.1", sources=Sources("people", ("m0",)))
+PAIR = FigureScope("pair", mode="1.1", subject=("ann", "b.ob"))
+FIGURES = (
+    MODE.number("n", 4),
+    *MODE.numbers("prevalence", {"ann": 0.5, "b.ob": None}),
+    MODE.estimate("cohen_kappa", Coefficient(0.4, ci=(0.1, 0.7), n=4)),
+    PAIR.number("prevalence", 0.25, condition="b.ob"),
+    PAIR.estimate("cohen_kappa", Coefficient(0.3, withheld=("few_traces", 16), n=4)),
+    FigureScope("macro").estimate("cohen_kappa", Coefficient(undefined="no_variance"), n=2),
+    FigureScope("plan", mode="1.1").number("more_traces", None, reason="no_interval"),
+    FigureScope("nowhere").number("n", 1),
+)
+
+
+def test_a_document_is_made_from_records_by_the_paths_of_their_scopes() -> None:
+    document = nested_json(FIGURES, PATHS, {"modes": {"1.1": {"slug": "m0"}}})
+    assert document == {
+        "modes": {
+            "1.1": {
+                "slug": "m0",
+                "n": 4,
+                "prevalence": {"ann": 0.5, "b.ob": None},
+                "cohen_kappa": {"value": 0.4, "ci": [0.1, 0.7], "n": 4},
+                "pairs": {
+                    "ann|b.ob": {
+                        "prevalence": {"b.ob": 0.25},
+                        "cohen_kappa": {
+                            "value": 0.3,
+                            "ci": None,
+                            "ci_withheld": "few_traces",
+                            "ci_needs": 16,
+                            "n": 4,
+                        },
+                    }
+                },
+            }
+        },
+        "macro": {"cohen_kappa": {"value": None, "undefined": "no_variance"}},
+        "halving": {"1.1": {"more_traces": None, "undefined": "no_interval"}},
+    }
+
+
+def test_rates_and_numbers_with_reasons_take_their_own_forms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    definitions = {
+        "rate": Statistic("rate", "rate", "rate", "count / n", form=JsonForm.RATE),
+        "ratio": Statistic(
+            "ratio", "RR", "risk ratio", "p / q",
+            form=JsonForm.NUMBER_OR_REASONS, interval_key="ratio_ci", bounds_key="ratio_bounds",
+        ),
+    }  # fmt: skip
+    monkeypatch.setattr(record, "STATISTICS", definitions)
+    rate = Figure(statistic="rate", scope="mode", group="gpt", mode="1.1")
+    figures = [
+        replace(rate, condition="failed", count=2, n=8, value=0.25, low=0.1, high=0.6),
+        replace(rate, condition="all", count=0, n=0, reason="no_traces"),
+        replace(rate, scope="sides", statistic="ratio", reason="no_failed"),
+    ]
+    paths = scope_paths("""
+        mode  | groups.{group}.{mode}.{condition}
+        sides | groups.{group}.{mode}
+    """)
+    assert nested_json(figures, paths, {})["groups"]["gpt"]["1.1"] == {
+        "failed": {"count": 2, "n": 8, "rate": 0.25, "ci": [0.1, 0.6]},
+        "all": {"count": 0, "n": 0, "rate": None, "ci": None, "undefined": "no_traces"},
+        "ratio": None,
+        "ratio_ci": None,
+        "undefined": {"ratio": "no_failed"},
+    }
+
+
+def test_figures_are_looked_up_by_what_they_are_about() -> None:
+    index = FigureIndex(FIGURES)
+    mode = index.table("mode", mode="1.1")
+    assert mode.values("prevalence") == {"ann": 0.5, "b.ob": None}
+    assert (mode.count("n"), mode["cohen_kappa"].interval) == (4, (0.1, 0.7))
+    pair = index.table("pair", mode="1.1", subject=("ann", "b.ob"))
+    assert pair.values("prevalence") == {"b.ob": 0.25}
+    assert pair["cohen_kappa"].withheld == "few_traces"
+    assert index.table("macro")["cohen_kappa"].undefined == "no_variance"
+    assert "cohen_kappa" not in index.table("mode", mode="1.2")
+
+
+def test_new_names_stand_in_every_field_and_order_the_pair() -> None:
+    letters = {"ann": "B", "b.ob": "A"}
+    pairs = [one for one in renamed(FIGURES, letters) if one.scope == "pair"]
+    assert {one.subject for one in pairs} == {("A", "B")}
+    assert pairs[0].condition == "A"
+    judge = FigureScope("pair", subject=("ann", "judge:x"))
+    shares = [judge.number("prevalence", 0.1, condition=name) for name in ("judge:x", "ann")]
+    assert [one.condition for one in renamed(shares, {"ann": "B"})] == ["B", "judge:x"]
+    assert "ann" not in json.dumps([record_json(one) for one in renamed(FIGURES, letters)])
+
+
+def test_a_statistic_is_registered_with_its_formula() -> None:
+    with pytest.raises(ValueError, match="'kapa' is not in the registry"):
+        Figure(statistic="kapa", scope="mode")
+    assert all(one.label and one.title and one.formula for one in STATISTICS.values())
+    estimates = [one for one in STATISTICS.values() if one.interval]
+    assert all(one.withheld and one.undefined for one in estimates)
