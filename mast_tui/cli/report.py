@@ -311,13 +311,13 @@ def report_command(request: ReportRequest) -> None:
     finally:
         place.close()
     left_out = () if sight is None else sight.hidden
-    told = sight_values(viewer, left_out)
-    if told:
-        told["sight"]["outcomes_hidden"] = veiled
+    sight_fields = sight_values(viewer, left_out)
+    if sight_fields:
+        sight_fields["sight"]["outcomes_hidden"] = veiled
     more = {
         "revisions": revisions,
         "what_helps": what_helps(chosen),
-        **(told if letters is None else letters.in_document(told)),
+        **(sight_fields if letters is None else letters.in_document(sight_fields)),
     }
     if not request.as_json:
         say_left_out(viewer, left_out)
@@ -333,12 +333,12 @@ def report_command(request: ReportRequest) -> None:
 
 
 def _input(
-    request: ReportRequest, place: Workspace, taxonomy: Taxonomy, sight: WithinSight | None
+    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, sight: WithinSight | None
 ) -> SignatureInput:
     """Read what the report counts, by the workers of the request."""
     seen = None if sight is None else sight.seen
     with WorkerPool(None if request.without_places else request.workers) as pool:
-        return signature_input(place, taxonomy, request, traces=seen, pool=pool)
+        return signature_input(workspace, taxonomy, request, traces=seen, pool=pool)
 
 
 def _with_letters(given: SignatureInput, letters: Pseudonyms) -> SignatureInput:
