@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,12 +24,8 @@ from mast_tui.cli.shared.common import (
     print_table,
     say,
 )
-from mast_tui.cli.shared.report_files import (
-    check_records_file,
-    print_text,
-    record_lines,
-    records_content,
-)
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
@@ -48,7 +42,6 @@ from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report
-from mast_tui.reports.render import rendered
 from mast_tui.session import sight_values
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import outputs_beside
@@ -62,7 +55,7 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
     from mast_tui.labels import Pass
     from mast_tui.passes import Which
-    from mast_tui.reports.model import Report
+    from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -245,217 +238,236 @@ _SHARDS: Final = "mast_tui.scale.figures"
 """The module behind ``--shards``, which the core imports by name alone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreeRequest:
+    """The options of ``mast-tui agree``."""
+
+    annotators: str | None = options.option(
+        "--annotators",
+        metavar="A,B,…",
+        help="Who is compared. Default: all people with finished traces; judges only by name.",
+    )
+    judges: tuple[str, ...] = options.option(
+        "--judge",
+        multiple=True,
+        metavar="NAME",
+        help="Measure this judge too; as much of its name will do as no other begins with. Twice: "
+        "compare two judges on the same traces.",
+    )
+    against: str | None = options.option(
+        "--against", metavar="gold|NAME", help="What the judge is measured by. Default: gold."
+    )
+    gold: GoldKind | None = options.gold()
+    shards: str | None = options.option(
+        "--shards",
+        metavar="FOLDER-or-URL",
+        help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
+    )
+    which: Which = options.which_pass(
+        help="The first reading, before anybody saw the others, or the last one.", default="1"
+    )
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    seed: int = options.seed()
+    no_spans: bool = options.option("--no-spans", is_flag=True, help="Say nothing of places.")
+    mode: str | None = options.option(
+        "--traces",
+        metavar="MODE",
+        help="List the traces behind the figures of a mode instead, the disagreements first.",
+    )
+    csv_file: Path | None = options.report_file(
+        "--csv", help="Also write every figure as one row of a CSV file."
+    )
+    markdown: str | None = options.option(
+        "--markdown",
+        metavar="OUT|-",
+        help="Also write tables for a paper; - prints them instead of the text.",
+    )
+    latex_file: Path | None = options.report_file("--latex", help="Also write the tables as LaTeX.")
+    html_file: Path | None = options.report_file(
+        "--html", help="Also write the report as one HTML page."
+    )
+    methods: bool = options.option(
+        "--methods",
+        is_flag=True,
+        help="Print a paragraph for the methods section of a paper instead.",
+    )
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print the figures of people as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
+    pseudonyms: bool = options.pseudonyms()
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def files(self) -> Files:
+        """The files to write."""
+        markdown = None if self.markdown in (None, "-") else Path(self.markdown)
+        named = Files.named(
+            csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
+        )
+        return replace(named, records=self.output)
+
+    @property
+    def stdout(self) -> str:
+        """The form that is printed."""
+        forms = (
+            ("json", self.as_json),
+            ("methods", self.methods),
+            ("records", self.records),
+            ("markdown", self.markdown == "-"),
+        )
+        return next((form for form, is_chosen in forms if is_chosen), "text")
+
+
+_RULES: Final = (
+    OptionRule[AgreeRequest](
+        "two judges are compared at a time; give --judge once or twice",
+        when=lambda request: len(request.judges) > 2,
+    ),
+    OptionRule[AgreeRequest](
+        "--against says what a judge is measured by; name it with --judge",
+        options=("--against",),
+        needs=("--judge",),
+    ),
+    OptionRule[AgreeRequest](
+        "--shards are what one judge has said; name it with --judge",
+        options=("--shards",),
+        when=lambda request: len(request.judges) != 1,
+    ),
+    OptionRule[AgreeRequest](
+        "--gold says how much of the gold a judge is measured by; name it with --judge, and leave "
+        "out --against",
+        options=("--gold",),
+        when=lambda request: not request.judges or request.against not in (None, "gold"),
+    ),
+    OptionRule[AgreeRequest](
+        "--methods prints one paragraph; leave out --json, --records, --traces and '-'",
+        options=("--methods",),
+        excludes=("--json", "--records", "--traces"),
+    ),
+    OptionRule[AgreeRequest](
+        "--methods prints one paragraph; leave out --json, --records, --traces and '-'",
+        options=("--methods",),
+        when=lambda request: request.markdown == "-",
+    ),
+    *RECORD_RULES,
+    OptionRule[AgreeRequest](
+        "--records prints records; leave out --json, --traces and '-'",
+        options=("--records",),
+        excludes=("--json", "--traces"),
+    ),
+    OptionRule[AgreeRequest](
+        "--records prints records; leave out --json, --traces and '-'",
+        options=("--records",),
+        when=lambda request: request.markdown == "-",
+    ),
+    OptionRule[AgreeRequest](
+        "--json and --markdown - both print on stdout; give one of them",
+        options=("--json",),
+        when=lambda request: request.markdown == "-",
+    ),
+    OptionRule[AgreeRequest](
+        "--traces lists traces and writes no files; leave these out",
+        options=("--traces",),
+        excludes=("--csv", "--markdown", "--latex", "--html"),
+    ),
+    OptionRule[AgreeRequest](
+        "--traces lists what people said; leave out --pseudonyms and a second --judge",
+        options=("--traces",),
+        excludes=("--pseudonyms",),
+    ),
+    OptionRule[AgreeRequest](
+        "--traces lists what people said; leave out --pseudonyms and a second --judge",
+        options=("--traces",),
+        when=lambda request: len(request.judges) > 1,
+    ),
+    SAME_FILE,
+)
+
+
 @click.command()
-@click.option(
-    "--annotators",
-    metavar="A,B,…",
-    help="Who is compared. Default: all people with finished traces; judges only by name.",
-)
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    metavar="NAME",
-    help="Measure this judge too; as much of its name will do as no other begins with. Twice: "
-    "compare two judges on the same traces.",
-)
-@click.option(
-    "--against",
-    metavar="gold|NAME",
-    help="What the judge is measured by. Default: gold.",
-)
-@options.gold
-@click.option(
-    "--shards",
-    metavar="FOLDER-or-URL",
-    help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
-)
-@options.which_pass("The first reading, before anybody saw the others, or the last one.", "1")
-@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
-@options.seed
-@click.option("--no-spans", is_flag=True, help="Say nothing of places.")
-@click.option(
-    "--traces",
-    "mode",
-    metavar="MODE",
-    help="List the traces behind the figures of a mode instead, the disagreements first.",
-)
-@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
-@click.option(
-    "--markdown",
-    metavar="OUT|-",
-    help="Also write tables for a paper; - prints them instead of the text.",
-)
-@options.report_file("--latex", "Also write the tables as LaTeX.")
-@options.report_file("--html", "Also write the report as one HTML page.")
-@click.option(
-    "--methods",
-    is_flag=True,
-    help="Print a paragraph for the methods section of a paper instead.",
-)
-@click.option(
-    "--records",
-    is_flag=True,
-    help="Print the figures of people as flat records, one JSON object a line.",
-)
-@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
-@options.pseudonyms
-@options.force
-@options.common()
-@options.as_json
-def agree_command(
-    annotators: str | None,
-    judges: tuple[str, ...],
-    against: str | None,
-    gold: GoldKind | None,
-    shards: str | None,
-    which: Which,
-    rounds: int,
-    seed: int,
-    no_spans: bool,
-    mode: str | None,
-    csv_file: Path | None,
-    markdown: str | None,
-    latex_file: Path | None,
-    html_file: Path | None,
-    methods: bool,
-    records: bool,
-    output: Path | None,
-    pseudonyms: bool,
-    force: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(AgreeRequest, _RULES)
+def agree_command(request: AgreeRequest) -> None:
     """Show how far annotators agree, and how good a judge is.
 
     The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
     traces that they have finished or adjudicate; this is recorded.
     """
-    if len(judges) > 2:
-        raise click.UsageError("two judges are compared at a time; give --judge once or twice")
-    judge = judges[0] if judges else None
-    if against is not None and judge is None:
-        raise click.UsageError("--against says what a judge is measured by; name it with --judge")
-    if shards is not None and len(judges) != 1:
-        raise click.UsageError("--shards are what one judge has said; name it with --judge")
-    if gold is not None and (judge is None or against not in (None, "gold")):
-        raise click.UsageError(
-            "--gold says how much of the gold a judge is measured by; name it with --judge, and "
-            "leave out --against"
-        )
-    if methods and (as_json or records or mode is not None or markdown == "-"):
-        raise click.UsageError(
-            "--methods prints one paragraph; leave out --json, --records, --traces and '-'"
-        )
-    check_records_file(output, records=records)
-    if records and (as_json or mode is not None or markdown == "-"):
-        raise click.UsageError("--records prints records; leave out --json, --traces and '-'")
-    if as_json and markdown == "-":
-        raise click.UsageError("--json and --markdown - both print on stdout; give one of them")
-    files = {
-        "--csv": csv_file,
-        "--markdown": None if markdown in (None, "-") else Path(markdown or ""),
-        "--latex": latex_file,
-        "--html": html_file,
-        "--output": output,
-    }
-    named = {option: file for option, file in files.items() if file is not None}
-    if mode is not None and (named or markdown):
-        raise click.UsageError("--traces lists traces and writes no files; leave these out")
-    if mode is not None and (pseudonyms or len(judges) > 1):
-        raise click.UsageError(
-            "--traces lists what people said; leave out --pseudonyms and a second --judge"
-        )
-    for first, second in combinations(named, 2):
-        if named[first] == named[second]:
-            raise click.UsageError(f"{first} and {second} name the same file; give two")
-    names = split_names(annotators)
-    place = open_workspace(common)
-    outputs = outputs_beside(place, force=force)
-    for file in named.values():
-        outputs.check(file)
-    chosen = kept_taxonomy(place, common.taxonomy)
-    viewer = asked_by(place, chosen.ref, common)
-    if shards is not None and asked_by(place, chosen.ref, common, anybody=True).judges_hidden:
+    workspace = open_workspace(request.common)
+    outputs = outputs_beside(workspace, force=request.force)
+    request.files.check(outputs)
+    chosen = kept_taxonomy(workspace, request.common.taxonomy)
+    viewer = asked_by(workspace, chosen.ref, request.common)
+    compared_work = _comparison(request, workspace, viewer)
+    sight = sight_values(viewer, viewer.hidden)
+    if request.mode is not None:
+        traces = traces_document(workspace, chosen, compared_work, request.mode)
+    else:
+        figures = whole_report(workspace, chosen, compared_work)
+    people = (*(compared_work.annotators or ()), compared_work.against, compared_work.judge or "")
+    judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+    viewer.reveal(viewer.traces or (), judges=judged)
+    if not request.as_json:
+        say_left_out(viewer, viewer.hidden)
+    if request.mode is not None:
+        print_traces(traces | sight, as_json=request.as_json)
+        return
+    if sight:
+        figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
+    figures = replace(figures, revisions=tuple(workspace.revisions_read(chosen.ref)))
+    if request.pseudonyms:
+        letters = pseudonyms_of(workspace)
+        figures = figures.renamed(letters.letters, letters.in_document)
+        sight = letters.in_document(sight)
+    report = agreement_report(figures, sight=sight.get("sight"))
+    if request.as_json:
+        for note in report.notes:
+            if note.reason == "few_annotators":
+                say(note.text)
+    document = agreement_json(figures) | sight
+    output = ReportOutput(request.files, request.stdout)
+    output.show(report, document, outputs, figures.figures)
+
+
+def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:
+    """Return what is compared, of which the viewer may see it.
+
+    Raises:
+        click.ClickException: A judge is not in the workspace, or hidden from the viewer.
+    """
+    anybody = partial(asked_by, workspace, viewer.taxonomy, request.common, anybody=True)
+    if request.shards is not None and anybody().judges_hidden:
         raise click.ClickException(
-            f"{shards}: what a judge found is hidden while you work blind or without suggestions"
+            f"{request.shards}: what a judge found is hidden while you work blind or without "
+            "suggestions"
         )
-    measured = [judge_named(place, one) for one in judges]
-    if len(set(measured)) < len(measured):
-        raise click.UsageError(f"--judge names {measured[0]!r} twice")
+    judges = [judge_named(workspace, name) for name in request.judges]
+    if len(set(judges)) < len(judges):
+        raise click.UsageError(f"--judge names {judges[0]!r} twice")
     count_beyond = None
-    if shards is not None:
-        count_beyond = partial(import_module(_SHARDS).judged_beyond, shards)
-    wanted = Wanted(
-        annotators=names,
-        judge=measured[0] if measured else None,
-        other_judge=measured[1] if len(measured) > 1 else None,
-        against=against or "gold",
-        gold=gold or "all",
-        which=which,
-        rounds=rounds,
-        seed=seed,
-        places=not no_spans,
+    if request.shards is not None:
+        count_beyond = partial(import_module(_SHARDS).judged_beyond, request.shards)
+    return Wanted(
+        annotators=split_names(request.annotators),
+        judge=judges[0] if judges else None,
+        other_judge=judges[1] if len(judges) > 1 else None,
+        against=request.against or "gold",
+        gold=request.gold or "all",
+        which=request.which,
+        rounds=request.rounds,
+        seed=request.seed,
+        places=not request.no_spans,
         traces=viewer.traces,
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
         count_beyond=count_beyond,
     )
-    sight = sight_values(viewer, viewer.hidden)
-    if mode is not None:
-        traces = traces_document(place, chosen, wanted, mode)
-    else:
-        figures = whole_report(place, chosen, wanted)
-        if sight:
-            figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
-    letters = pseudonyms_of(place) if pseudonyms else None
-    people = (*(names or ()), wanted.against, wanted.judge or "")
-    judged = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
-    viewer.reveal(viewer.traces or (), judges=judged)
-    left_out = viewer.hidden
-    revisions = list(place.revisions_read(chosen.ref))
-    if not as_json:
-        say_left_out(viewer, left_out)
-    if mode is not None:
-        print_traces(traces | sight, as_json=as_json)
-        return
-    figures = replace(figures, revisions=tuple(revisions))
-    if letters is not None:
-        figures = figures.renamed(letters.letters, letters.in_document)
-        sight = letters.in_document(sight)
-    report = agreement_report(figures, sight=sight.get("sight"))
-    for option, file in named.items():
-        if option == "--output":
-            outputs.add(file, records_content(figures.figures, file.suffix))
-        else:
-            outputs.add(file, rendered(report, option.removeprefix("--")))
-    outputs.commit()
-    for file in named.values():
-        say(f"{file}: written")
-    if as_json:
-        for note in report.notes:
-            if note.reason == "few_annotators":
-                say(note.text)
-        print_json(agreement_json(figures) | sight)
-    elif methods:
-        _print_methods(report)
-    elif records:
-        if output is None:
-            sys.stdout.write(record_lines(figures.figures))
-    elif markdown == "-":
-        sys.stdout.write(rendered(report, "markdown"))
-    else:
-        print_text(report)
-
-
-def _print_methods(report: Report) -> None:
-    """Print the paragraph for a paper, or on stderr why there is none."""
-    if report.methods:
-        print_line(report.methods)
-    else:
-        for note in report.notes:
-            if note.reason in ("few_annotators", "nothing_shared"):
-                say(note.text)
 
 
 def split_names(text: str | None) -> list[str] | None:

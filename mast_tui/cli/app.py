@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from mast_tui import __version__
@@ -25,17 +27,21 @@ class _AppCommand(click.Command):
         formatter.write_text("A path that is named like a command is given as ./judge.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppRequest:
+    """The options of ``mast-tui`` without a command."""
+
+    paths: tuple[str, ...] = options.argument(nargs=-1, metavar="[PATH …]")
+    common: CommonOptions = options.common()
+
+
 @click.command(cls=_AppCommand)
-@click.argument("paths", nargs=-1, metavar="[PATH …]")
-@options.common()
+@options.takes(AppRequest)
 @click.version_option(__version__, prog_name="mast-tui")
-def app_command(
-    paths: tuple[str, ...],
-    common: CommonOptions,
-) -> int:
+def app_command(request: AppRequest) -> int:
     """Label agent traces with a failure taxonomy.
 
     Opens a file in the annotate screen, a folder or several files in the library, and the sample
     traces where no PATH is given.
     """
-    return start(paths, common)
+    return start(request.paths, request.common)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -31,31 +32,34 @@ _SIGNS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest:
+    """The options of ``mast-tui compare``."""
+
+    a: str = options.argument(metavar="A")
+    b: str = options.argument(metavar="B")
+    everything: bool = options.option(
+        "--all", is_flag=True, help="Every step, not only where they part."
+    )
+    common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@click.option("--all", "everything", is_flag=True, help="Every step, not only where they part.")
-@options.common(taxonomy=options.NO_LABELS)
-@options.as_json
-def compare_command(
-    a: str,
-    b: str,
-    everything: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(CompareRequest)
+def compare_command(request: CompareRequest) -> None:
     """Put two runs side by side, and say where they part.
 
     A and B are traces, such as a failed and a successful run of one task. FILE#1 is the second
     trace of a file, as the library names it.
     """
-    veil = hides_outcomes(common)
-    one, other = _trace(a), _trace(b)
+    veil = hides_outcomes(request.common)
+    one, other = _trace(request.a), _trace(request.b)
     alignment = align(one, other)
-    if as_json:
+    if request.as_json:
         print_json(_document(one, other, alignment, veil))
         return
-    for name, path, trace in (("A", a, one), ("B", b, other)):
+    for name, path, trace in (("A", request.a, one), ("B", request.b, other)):
         outcome = "" if veil else f", {trace.meta.outcome.value}"
         click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
@@ -66,7 +70,7 @@ def compare_command(
         TableColumn("", lambda step: _sign(alignment, step)),
         TableColumn("B", lambda step: _cell(other, alignment.pairs[step].b)),
     )
-    print_table(columns, _steps(alignment, everything))
+    print_table(columns, _steps(alignment, request.everything))
 
 
 def _trace(named: str) -> Trace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
 _NOT_LABELS: Final = "it looks at the configuration, not at labels"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRequest:
+    """The options of ``mast-tui config``."""
+
+    common: CommonOptions = options.common(**dict.fromkeys(CommonOptions._fields, _NOT_LABELS))
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@options.common(**dict.fromkeys(CommonOptions._fields, _NOT_LABELS))
-@options.as_json
-def config_command(as_json: bool) -> None:
+@options.takes(ConfigRequest)
+def config_command(request: ConfigRequest) -> None:
     """Print every setting with its value, and where the file lies.
 
     What is printed is a file of its own: what has its default, or only an example, is behind a #.
@@ -38,7 +46,7 @@ def config_command(as_json: bool) -> None:
     starts all the same and uses the defaults of what is wrong.
     """
     found, keys = settings_in_use()
-    if as_json:
+    if request.as_json:
         print_json(_document(found, keys))
     else:
         click.echo("\n".join(_lines(found, keys)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -80,32 +81,31 @@ ATIF: Final = "atif"
 AGENTDEBUGX: Final = "agentdebugx"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertRequest:
+    """The options of ``mast-tui convert``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True)
+    output: Path = options.output(
+        help="The file to write; one of an earlier run is replaced once everything has been read.",
+        required=True,
+    )
+    written_as: str = options.option(
+        "--to",
+        type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
+        default=OWN,
+        show_default=True,
+        help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
+        "AgentDebugX reads.",
+    )
+    force: bool = options.force()
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
+
+
 @click.command()
-@options.paths(required=True)
-@options.output(
-    "The file to write; one of an earlier run is replaced once everything has been read.",
-    required=True,
-)
-@click.option(
-    "--to",
-    "written_as",
-    type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
-    default=OWN,
-    show_default=True,
-    help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
-    "AgentDebugX reads.",
-)
-@options.force
-@options.workers
-@options.common(taxonomy=options.NO_LABELS)
-def convert_command(
-    paths: tuple[Path, ...],
-    output: Path,
-    written_as: str,
-    force: bool,
-    wanted_workers: str | None,
-    common: CommonOptions,
-) -> int:
+@options.takes(ConvertRequest)
+def convert_command(request: ConvertRequest) -> int:
     """Write traces as JSON lines, one trace a line.
 
     Each line holds the trace's id, what is known of the run (task, system, model, benchmark,
@@ -118,14 +118,18 @@ def convert_command(
     agentdebugx writes what AgentDebugX diagnoses, without them too. What tools find in these files
     comes back by mast-tui import.
     """
-    veiled = hides_outcomes(common)
+    veiled = hides_outcomes(request.common)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, written_as, veiled)
+        write = partial(_line, request.written_as, veiled)
         found = each_trace(
-            pool.reachable(paths), write, pool.workers, without=(output,), tell=pool.tell
+            pool.reachable(request.paths),
+            write,
+            pool.workers,
+            without=(request.output,),
+            tell=pool.tell,
         )
         for report, written in found:
             if report.failed is not None:
@@ -143,11 +147,13 @@ def convert_command(
                 "there are no traces to write; 'mast-tui inspect' says what the files are"
             )
 
-    outputs = Outputs(Rules(_never_replaced(paths, force), protected_kind, force))
-    with WorkerPool(wanted_workers) as pool:
-        outputs.add(output, lines(), ours=_is_converted)
+    outputs = Outputs(
+        Rules(_never_replaced(request.paths, request.force), protected_kind, request.force)
+    )
+    with WorkerPool(request.workers) as pool:
+        outputs.add(request.output, lines(), ours=_is_converted)
         outputs.commit()
-    say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {output}")
+    say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {request.output}")
     return 1 if failed else 0
 
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -70,23 +71,30 @@ class Check(NamedTuple):
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorRequest:
+    """The options of ``mast-tui doctor``."""
+
+    offline: bool = options.option(
+        "--offline", is_flag=True, help="Ask no model server; nothing leaves the machine then."
+    )
+    common: CommonOptions = options.common(
+        annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
+    )
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@click.option(
-    "--offline", is_flag=True, help="Ask no model server; nothing leaves the machine then."
-)
-@options.common(
-    annotator=_NOT_LABELS, taxonomy=_NOT_LABELS, blind=_NOT_LABELS, assisted=_NOT_LABELS
-)
-@options.as_json
-def doctor_command(offline: bool, common: CommonOptions, as_json: bool) -> int:
+@options.takes(DoctorRequest)
+def doctor_command(request: DoctorRequest) -> int:
     """Say what works on this machine, what does not, and what to do.
 
     Checks the terminal, its encoding, copying, the editor for notes, settings, the cache, the
     workspace, and the model server if one is set (it is asked for its list of models; nothing is
     sent). Changes nothing. The exit code is 1 if something is wrong.
     """
-    found = [check() for check in _checks(common.workspace, offline)]
-    if as_json:
+    found = [check() for check in _checks(request.common.workspace, request.offline)]
+    if request.as_json:
         print_json(
             {
                 "version": __version__,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +13,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
     check_output,
@@ -30,121 +32,124 @@ if TYPE_CHECKING:
     from mast_tui.passes import Which
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportCommandRequest:
+    """The options of ``mast-tui export``."""
+
+    file_format: str = options.option(
+        "--format", type=click.Choice(list(EXPORT_FORMATS)), required=True
+    )
+    output: Path = options.output(
+        help="The file to write; for huggingface a folder. gold and label-studio write a second "
+        "file beside it.",
+        required=True,
+    )
+    labels: str | None = options.option(
+        "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
+    )
+    which: Which | None = options.which_pass(
+        help="Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
+    )
+    annotators: str | None = options.option(
+        "--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people."
+    )
+    majority: bool = options.option(
+        "--majority", is_flag=True, help="Let a majority settle verdicts in the gold."
+    )
+    gold: GoldKind | None = options.gold()
+    datasheet: Path | None = options.option(
+        "--datasheet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
+        "datasheet.toml beside the workspace's database.",
+    )
+    pseudonyms: bool = options.pseudonyms()
+    allow_unordered: bool = options.option(
+        "--allow-unordered",
+        is_flag=True,
+        help="Export gold although the order of some labelled spans is unknown; overlaps on them "
+        "are then missed.",
+    )
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def of_gold(self) -> bool:
+        """True if the format holds gold."""
+        return EXPORT_FORMATS[self.file_format].content is FormatContent.GOLD
+
+
+_RULES: Final = (
+    OptionRule[ExportCommandRequest](
+        "export --format jsonl does not take {option}: it is the whole workspace, to keep and to "
+        "merge; choose another format to look at labels",
+        options=("--taxonomy", "--blind", "--assisted", "--pseudonyms"),
+        when=lambda request: request.file_format == "jsonl",
+    ),
+    OptionRule[ExportCommandRequest](
+        "jsonl holds the whole workspace; leave out --labels",
+        when=lambda request: request.file_format == "jsonl" and request.labels not in (None, "all"),
+    ),
+    OptionRule[ExportCommandRequest](
+        "{request.file_format} holds gold and its sides; use csv-long for others",
+        when=lambda request: request.of_gold and request.labels not in (None, "gold"),
+    ),
+    OptionRule[ExportCommandRequest](
+        "{option} goes with --format gold and huggingface",
+        options=("--gold", "--datasheet"),
+        when=lambda request: not request.of_gold,
+    ),
+    OptionRule[ExportCommandRequest](
+        "codebook holds no labels; leave out --labels",
+        options=("--labels",),
+        when=lambda request: request.file_format == "codebook",
+    ),
+)
+
+
 @click.command()
-@click.option("--format", "file_format", type=click.Choice(list(EXPORT_FORMATS)), required=True)
-@options.output(
-    "The file to write; for huggingface a folder. gold and label-studio write a second file "
-    "beside it.",
-    required=True,
-)
-@click.option(
-    "--labels", metavar="gold|NAME|all", help="Whose labels. Default: gold; jsonl holds all."
-)
-@options.which_pass(
-    "Which reading. Default: 1 for csv-wide and for the agreement beside gold, else last."
-)
-@click.option("--annotators", metavar="A,B,…", help="The sides of the gold. Default: all people.")
-@click.option("--majority", is_flag=True, help="Let a majority settle verdicts in the gold.")
-@options.gold
-@click.option(
-    "--datasheet",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Who labelled, licence, contact and such (TOML), for gold and huggingface. Default: "
-    "datasheet.toml beside the workspace's database.",
-)
-@options.pseudonyms
-@click.option(
-    "--allow-unordered",
-    is_flag=True,
-    help="Export gold although the order of some labelled spans is unknown; overlaps on them are "
-    "then missed.",
-)
-@options.force
-@options.common()
-@options.as_json
-def export_command(
-    file_format: str,
-    output: Path,
-    labels: str | None,
-    which: Which | None,
-    annotators: str | None,
-    majority: bool,
-    gold: GoldKind | None,
-    datasheet: Path | None,
-    pseudonyms: bool,
-    allow_unordered: bool,
-    force: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(ExportCommandRequest, _RULES)
+def export_command(request: ExportCommandRequest) -> None:
     """Export labels: the gold with its sources and figures, or anybody's.
 
     An earlier export is replaced, and only once the new one is complete. Annotators get their own
     labels, and those of others only on traces that they have finished or adjudicate; this is
     recorded. jsonl is the whole workspace.
     """
-    chosen_format = EXPORT_FORMATS[file_format]
-    if chosen_format.is_workspace:
-        _refuse_for_jsonl(common, pseudonyms)
-    names = split_names(annotators)
-    of_gold = chosen_format.content is FormatContent.GOLD
-    if chosen_format.is_workspace and labels not in (None, "all"):
-        raise click.UsageError("jsonl holds the whole workspace; leave out --labels")
-    if of_gold and labels not in (None, "gold"):
-        raise click.UsageError(f"{file_format} holds gold and its sides; use csv-long for others")
-    if gold is not None and not of_gold:
-        raise click.UsageError("--gold goes with --format gold and huggingface")
-    if chosen_format.content is FormatContent.CODEBOOK and labels is not None:
-        raise click.UsageError("codebook holds no labels; leave out --labels")
-    if datasheet is not None and not of_gold:
-        raise click.UsageError("--datasheet goes with --format gold and huggingface")
-    place = open_workspace(common)
-    outputs = outputs_beside(place, force=force)
-    check_output(outputs, chosen_format, output)
+    names = split_names(request.annotators)
+    chosen_format = EXPORT_FORMATS[request.file_format]
+    place = open_workspace(request.common)
+    outputs = outputs_beside(place, force=request.force)
+    check_output(outputs, chosen_format, request.output)
     if chosen_format.writes is None:
-        counts = add_workspace(place, outputs, output, say)
+        counts = add_workspace(place, outputs, request.output, say)
     else:
-        chosen = kept_taxonomy(place, common.taxonomy)
-        request = ExportRequest(
+        chosen = kept_taxonomy(place, request.common.taxonomy)
+        export = ExportRequest(
             place,
             chosen,
-            asked_by(place, chosen.ref, common),
+            asked_by(place, chosen.ref, request.common),
             chosen_format,
-            output,
-            labels=labels,
-            which=which,
+            request.output,
+            labels=request.labels,
+            which=request.which,
             annotators=names,
-            majority=majority,
-            gold=gold,
-            datasheet=datasheet,
-            pseudonyms=pseudonyms_of(place) if pseudonyms else None,
-            allow_unordered=allow_unordered,
+            majority=request.majority,
+            gold=request.gold,
+            datasheet=request.datasheet,
+            pseudonyms=pseudonyms_of(place) if request.pseudonyms else None,
+            allow_unordered=request.allow_unordered,
             say=say,
         )
-        counts = chosen_format.writes(request, outputs)
+        counts = chosen_format.writes(export, outputs)
     place.close()
     outputs.commit()
-    if as_json:
-        print_json({"format": file_format, "output": str(output), **counts})
+    if request.as_json:
+        print_json({"format": request.file_format, "output": str(request.output), **counts})
     else:
-        for line in written_lines(str(output), counts):
-            click.echo(one_line(line), err=is_stdout(output))
-    for line in left_out_lines(counts, file_format, sight=not as_json):
+        for line in written_lines(str(request.output), counts):
+            click.echo(one_line(line), err=is_stdout(request.output))
+    for line in left_out_lines(counts, request.file_format, sight=not request.as_json):
         say(line)
-
-
-def _refuse_for_jsonl(common: CommonOptions, pseudonyms: bool) -> None:
-    """Refuse what a copy of the whole workspace cannot heed, rather than to ignore it."""
-    given = {
-        "--taxonomy": common.taxonomy is not None,
-        "--blind": common.blind,
-        "--assisted": common.assisted,
-        "--pseudonyms": pseudonyms,
-    }
-    for option, is_given in given.items():
-        if is_given:
-            raise click.UsageError(
-                f"export --format jsonl does not take {option}: it is the whole workspace, to keep "
-                "and to merge; choose another format to look at labels"
-            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from mast_tui.cli.shared.common import (
     problem_lines,
     say,
 )
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
@@ -42,6 +44,7 @@ from mast_tui.session import known_person
 
 if TYPE_CHECKING:
     from mast_tui.exchange.errors import RowProblem
+    from mast_tui.exchange.formats import Format
     from mast_tui.exchange.import_batch import Incoming
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
@@ -54,156 +57,176 @@ _SHOWS_NOTHING = "it takes labels in and shows nobody's"
 _QUICK_WORKS = 500
 
 
-@click.command()
-@click.argument(
-    "files",
-    nargs=-1,
-    metavar="FILE …",
-)
-@click.option("--format", "file_format", type=click.Choice(list(IMPORT_FORMATS)))
-@click.option(
-    "--crosswalk",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=(
-        "Make labels of MAST of a set's own categories (CSV with from,to, TOML, or the name of one "
-        "that comes with the package, such as trail-to-mast)."
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportCommandRequest:
+    """The options of ``mast-tui import``."""
+
+    files: tuple[str, ...] = options.argument(nargs=-1, metavar="FILE …")
+    file_format: str | None = options.option("--format", type=click.Choice(list(IMPORT_FORMATS)))
+    crosswalk: Path | None = options.option(
+        "--crosswalk",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Make labels of MAST of a set's own categories (CSV with from,to, TOML, or the name "
+        "of one that comes with the package, such as trail-to-mast).",
+    )
+    skip_errors: bool = options.option(
+        "--skip-errors", is_flag=True, help="Import the rest where rows are wrong."
+    )
+    replace: tuple[str, ...] = options.option(
+        "--replace",
+        multiple=True,
+        metavar="NAME",
+        help="jsonl: let the files replace what NAME, a person or a judge, has finished, decided, "
+        "written or found. Under a study only who set it up may say so.",
+    )
+    allow_new: bool = options.option(
+        "--allow-new",
+        is_flag=True,
+        help="Take traces and annotators that the workspace does not know, where it knows others.",
+    )
+    judges_finished: bool = options.option(
+        "--finished",
+        is_flag=True,
+        help="csv-long: each judge in the files has looked for all modes in each trace that it "
+        "names; what it does not name there is absent.",
+    )
+    as_list: bool = options.option(
+        "--list", is_flag=True, help="Show the imports that were made here."
+    )
+    undo: str | None = options.option(
+        "--undo",
+        is_flag=False,
+        flag_value="",
+        metavar="[BATCH]",
+        help="Take an import back, the last one unless its id is given, unless something was "
+        "built on it since.",
+    )
+    where: tuple[str, ...] = options.option(
+        "--where",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Shards: only traces of which this is true, such as mode=3.3 or model=M; of one "
+        "field one of several values.",
+    )
+    sample: int | None = options.option(
+        "--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces."
+    )
+    seed: int = options.option(
+        "--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0."
+    )
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
+    as_json: bool = options.as_json()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files as paths."""
+        return tuple(map(Path, self.files))
+
+
+_RULES: Final = (
+    OptionRule[ImportCommandRequest](
+        "--list and --undo stand alone: no files, no --format",
+        options=("--list", "--undo"),
+        excludes=("files", "--format"),
+    ),
+    OptionRule[ImportCommandRequest](
+        "--list and --undo stand alone: no files, no --format",
+        options=("--list",),
+        excludes=("--undo",),
+    ),
+    OptionRule[ImportCommandRequest](
+        "name the files to import, or say --list or --undo", needs=("files", "--list", "--undo")
+    ),
+    OptionRule[ImportCommandRequest](
+        "jsonl brings its own names and taxonomies; no other options",
+        options=("--crosswalk",),
+        when=lambda request: request.file_format == "jsonl",
+    ),
+    OptionRule[ImportCommandRequest](
+        "jsonl brings its own names and taxonomies; no other options",
+        options=("--annotator",),
+        needs=("--replace",),
+        when=lambda request: request.file_format == "jsonl",
+    ),
+    OptionRule[ImportCommandRequest](
+        "--finished is for csv-long; other formats say what was judged",
+        options=("--finished",),
+        when=lambda request: request.file_format not in (None, "csv-long"),
+    ),
+    OptionRule[ImportCommandRequest](
+        "--replace is for jsonl; other formats change nothing of others",
+        options=("--replace",),
+        when=lambda request: request.file_format not in (None, "jsonl"),
     ),
 )
-@click.option("--skip-errors", is_flag=True, help="Import the rest where rows are wrong.")
-@click.option(
-    "--replace",
-    multiple=True,
-    metavar="NAME",
-    help="jsonl: let the files replace what NAME, a person or a judge, has finished, decided, "
-    "written or found. Under a study only who set it up may say so.",
-)
-@click.option(
-    "--allow-new",
-    is_flag=True,
-    help="Take traces and annotators that the workspace does not know, where it knows others.",
-)
-@click.option(
-    "--finished",
-    "judges_finished",
-    is_flag=True,
-    help="csv-long: each judge in the files has looked for all modes in each trace that it names; "
-    "what it does not name there is absent.",
-)
-@click.option("--list", "as_list", is_flag=True, help="Show the imports that were made here.")
-@click.option(
-    "--undo",
-    is_flag=False,
-    flag_value="",
-    metavar="[BATCH]",
-    help="Take an import back, the last one unless its id is given, unless something was built on "
-    "it since.",
-)
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Shards: only traces of which this is true, such as mode=3.3 or model=M; of one field one "
-    "of several values.",
-)
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Shards: draw N of the traces.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Shards: another draw. Default: 0.")
-@options.workers
-@options.common(blind=_SHOWS_NOTHING, assisted=_SHOWS_NOTHING)
-@options.as_json
+
+
+@click.command()
+@options.takes(ImportCommandRequest, _RULES)
 @uncollected()
-def import_command(
-    files: tuple[str, ...],
-    file_format: str | None,
-    crosswalk: Path | None,
-    skip_errors: bool,
-    replace: tuple[str, ...],
-    allow_new: bool,
-    judges_finished: bool,
-    as_list: bool,
-    undo: str | None,
-    where: tuple[str, ...],
-    sample: int | None,
-    seed: int,
-    wanted_workers: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> int:
+def import_command(request: ImportCommandRequest) -> int:
     """Import labels from elsewhere, list what was imported, or take it back.
 
     A folder or URL that 'mast-tui judge --out' has written to needs no --format: its traces come
     with what the judge suggests. Importing twice changes nothing. Bad rows are named, and as long
     as there is one nothing is written, unless with --skip-errors.
     """
-    if as_list or undo is not None:
-        if files or file_format is not None or (as_list and undo is not None):
-            raise click.UsageError("--list and --undo stand alone: no files, no --format")
-        place = open_workspace(common)
-        if undo is None:
-            return list_imports(place, as_json)
-        return take_back(place, undo, common.annotator, as_json)
-    if not files:
-        raise click.UsageError("name the files to import, or say --list or --undo")
-    if file_format is None and len(files) == 1:
+    if request.as_list:
+        return list_imports(open_workspace(request.common), request.as_json)
+    if request.undo is not None:
+        place = open_workspace(request.common)
+        return take_back(place, request.undo, request.common.annotator, request.as_json)
+    if request.file_format is None and len(request.files) == 1:
         shards: Any = import_module(_SHARDS)
-        if shards.are_shards(files[0]):
-            if (common.taxonomy, common.annotator, crosswalk) != (None, None, None):
-                raise click.UsageError("shards bring their own names and taxonomy")
-            with WorkerPool(wanted_workers) as pool:
-                imported = shards.import_shards(
-                    files[0], where, sample, seed, common, pool, as_json=as_json
-                )
-                return int(imported)
-    if where or sample is not None:
+        if shards.are_shards(request.files[0]):
+            return _import_shards(shards, request)
+    if request.where or request.sample is not None:
         raise click.UsageError(
-            f"--where and --sample are for shards, and there are none in {files[0]}"
+            f"--where and --sample are for shards, and there are none in {request.files[0]}"
         )
-    if file_format is None:
+    if request.file_format is None:
         raise click.UsageError("say in which format the files are: --format F")
-    paths, annotator = tuple(map(Path, files)), common.annotator
-    for file in paths:
+    for file in request.paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
-    chosen_format = IMPORT_FORMATS[file_format]
+    chosen_format = IMPORT_FORMATS[request.file_format]
     if chosen_format.reads is None:
-        if crosswalk is not None or (annotator is not None and not replace):
-            raise click.UsageError("jsonl brings its own names and taxonomies; no other options")
-        return _import_workspaces(paths, common, replace, allow_new, as_json)
-    if judges_finished and file_format != "csv-long":
-        raise click.UsageError("--finished is for csv-long; other formats say what was judged")
-    if replace:
-        raise click.UsageError("--replace is for jsonl; other formats change nothing of others")
+        return _import_workspaces(request)
+    return _import_tables(request, chosen_format)
+
+
+def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
+    """Import traces with what a judge suggested in them; ``shards`` is the module that does."""
+    common = request.common
+    if (common.taxonomy, common.annotator, request.crosswalk) != (None, None, None):
+        raise click.UsageError("shards bring their own names and taxonomy")
+    with WorkerPool(request.workers) as pool:
+        return int(shards.import_shards(request, pool))
+
+
+def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
+    """Import files of a format that brings what people or judges said of traces."""
+    place = open_workspace(request.common, create=True)
+    annotator = request.common.annotator
     if annotator is not None:
         try:
             annotator = annotator_of("", annotator)
         except ValueError as error:
             raise click.ClickException(str(error)) from None
-
-    if crosswalk is not None:
-        crosswalk = find_crosswalk(crosswalk)
-    chosen = load_chosen_taxonomy(common.taxonomy)
-    place = open_workspace(common, create=True)
-    with WorkerPool(wanted_workers if chosen_format.uses_workers else None) as pool:
-        request = ImportRequest(
-            pool.reachable(paths), place, chosen, annotator, judges_finished, pool.workers
-        )
-        incoming = chosen_format.reads(request)
-        pool.on_trace(len(incoming.traces))
-    incoming = with_checked_spans(incoming, place)
-    if len(incoming.work) > _QUICK_WORKS and not as_json:
-        say(f"writing {len(incoming.work):,} readings of traces …")
-    if crosswalk is not None:
-        incoming = crossed(incoming, read_crosswalk(crosswalk), chosen, crosswalk)
-    asked = _asked(file_format, paths, annotator, crosswalk)
+    crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
+    incoming = _read_incoming(request, file_format, place, annotator, crosswalk)
+    asked = _asked(file_format.name, request.paths, annotator, crosswalk)
     # What an import that goes on does not know may be what it brought before it was broken off.
-    if not allow_new and not goes_on(place, asked):
+    if not request.allow_new and not goes_on(place, asked):
         incoming = without_unknown(incoming, place, named=annotator)
     applied = apply_incoming(
         incoming,
         place,
-        source=file_format,
-        skip_errors=skip_errors,
-        files=[str(file) for file in paths],
+        source=file_format.name,
+        skip_errors=request.skip_errors,
+        files=[str(file) for file in request.paths],
         asked=asked,
         imported_by=known_person(place),
     )
@@ -217,8 +240,8 @@ def import_command(
             "details; nothing of that changes"
         )
     document = {
-        "format": file_format,
-        "files": [str(file) for file in paths],
+        "format": file_format.name,
+        "files": [str(file) for file in request.paths],
         "written": applied.written,
         **_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},
@@ -236,8 +259,33 @@ def import_command(
             "mast-tui import: somebody worked here meanwhile, so these were left out and the "
             "import is not finished; fix them and import it again"
         )
-    _tell(document, map(changes_in_words, applied.people), as_json)
+    _tell(document, map(changes_in_words, applied.people), request.as_json)
     return 0 if applied.written and applied.finished else 1
+
+
+def _read_incoming(
+    request: ImportCommandRequest,
+    file_format: Format,
+    place: Workspace,
+    annotator: str | None,
+    crosswalk: Path | None,
+) -> Incoming:
+    """Read what the files bring, with its places checked and its categories translated."""
+    assert file_format.reads is not None
+    taxonomy = load_chosen_taxonomy(request.common.taxonomy)
+    with WorkerPool(request.workers if file_format.uses_workers else None) as pool:
+        files = pool.reachable(request.paths)
+        finished = request.judges_finished
+        incoming = file_format.reads(
+            ImportRequest(files, place, taxonomy, annotator, finished, pool.workers)
+        )
+        pool.on_trace(len(incoming.traces))
+    incoming = with_checked_spans(incoming, place)
+    if len(incoming.work) > _QUICK_WORKS and not request.as_json:
+        say(f"writing {len(incoming.work):,} readings of traces …")
+    if crosswalk is not None:
+        incoming = crossed(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
+    return incoming
 
 
 def _asked(
@@ -263,25 +311,20 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
     }
 
 
-def _import_workspaces(
-    files: tuple[Path, ...],
-    common: CommonOptions,
-    replacing: tuple[str, ...],
-    allow_new: bool,
-    as_json: bool,
-) -> int:
+def _import_workspaces(request: ImportCommandRequest) -> int:
+    files = request.paths
     contents = {file: read_jsonl(file) for file in files}
-    place = open_workspace(common, create=True)
+    place = open_workspace(request.common, create=True)
     strange = [
         problem
         for file, content in contents.items()
-        for problem in ([] if allow_new else unknown_people(file, content, place))
+        for problem in ([] if request.allow_new else unknown_people(file, content, place))
     ]
-    who = known_person(place) or common.annotator
+    who = known_person(place) or request.common.annotator
     merged = MergeResult()
     if not strange:
         merged = merge_files(
-            contents, place, asked=_asked("jsonl", files), replacing=replacing, asked_by=who
+            contents, place, asked=_asked("jsonl", files), replacing=request.replace, asked_by=who
         )
         keep_missing_indices(place)
     place.close()
@@ -318,7 +361,7 @@ def _import_workspaces(
         say(f"mast-tui import: {_advice(strange, has_good_rows=False)}")
     for file, people in merged.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
-    _tell(document, map(changes_in_words, merged.people), as_json)
+    _tell(document, map(changes_in_words, merged.people), request.as_json)
     return 0 if document["written"] else 1
 
 

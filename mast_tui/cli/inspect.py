@@ -28,36 +28,41 @@ from mast_tui.traces.scan.each_trace import each_trace
 _SHOWN_PREVIEW: Final = 60
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectRequest:
+    """The options of ``mast-tui inspect``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True)
+    spans: bool = options.option("--spans", is_flag=True, help="One row per span.")
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@options.paths(required=True)
-@click.option("--spans", is_flag=True, help="One row per span.")
-@options.workers
-@options.common(taxonomy=options.NO_LABELS)
-@options.as_json
-def inspect_command(
-    paths: tuple[Path, ...],
-    spans: bool,
-    wanted_workers: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> int:
+@options.takes(InspectRequest)
+def inspect_command(request: InspectRequest) -> int:
     """Show what was recognised in files and folders.
 
     Per file its format, its traces, and every problem with its place. Blind annotators do not see
     outcomes.
     """
-    veiled = hides_outcomes(common)
+    veiled = hides_outcomes(request.common)
     files = []
-    with WorkerPool(wanted_workers) as pool:
-        look = partial(_told, spans and (as_json or pool.workers is not None), veiled)
-        for report, told in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
+    with WorkerPool(request.workers) as pool:
+        look = partial(
+            _told, request.spans and (request.as_json or pool.workers is not None), veiled
+        )
+        for report, told in each_trace(
+            pool.reachable(request.paths), look, pool.workers, tell=pool.tell
+        ):
             files.append(_File(report, tuple(told)))
             for _ in files[-1].traces:
                 pool.on_trace()
-    if as_json:
+    if request.as_json:
         print_json(_document(files))
     else:
-        _print_files(files, spans)
+        _print_files(files, request.spans)
     failed = [file.report for file in files if file.report.failed is not None]
     for report in failed:
         say(f"mast-tui inspect: {report.path}: {report.failed}")

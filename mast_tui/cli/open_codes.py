@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
@@ -38,59 +38,65 @@ _LAST: Final = 10
 """Traces at the end of which it is told how many new kinds they brought."""
 
 
-def choosing_options(command: options.Decorated) -> options.Decorated:
-    """Add the options that choose among open codes: ``group``, ``tag``, ``search``."""
-    for option in (
-        click.option("--search", metavar="WORDS", help="Only those that hold all of these words."),
-        click.option("--tag", metavar="TAG", help="Only those with #TAG in their text."),
-        click.option("--group", type=click.IntRange(1), metavar="N", help="Only the group N."),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeChoice:
+    """The options that choose among open codes."""
+
+    group: int | None = options.option(
+        "--group", type=click.IntRange(1), metavar="N", help="Only the group N."
+    )
+    tag: str | None = options.option(
+        "--tag", metavar="TAG", help="Only those with #TAG in their text."
+    )
+    search: str | None = options.option(
+        "--search", metavar="WORDS", help="Only those that hold all of these words."
+    )
+
+    def __bool__(self) -> bool:
+        return (self.group, self.tag, self.search) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyNotesRequest:
+    """The options of ``mast-tui study notes``."""
+
+    chosen: CodeChoice = options.group(CodeChoice)
+    by: Literal["words", "model"] | None = options.option(
+        "--by",
+        type=click.Choice(["words", "model"]),
+        help="Group what no tag does anew: by words, or as the model of [judge] in config.toml "
+        "proposes. Kept until one asks again.",
+    )
+    give: str | None = options.option(
+        "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
+    )
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
 
 
 @click.command()
-@choosing_options
-@click.option(
-    "--by",
-    type=click.Choice(["words", "model"]),
-    help="Group what no tag does anew: by words, or as the model of [judge] in config.toml "
-    "proposes. Kept until one asks again.",
-)
-@click.option(
-    "--give", metavar="TAG", help="Give those a tag, or take it off where all of them have it."
-)
-@options.common()
-@options.as_json
-def notes_command(
-    group: int | None,
-    tag: str | None,
-    search: str | None,
-    by: Literal["words", "model"] | None,
-    give: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(StudyNotesRequest)
+def notes_command(request: StudyNotesRequest) -> None:
     """Gather what no mode describes: labels 'none of these' (0 0) and notes on spans.
 
     They are grouped by a #tag in their text, or else by their words (--by), with the number of new
     kinds of failure that each trace brought, in the order of reading. 'taxonomy add' makes a mode
     of a group. Annotators see what others wrote only of traces that they have finished.
     """
-    place, chosen = opened(common)
-    viewer = asked_by(place, chosen.ref, common)
+    place, chosen = opened(request.common)
+    viewer = asked_by(place, chosen.ref, request.common)
     whole = coding_seen_by(viewer, place, chosen)
-    if by is not None:
-        _group_by(by, whole.to_group, viewer, place, chosen)
+    if request.by is not None:
+        _group_by(request.by, whole.to_group, viewer, place, chosen)
         whole = coding_seen_by(viewer, place, chosen)
-    shown = chosen_of(whole, group, tag, search)
-    if give is not None:
-        who = viewer.name or common.annotator
+    shown = chosen_of(whole, request.chosen)
+    if request.give is not None:
+        who = viewer.name or request.common.annotator
         if who is None:
             raise click.UsageError("--give wants to know who tags: --annotator NAME")
-        on = give_tag(place, chosen.id, who, shown.codes, give)
+        on = give_tag(place, chosen.id, who, shown.codes, request.give)
         told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
-        say(f"#{give.removeprefix('#')}: {told}")
+        say(f"#{request.give.removeprefix('#')}: {told}")
         places = {code.place for code in shown.codes}
         whole = coding_seen_by(viewer, place, chosen)
         shown = whole.keeping(lambda code: code.place in places)
@@ -103,7 +109,7 @@ def notes_command(
         "saturation": saturation_values(whole.saturation),
         **sight_values(viewer, left_out),
     }
-    if as_json:
+    if request.as_json:
         print_json(document)
         return
     say_left_out(viewer, left_out)
@@ -112,7 +118,7 @@ def notes_command(
             "Nobody has written anything down yet: 0 0 labels what is none of the modes, and m "
             "writes a note on a span"
         )
-    elif group is None and tag is None and search is None:
+    elif not request.chosen:
         columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
             key_column("number", "group"),
             TableColumn("codes", lambda row: str(len(row["places"]))),
@@ -162,24 +168,27 @@ def _group_by(
     say(used_words(found.usage))
 
 
-def chosen_of(
-    coding: OpenCoding, group: int | None, tag: str | None, search: str | None
-) -> OpenCoding:
+def chosen_of(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
     """Keep the open codes that the options choose.
+
+    Args:
+        coding: All open codes.
+        choice: The options.
 
     Raises:
         click.ClickException: There is no such group.
     """
-    if group is not None:
-        if group > len(coding.groups):
+    if choice.group is not None:
+        if choice.group > len(coding.groups):
             raise click.ClickException(
-                f"there is no group {group}: 'mast-tui study notes' lists {len(coding.groups)}"
+                f"there is no group {choice.group}: 'mast-tui study notes' lists "
+                f"{len(coding.groups)}"
             )
-        coding = replace(coding, groups=(coding.groups[group - 1],))
-    if tag is not None:
-        wanted = tag.removeprefix("#").casefold()
-        coding = coding.keeping(lambda code: wanted in code.tags)
-    return coding if search is None else coding.matching(search)
+        coding = replace(coding, groups=(coding.groups[choice.group - 1],))
+    if choice.tag is not None:
+        tag = choice.tag.removeprefix("#").casefold()
+        coding = coding.keeping(lambda code: tag in code.tags)
+    return coding if choice.search is None else coding.matching(choice.search)
 
 
 def _groups(shown: OpenCoding, whole: OpenCoding) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -63,40 +64,50 @@ M my labels, l WORDS find a mode
 u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """The options of ``mast-tui read``."""
+
+    path: Path = options.existing_file()
+    number: int = options.option(
+        "--trace", type=click.IntRange(1), default=1, help="Which of the file."
+    )
+    plain: bool = options.option(
+        "--plain", is_flag=True, help="Line by line, as this command always does."
+    )
+    common: CommonOptions = options.common()
+
+
 @click.command()
-@click.argument("path", type=click.Path(), callback=options.existing_file)
-@click.option("--trace", "number", type=click.IntRange(1), default=1, help="Which of the file.")
-@click.option("--plain", is_flag=True, help="Line by line, as this command always does.")
-@options.common()
-def read_command(
-    path: Path,
-    number: int,
-    plain: bool,
-    common: CommonOptions,
-) -> None:
+@options.takes(ReadRequest)
+def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
     By the keys of the app, each line ended by Enter; ? lists them. Nothing is drawn over: what is
     printed stays. What is typed can also come from a file or a pipe.
     """
-    report = read_file(path, named=True)
-    if report.failed is not None or len(report.traces) < number:
+    report = read_file(request.path, named=True)
+    if report.failed is not None or len(report.traces) < request.number:
         why = report.failed or f"holds {counted(len(report.traces), 'trace')}"
-        raise click.ClickException(f"{path}: {why}")
-    trace = report.traces[number - 1]
+        raise click.ClickException(f"{request.path}: {why}")
+    trace = report.traces[request.number - 1]
     read_fully(trace)
     if not len(trace):
-        raise click.ClickException(f"{path}: this trace has no spans")
-    place, chosen = opened(common, create=True)
+        raise click.ClickException(f"{request.path}: this trace has no spans")
+    place, chosen = opened(request.common, create=True)
     study = place.study(chosen.ref)
-    name = working_person(place, common.annotator, study=study)
+    name = working_person(place, request.common.annotator, study=study)
     if name is None:
         name = _asked_name(place, study)
     elif (outside := outside_words(name, study)) is not None and place.member is None:
         say(outside)
     place.add_taxonomy(chosen)
     session_blind = resolve_sight(
-        place, name, blind=common.blind, assisted=common.assisted, taxonomy=chosen.ref
+        place,
+        name,
+        blind=request.common.blind,
+        assisted=request.common.assisted,
+        taxonomy=chosen.ref,
     )
     session = Session.open(place, trace, place.with_places(chosen), name, blind=session_blind)
     LineReader(session).run(_asked())

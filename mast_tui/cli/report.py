@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
-from click.core import ParameterSource
 
 from mast_tui.adjudication import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out
-from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
-from mast_tui.cli.shared.report_files import (
-    Files,
-    check_records_file,
-    print_text,
-    record_lines,
-    records_content,
-)
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, say
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.figures.signatures.bill import spent_from
@@ -35,10 +28,7 @@ from mast_tui.figures.source.signatures import input_from_workspace, without_out
 from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
-from mast_tui.output_files import is_stdout
-from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import signatures_report, what_helps
-from mast_tui.safe_text import one_line
 from mast_tui.session import said_by, sight_values, within_sight
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import take_outcomes
@@ -58,133 +48,224 @@ _SHARDS: Final = "mast_tui.scale.report"
 """The module of the report on shards, which the core imports by name alone."""
 
 
-@click.command()
-@click.argument("shards", required=False, metavar="[SHARDS]")
-@click.option(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRequest:
+    """The options of ``mast-tui report``."""
+
+    shards: str | None = options.argument(required=False, metavar="[SHARDS]")
+    by: str = options.option(
+        "--by",
+        default="model",
+        show_default=True,
+        metavar="FIELD[,FIELD]|all",
+        help="What tells the groups apart: model, system, benchmark, task, reader, version, date, "
+        "or several of them; all makes one group. Without it all traces come first, then the "
+        "models with five traces or more.",
+    )
+    labels: str = options.option(
+        "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
+    )
+    gold: GoldKind | None = options.gold()
+    failed_below: float | None = options.option(
+        "--failed-below",
+        type=float,
+        metavar="X",
+        help="Let the outcome follow from the score: below X a trace has failed.",
+    )
+    compare: str | None = options.option(
+        "--compare", metavar="A,B", help="Two groups against each other, mode by mode."
+    )
+    paired: str | None = options.option(
+        "--paired",
+        metavar="MODEL,MODEL",
+        help="Two models on the tasks that both did, task by task; also compares them as "
+        "--compare.",
+    )
+    alpha: float = options.option(
+        "--alpha",
+        type=float,
+        default=0.05,
+        show_default=True,
+        help="Fatal is an adjusted p below it.",
+    )
+    margin: float = options.option(
+        "--margin",
+        type=float,
+        default=10.0,
+        show_default=True,
+        help="Benign is a difference that lies under so many points, by its interval.",
+    )
+    least: int = options.option(
+        "--least",
+        type=int,
+        default=5,
+        show_default=True,
+        help="With fewer failed or successful traces every mode is unclear.",
+    )
+    isolated: int = options.option(
+        "--isolated",
+        type=int,
+        default=2,
+        show_default=True,
+        help="Most modes of an isolated failure.",
+    )
+    cascading: int = options.option(
+        "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
+    )
+    rounds: int = options.rounds(help="Resamples; 0: none.")
+    seed: int = options.seed()
+    without_places: bool = options.option(
+        "--without-places", is_flag=True, help="Say nothing of places."
+    )
+    bill: bool = options.option(
+        "--bill",
+        is_flag=True,
+        help="Count tokens and minutes after the first fatal failure; reads the files of failed "
+        "runs.",
+    )
+    html_file: Path | None = options.report_file(
+        "--html", help="Write the report as one page that opens anywhere without a network."
+    )
+    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
+    csv_file: Path | None = options.report_file(
+        "--csv", help="Write every figure as a row of a tidy table."
+    )
+    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
+    figures: Path | None = options.option(
+        "--figures",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write each figure as an image into this folder.",
+    )
+    image: str = options.option(
+        "--figures-format",
+        type=click.Choice(["svg", "pdf", "png"]),
+        default="svg",
+        show_default=True,
+        help="What the figures are; PDF and PNG need mast-tui[figures].",
+    )
+    bare: bool = options.option(
+        "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
+    )
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print all figures as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
+    pseudonyms: bool = options.pseudonyms()
+    force: bool = options.force()
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def files(self) -> Files:
+        """The files to write."""
+        named = Files.named(
+            html=self.html_file,
+            markdown=self.markdown_file,
+            csv=self.csv_file,
+            latex=self.latex_file,
+        )
+        return replace(
+            named, figures=self.figures, image=self.image, bare=self.bare, records=self.output
+        )
+
+    @property
+    def stdout(self) -> str | None:
+        """The form that is printed; None where files take the place of the text."""
+        if self.as_json:
+            return "json"
+        if self.records:
+            return "records"
+        return None if self.files else "text"
+
+    @property
+    def rules(self) -> Rules:
+        """The thresholds of the figures.
+
+        Raises:
+            click.UsageError: One cannot be.
+        """
+        margin = self.margin / 100
+        try:
+            return Rules(self.alpha, margin, self.least, self.isolated, self.cascading)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The two groups to compare.
+
+        Raises:
+            click.UsageError: They are not two.
+        """
+        if self.compare is not None:
+            return split_pair(self.compare, "--compare")
+        return None if self.paired is None else split_pair(self.paired, "--paired")
+
+
+_OF_SHARDS: Final = (
     "--by",
-    default="model",
-    show_default=True,
-    metavar="FIELD[,FIELD]|all",
-    help="What tells the groups apart: model, system, benchmark, task, reader, version, date, or "
-    "several of them; all makes one group. Without it all traces come first, then the models with "
-    "five traces or more.",
-)
-@click.option(
-    "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
-)
-@options.gold
-@click.option(
     "--failed-below",
-    type=float,
-    metavar="X",
-    help="Let the outcome follow from the score: below X a trace has failed.",
-)
-@click.option("--compare", metavar="A,B", help="Two groups against each other, mode by mode.")
-@click.option(
-    "--paired",
-    metavar="MODEL,MODEL",
-    help="Two models on the tasks that both did, task by task; also compares them as --compare.",
-)
-@click.option(
-    "--alpha", type=float, default=0.05, show_default=True, help="Fatal is an adjusted p below it."
-)
-@click.option(
+    "--alpha",
     "--margin",
-    type=float,
-    default=10.0,
-    show_default=True,
-    help="Benign is a difference that lies under so many points, by its interval.",
-)
-@click.option(
     "--least",
-    type=int,
-    default=5,
-    show_default=True,
-    help="With fewer failed or successful traces every mode is unclear.",
+    "--annotator",
+    "--blind",
+    "--assisted",
+    "--workers",
+    "--json",
 )
-@click.option(
-    "--isolated", type=int, default=2, show_default=True, help="Most modes of an isolated failure."
+"""The options that mean something for shards."""
+
+_RULES: Final = (
+    OptionRule[ReportRequest](
+        "--bill needs the places of labels; leave out --without-places",
+        options=("--bill",),
+        excludes=("--without-places",),
+    ),
+    OptionRule[ReportRequest](
+        "--gold says how much of the gold counts; leave out --labels",
+        options=("--gold",),
+        when=lambda request: request.labels != GOLD,
+    ),
+    OptionRule[ReportRequest](
+        "{option} is for a workspace; import a part of the shards into one",
+        options=options.flags_of(ReportRequest, without=_OF_SHARDS),
+        when=lambda request: request.shards is not None,
+    ),
+    OptionRule[ReportRequest](
+        "--bare and --figures-format say how --figures draws; name a folder",
+        needs=("--figures",),
+        when=lambda request: request.bare or request.image != "svg",
+    ),
+    *RECORD_RULES,
+    OptionRule[ReportRequest](
+        "--records prints records; leave out --json",
+        options=("--records",),
+        excludes=("--json",),
+    ),
+    SAME_FILE,
+    OptionRule[ReportRequest](
+        "--paired compares two models; leave out --compare and --by",
+        options=("--paired",),
+        excludes=("--compare",),
+    ),
+    OptionRule[ReportRequest](
+        "--paired compares two models; leave out --compare and --by",
+        options=("--paired",),
+        when=lambda request: request.by != "model",
+    ),
 )
-@click.option(
-    "--cascading", type=int, default=4, show_default=True, help="Fewest modes of a cascade."
-)
-@options.rounds("Resamples; 0: none.")
-@options.seed
-@click.option("--without-places", is_flag=True, help="Say nothing of places.")
-@click.option(
-    "--bill",
-    is_flag=True,
-    help="Count tokens and minutes after the first fatal failure; reads the files of failed runs.",
-)
-@options.report_file(
-    "--html", "Write the report as one page that opens anywhere without a network."
-)
-@options.report_file("--markdown", "Write it as Markdown.")
-@options.report_file("--csv", "Write every figure as a row of a tidy table.")
-@options.report_file("--latex", "Write its tables for LaTeX.")
-@click.option(
-    "--figures",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write each figure as an image into this folder.",
-)
-@click.option(
-    "--figures-format",
-    "image",
-    type=click.Choice(["svg", "pdf", "png"]),
-    default="svg",
-    show_default=True,
-    help="What the figures are; PDF and PNG need mast-tui[figures].",
-)
-@click.option(
-    "--bare", is_flag=True, help="Leave title and caption out of the figures, for a paper."
-)
-@click.option(
-    "--records",
-    is_flag=True,
-    help="Print all figures as flat records, one JSON object a line.",
-)
-@options.output("With --records: the file for them, by its ending .jsonl, .csv or .parquet.")
-@options.pseudonyms
-@options.force
-@options.workers
-@options.common()
-@options.as_json
-@click.pass_context
-def report_command(
-    context: click.Context,
-    /,
-    shards: str | None,
-    by: str,
-    labels: str,
-    gold: GoldKind | None,
-    failed_below: float | None,
-    compare: str | None,
-    paired: str | None,
-    alpha: float,
-    margin: float,
-    least: int,
-    isolated: int,
-    cascading: int,
-    rounds: int,
-    seed: int,
-    without_places: bool,
-    bill: bool,
-    html_file: Path | None,
-    markdown_file: Path | None,
-    csv_file: Path | None,
-    latex_file: Path | None,
-    figures: Path | None,
-    image: str,
-    bare: bool,
-    records: bool,
-    output: Path | None,
-    pseudonyms: bool,
-    force: bool,
-    wanted_workers: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+
+
+@click.command()
+@options.takes(ReportRequest, _RULES)
+def report_command(request: ReportRequest) -> None:
     """Show how and why runs fail: which modes, how sure, and where.
 
     With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, it is about what that
@@ -192,126 +273,72 @@ def report_command(
 
     For annotators only the traces count that they have finished or adjudicate; this is recorded.
     """
-    try:
-        rules = Rules(alpha, margin / 100, least, isolated, cascading)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if bill and without_places:
-        raise click.UsageError("--bill needs the places of labels; leave out --without-places")
-    if failed_below is not None and not isfinite(failed_below):
-        raise click.UsageError(f"--failed-below takes a score, not {failed_below:g}")
-    if gold is not None and labels != "gold":
-        raise click.UsageError("--gold says how much of the gold counts; leave out --labels")
-    if shards is not None:
-        report: Any = import_module(_SHARDS)
-        report.refuse_others(context)
-        report.report_shards(
-            shards, by, rules, failed_below, common, wanted_workers, as_json=as_json
-        )
+    rules = request.rules
+    if request.failed_below is not None and not isfinite(request.failed_below):
+        raise click.UsageError(f"--failed-below takes a score, not {request.failed_below:g}")
+    if request.shards is not None:
+        import_module(_SHARDS).report_shards(request, rules)
         return
-    check_records_file(output, records=records)
-    if records and as_json:
-        raise click.UsageError("--records prints records; leave out --json")
-    if figures is None and (bare or image != "svg"):
-        raise click.UsageError("--bare and --figures-format say how --figures draws; name a folder")
-    named = {"html": html_file, "markdown": markdown_file, "csv": csv_file, "latex": latex_file}
-    whole = {language: file for language, file in named.items() if file is not None}
-    files = Files(whole, figures, image, bare)
-    named_files = [file for file in (*whole.values(), output) if file is not None]
-    if len(set(named_files)) < len(named_files):
-        raise click.UsageError("two options name the same file; give each its own")
-    if paired is not None and (compare is not None or by != "model"):
-        raise click.UsageError("--paired compares two models; leave out --compare and --by")
-    two = paired or compare
-    pair = None if two is None else split_pair(two, "--compare" if compare else "--paired")
-    place = open_workspace(common)
-    outputs = outputs_beside(place, force=force)
+    _ = request.pair  # a wrong pair is reported before anything is read
+    files = request.files
+    place = open_workspace(request.common)
+    outputs = outputs_beside(place, force=request.force)
     files.check(outputs)
-    if output is not None:
-        outputs.check(output)
-    chosen = kept_taxonomy(place, common.taxonomy)
+    chosen = kept_taxonomy(place, request.common.taxonomy)
     try:
-        viewer = asked_by(place, chosen.ref, common)
+        viewer = asked_by(place, chosen.ref, request.common)
         for line in take_outcomes(place):
             say(line)
-        sight = sight_of_labels(viewer, labels)
-        with WorkerPool(None if without_places else wanted_workers) as pool:
-            inputs = signature_input(
-                place,
-                chosen,
-                labels=labels,
-                by=by,
-                failed_below=failed_below,
-                traces=None if sight is None else sight.seen,
-                places=not without_places,
-                which=gold or "all",
-                pool=pool,
-            )
+        sight = sight_of_labels(viewer, request.labels)
+        inputs = _input(request, place, chosen, sight)
         # What is recorded as shown is hidden no longer, its outcomes among it.
         viewer.reveal(() if sight is None else sight.told)
         inputs, veiled = without_outcomes(inputs, outcomes_shown(viewer, inputs.traces))
-        letters = pseudonyms_of(place) if pseudonyms else None
-        report = report_of(
-            place,
-            chosen,
-            inputs,
-            compare=pair,
-            rules=rules,
-            rounds=rounds,
-            seed=seed,
-            traces=viewer.traces,
-            bill=bill,
-        )
+        letters = pseudonyms_of(place) if request.pseudonyms else None
+        report = report_of(place, chosen, inputs, request, traces=viewer.traces)
         if letters is not None:
             report = replace(report, inputs=_with_letters(report.inputs, letters))
-        if paired is not None and report.paired is None:
-            raise click.ClickException(f"--paired {paired}: no task is known that both have run")
-        left_out = () if sight is None else sight.hidden
+        if request.paired is not None and report.paired is None:
+            raise click.ClickException(
+                f"--paired {request.paired}: no task is known that both have run"
+            )
         # The document alone needs none of the labels' words.
         extras = None
-        if whole or not (as_json or records):
-            extras = extras_for(place, chosen, inputs, places=not without_places, letters=letters)
+        if files.whole or request.stdout in (None, "text"):
+            places = not request.without_places
+            extras = extras_for(place, chosen, inputs, places=places, letters=letters)
         revisions = list(place.revisions_read(chosen.ref))
     finally:
         place.close()
-    told = sight_values(viewer, left_out)
-    if told:
-        told["sight"]["outcomes_hidden"] = veiled
+    left_out = () if sight is None else sight.hidden
+    sight_fields = sight_values(viewer, left_out)
+    if sight_fields:
+        sight_fields["sight"]["outcomes_hidden"] = veiled
     more = {
         "revisions": revisions,
         "what_helps": what_helps(chosen),
-        **(told if letters is None else letters.in_document(told)),
+        **(sight_fields if letters is None else letters.in_document(sight_fields)),
     }
-    if not as_json:
+    if not request.as_json:
         say_left_out(viewer, left_out)
         if veiled:
             say(
                 f"the outcomes of {counted(veiled, 'trace')} are hidden from {viewer.name}, who "
                 "works blind"
             )
-    if as_json and not files:
-        print_json(signature_document(report) | more)
-        return
-    if records:
-        if output is None:
-            sys.stdout.write(record_lines(report.figures.figures))
-        else:
-            outputs.add(output, records_content(report.figures.figures, output.suffix))
-            say(f"{output}: {counted(len(report.figures.figures), 'record')}")
-        if not files:
-            outputs.commit()
-            return
-    asked = context.get_parameter_source("by") is ParameterSource.COMMANDLINE
-    made = signatures_report(report, extras=extras, groups_asked=asked)
-    if files:
-        written = files.write(made, outputs)
-        if as_json:
-            print_json({**made.document, **more})
-        on_stdout = records or any(map(is_stdout, whole.values()))
-        for line in written:
-            click.echo(one_line(line), err=as_json or on_stdout)
-        return
-    print_text(made)
+    by_typed = "--by" in options.typed()
+    made = signatures_report(report, extras=extras, groups_asked=by_typed)
+    output = ReportOutput(files, request.stdout)
+    output.show(made, {**made.document, **more}, outputs, report.figures.figures)
+
+
+def _input(
+    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, sight: WithinSight | None
+) -> SignatureInput:
+    """Read what the report counts, by the workers of the request."""
+    seen = None if sight is None else sight.seen
+    with WorkerPool(None if request.without_places else request.workers) as pool:
+        return signature_input(workspace, taxonomy, request, traces=seen, pool=pool)
 
 
 def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
@@ -333,34 +360,37 @@ def report_of(
     workspace: Workspace,
     taxonomy: Taxonomy,
     inputs: SignatureInput,
+    request: ReportRequest,
     *,
-    compare: tuple[str, str] | None = None,
-    rules: Rules | None = None,
-    rounds: int = 2000,
-    seed: int = 0,
     traces: Container[str] | None = None,
-    bill: bool = False,
 ) -> SignatureReport:
-    """The report on an input that was read from a workspace.
+    """Count the report on an input that was read from a workspace.
 
-    ``traces`` are those that may be seen, None for all. With ``bill`` the files of failed traces
-    are read for what they used up. Raises ``ClickException`` for a group that is not there.
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        given: The input.
+        request: The options of the command.
+        traces: The traces that may be seen, None for all.
+
+    Raises:
+        click.ClickException: A group is not there.
     """
-    for name in compare or ():
+    for name in request.pair or ():
         if name not in inputs.group_names:
             there = ", ".join(inputs.group_names) or "none"
             raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {there}")
     corrected = spent_of = None
     if inputs.labels_kind == "judge":
         corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
-    if bill:
+    if request.bill:
         spent_of = spent_from(traces_from_files(workspace))
     return signature_report(
         inputs,
-        rules=rules,
-        rounds=rounds,
-        seed=seed,
-        compare=compare,
+        rules=request.rules,
+        rounds=request.rounds,
+        seed=request.seed,
+        compare=request.pair,
         corrected=corrected,
         spent_of=spent_of,
     )
@@ -399,16 +429,20 @@ def outcomes_shown(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | No
 def signature_input(
     workspace: Workspace,
     taxonomy: Taxonomy,
+    request: ReportRequest,
     *,
-    labels: str = "gold",
-    by: str = "model",
-    failed_below: float | None = None,
     traces: Container[str] | None = None,
-    places: bool = True,
-    which: GoldKind = "all",
     pool: WorkerPool | None = None,
 ) -> SignatureInput:
-    """The input of a report, with the gold and the places of a workspace."""
+    """Read the input of a report, with the gold and the places of a workspace.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        request: The options of the command.
+        traces: The traces that may be seen, None for all.
+        pool: The workers that read traces; None for this process alone.
+    """
 
     def gold(wanted: Collection[str]) -> Mapping[str, GoldTrace]:
         # Imported only where somebody has decided something.
@@ -416,15 +450,15 @@ def signature_input(
 
     if pool is not None and pool.workers is not None:
         pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.tell))
-    order_of: OrderOf = SpanOrders(workspace) if places else no_orders
+    order_of: OrderOf = no_orders if request.without_places else SpanOrders(workspace)
     return input_from_workspace(
         workspace,
         taxonomy,
-        labels=labels,
-        by=by,
-        failed_below=failed_below,
+        labels=request.labels,
+        by=request.by,
+        failed_below=request.failed_below,
         gold=gold,
         order_of=order_of,
         traces=traces,
-        which=which,
+        which=request.gold or "all",
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import say
 from mast_tui.cli.shared.workers import WorkerPool
@@ -24,46 +26,44 @@ _NOTHING_HIDDEN: Final = "it tells neither outcomes nor labels, so there is noth
 _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """The options of ``mast-tui search``."""
+
+    pattern: str = options.argument()
+    paths: tuple[Path, ...] = options.paths(required=True)
+    regex: bool = options.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
+    case: bool = options.option(
+        "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."
+    )
+    tool: str | None = options.option(
+        "--tool", metavar="NAME", help="Only calls of this tool, and what came of them."
+    )
+    agent: str | None = options.option("--agent", metavar="NAME", help="Only what this agent did.")
+    kinds: tuple[str, ...] = options.option(
+        "--kind", multiple=True, type=click.Choice([*_KINDS]), help="Only spans of this kind."
+    )
+    failed: bool = options.option("--failed", is_flag=True, help="Only spans that have an error.")
+    most: int | None = options.option(
+        "--max", type=click.IntRange(min=1), metavar="N", help="Stop after so many spans."
+    )
+    count: bool = options.option(
+        "--count", is_flag=True, help="Print how many spans of each trace, not the spans."
+    )
+    as_json: bool = options.option("--json", is_flag=True, help="Print one JSON object a line.")
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common(
+        workspace=options.NO_LABELS,
+        annotator=options.NO_LABELS,
+        taxonomy=options.NO_LABELS,
+        blind=_NOTHING_HIDDEN,
+        assisted=_NOTHING_HIDDEN,
+    )
+
+
 @click.command()
-@click.argument("pattern")
-@options.paths(required=True)
-@click.option("--regex", is_flag=True, help="PATTERN is a regular expression.")
-@click.option(
-    "--case", is_flag=True, help="Case counts. Else it does where PATTERN has a capital letter."
-)
-@click.option("--tool", metavar="NAME", help="Only calls of this tool, and what came of them.")
-@click.option("--agent", metavar="NAME", help="Only what this agent did.")
-@click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice([*_KINDS]), help="Only spans of this kind."
-)
-@click.option("--failed", is_flag=True, help="Only spans that have an error.")
-@click.option(
-    "--max", "most", type=click.IntRange(min=1), metavar="N", help="Stop after so many spans."
-)
-@click.option("--count", is_flag=True, help="Print how many spans of each trace, not the spans.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@options.workers
-@options.common(
-    workspace=options.NO_LABELS,
-    annotator=options.NO_LABELS,
-    taxonomy=options.NO_LABELS,
-    blind=_NOTHING_HIDDEN,
-    assisted=_NOTHING_HIDDEN,
-)
-def search_command(
-    pattern: str,
-    paths: tuple[Path, ...],
-    regex: bool,
-    case: bool,
-    tool: str | None,
-    agent: str | None,
-    kinds: tuple[str, ...],
-    failed: bool,
-    most: int | None,
-    count: bool,
-    as_json: bool,
-    wanted_workers: str | None,
-) -> int:
+@options.takes(SearchRequest)
+def search_command(request: SearchRequest) -> int:
     """Find text in all traces of files and folders.
 
     A line for each span that has it: where it stands, the trace, the span's number and kind, and
@@ -71,13 +71,13 @@ def search_command(
     hold. Exit code 0: something was found, and everything was searched; 1 else.
     """
     query = Query(
-        text=pattern,
-        regex=regex,
-        exact=case,
-        tool=tool,
-        agent=agent,
-        kinds=tuple(map(_KINDS.__getitem__, kinds)),
-        failed=failed,
+        text=request.pattern,
+        regex=request.regex,
+        exact=request.case,
+        tool=request.tool,
+        agent=request.agent,
+        kinds=tuple(map(_KINDS.__getitem__, request.kinds)),
+        failed=request.failed,
     )
     if query == Query():
         raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed with it")
@@ -85,7 +85,7 @@ def search_command(
         query.matcher()
     except InvalidPattern as error:
         raise click.UsageError(
-            f"{pattern!r} is no regular expression: {one_line(str(error))}"
+            f"{request.pattern!r} is no regular expression: {one_line(str(error))}"
         ) from None
     hits = left_out = 0
 
@@ -98,17 +98,17 @@ def search_command(
             elif one is not None:
                 hits += 1
                 yield one
-                if hits == most:
+                if hits == request.most:
                     return
 
-    with WorkerPool(wanted_workers or "auto", quiet=True) as pool:
-        search = ManyFilesSearch(pool.reachable(paths), query, pool.workers)
-        if count:
+    with WorkerPool(request.workers or "auto", quiet=True) as pool:
+        search = ManyFilesSearch(pool.reachable(request.paths), query, pool.workers)
+        if request.count:
             for trace, of_trace in groupby(found(), key=lambda hit: (hit.path, hit.trace_id)):
-                _print_counts(*trace, [hit.matches for hit in of_trace], as_json)
+                _print_counts(*trace, [hit.matches for hit in of_trace], request.as_json)
         else:
             for hit in found():
-                _print_hit(hit, as_json)
+                _print_hit(hit, request.as_json)
     return 0 if hits and not left_out else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,13 +26,17 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusRequest:
+    """The options of ``mast-tui status``."""
+
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@options.common()
-@options.as_json
-def status_command(
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(StatusRequest)
+def status_command(request: StatusRequest) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
 
     Open traces have a pass that is begun and not finished, which can be a second one.
@@ -39,12 +44,12 @@ def status_command(
     Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
     --annotator shows that person's row alone. If there is a study, also its progress.
     """
-    place, chosen = opened(common)
+    place, chosen = opened(request.common)
     report = status(place, chosen)
-    viewer = asked_by(place, chosen.ref, common)
+    viewer = asked_by(place, chosen.ref, request.common)
     conflicts, unordered = _conflicts(viewer, chosen)
     study = place.study(chosen.ref)
-    whose = viewer.name if viewer.limited else common.annotator
+    whose = viewer.name if viewer.limited else request.common.annotator
     of_study = None if study is None else _study(place, chosen, study, whose, conflicts)
     left_out = viewer.hidden
     revisions = list(place.revisions_read(chosen.ref))
@@ -57,11 +62,11 @@ def status_command(
             "conflicts": sum(_concerns(one, row.name) for _, one in conflicts),
         }
         for row in report.annotators
-        if row.name == common.annotator
-        or (common.annotator is None and not _only_organises(row, study))
+        if row.name == request.common.annotator
+        or (request.common.annotator is None and not _only_organises(row, study))
     ]
-    if common.annotator is not None and not rows:
-        raise click.ClickException(f"no annotator {common.annotator!r} in this workspace")
+    if request.common.annotator is not None and not rows:
+        raise click.ClickException(f"no annotator {request.common.annotator!r} in this workspace")
     document = {
         "workspace": str(place.path),
         "taxonomy": report.taxonomy,
@@ -77,7 +82,7 @@ def status_command(
         **({} if of_study is None else {"study": of_study}),
         **sight_values(viewer, left_out),
     }
-    if as_json:
+    if request.as_json:
         print_json(document)
     else:
         _print(document, rows)

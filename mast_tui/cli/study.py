@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.study_shown import (
     NO_SIGHT,
     kept_study,
@@ -109,21 +111,30 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
 
 
 _SHARE: Final = click.FloatRange(0, 1)
-_PATHS: Final = options.paths(exist=True)
+
+_STRATIFY_RULE: Final = OptionRule[Any](
+    "--stratify says how a sample is drawn: give --sample N too",
+    options=("--stratify",),
+    needs=("--sample",),
+)
 
 
-_SAMPLE: Final = click.option(
-    "--sample",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Take in N of the traces, drawn at random with the same chance each. Default: all.",
-)
-_STRATIFY: Final = click.option(
-    "--stratify",
-    metavar="A,B,…",
-    help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
-    "(short to long, in four classes).",
-)
+def _sample() -> Any:
+    return options.option(
+        "--sample",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Take in N of the traces, drawn at random with the same chance each. Default: all.",
+    )
+
+
+def _stratify() -> Any:
+    return options.option(
+        "--stratify",
+        metavar="A,B,…",
+        help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
+        "(short to long, in four classes).",
+    )
 
 
 class _StudyGroup(click.Group):
@@ -145,86 +156,99 @@ def study_command() -> None:
     """
 
 
-@study_command.command("set")
-@_PATHS
-@click.option("--annotators", metavar="A,B,…", help="Who labels.")
-@click.option(
-    "--weights",
-    metavar="A=2,…",
-    help="How much each is dealt beside somebody with 1, who is everybody else.",
-)
-@click.option("--adjudicators", metavar="C,…", help="Who decides where annotators differ.")
-@click.option(
-    "--per-trace",
-    type=click.IntRange(1),
-    help="How many label each trace of the overlap. Default: 2.",
-)
-@click.option(
-    "--overlap",
-    type=_SHARE,
-    help="The share of traces that several label; each other one has one annotator. Default: 1.",
-)
-@click.option("--seed", type=int, help="Decides who, which and in what order. Default: 0.")
-@_SAMPLE
-@_STRATIFY
-@click.option(
-    "--withhold",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySetRequest:
+    """The options of ``mast-tui study set``."""
+
+    paths: tuple[Path, ...] = options.paths(exist=True)
+    annotators: str | None = options.option("--annotators", metavar="A,B,…", help="Who labels.")
+    weights: str | None = options.option(
+        "--weights",
+        metavar="A=2,…",
+        help="How much each is dealt beside somebody with 1, who is everybody else.",
+    )
+    adjudicators: str | None = options.option(
+        "--adjudicators", metavar="C,…", help="Who decides where annotators differ."
+    )
+    per_trace: int | None = options.option(
+        "--per-trace",
+        type=click.IntRange(1),
+        help="How many label each trace of the overlap. Default: 2.",
+    )
+    overlap: float | None = options.option(
+        "--overlap",
+        type=_SHARE,
+        help="The share of traces that several label; each other one has one annotator. Default: "
+        "1.",
+    )
+    seed: int | None = options.option(
+        "--seed", type=int, help="Decides who, which and in what order. Default: 0."
+    )
+    sample: int | None = _sample()
+    stratify: str | None = _stratify()
+    withheld: float | None = options.option(
+        "--withhold",
+        type=_SHARE,
+        help="The share of each annotator's traces without suggestions before the finish, in a "
+        "study that shows them, so that their pull on people can be measured. Default: 0.",
+    )
+    retests: float | None = options.option(
+        "--retest",
+        type=_SHARE,
+        help="The share of each annotator's traces that repeat: they are labelled again later, "
+        "without sight of the first time. Default: 0.",
+    )
+    open_modes: OpenModes | None = options.option(
+        "--open-modes",
+        type=click.Choice(["ask", "leave", "absent"]),
+        callback=lambda _context, _parameter, value: value and OpenModes(value),
+        help="What finishing with unread spans does with modes without a verdict. Default: ask.",
+    )
+    names_hidden: bool | None = options.option(
+        "--names",
+        type=click.Choice(["shown", "hidden"]),
+        callback=lambda _context, _parameter, value: value and value == "hidden",
+        help="Whether adjudication names the sides. Default: hidden, until a key shows them.",
+    )
+    judge_first: bool | None = options.option(
+        "--judge-in-adjudication",
+        type=click.Choice(["after", "before"]),
+        callback=lambda _context, _parameter, value: value and value == "before",
+        help="Whether a judge is shown after the decision or before it too. Default: after.",
+    )
+    boundaries: bool | None = options.option(
+        "--boundaries/--no-boundaries",
+        default=None,
+        help="Whether overlapping places of one mode with different ends are a conflict too. "
+        "Separate places always are. Default: no.",
+    )
+    reasons: bool | None = options.option(
+        "--reasons/--no-reasons",
+        default=None,
+        help="Whether each decision asks for a reason. Default: no.",
+    )
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+
+_SETTINGS: Final = (
+    "per_trace",
+    "overlap",
+    "seed",
     "withheld",
-    type=_SHARE,
-    help="The share of each annotator's traces without suggestions before the finish, in a "
-    "study that shows them, so that their pull on people can be measured. Default: 0.",
-)
-@click.option(
-    "--retest",
     "retests",
-    type=_SHARE,
-    help="The share of each annotator's traces that repeat: they are labelled again later, "
-    "without sight of the first time. Default: 0.",
-)
-@click.option(
-    "--open-modes",
-    type=click.Choice(["ask", "leave", "absent"]),
-    callback=lambda _context, _parameter, value: value and OpenModes(value),
-    help="What finishing with unread spans does with modes without a verdict. Default: ask.",
-)
-@click.option(
-    "--names",
+    "open_modes",
     "names_hidden",
-    type=click.Choice(["shown", "hidden"]),
-    callback=lambda _context, _parameter, value: value and value == "hidden",
-    help="Whether adjudication names the sides. Default: hidden, until a key shows them.",
-)
-@click.option(
-    "--judge-in-adjudication",
     "judge_first",
-    type=click.Choice(["after", "before"]),
-    callback=lambda _context, _parameter, value: value and value == "before",
-    help="Whether a judge is shown after the decision or before it too. Default: after.",
+    "boundaries",
+    "reasons",
 )
-@click.option(
-    "--boundaries/--no-boundaries",
-    default=None,
-    help="Whether overlapping places of one mode with different ends are a conflict too. Separate "
-    "places always are. Default: no.",
-)
-@click.option(
-    "--reasons/--no-reasons",
-    default=None,
-    help="Whether each decision asks for a reason. Default: no.",
-)
-@options.common()
-@options.as_json
-def set_command(
-    paths: tuple[Path, ...],
-    annotators: str | None,
-    weights: str | None,
-    adjudicators: str | None,
-    common: CommonOptions,
-    sample: int | None,
-    stratify: str | None,
-    as_json: bool,
-    **given: Any,
-) -> None:
+"""The fields of a study that are options of the same name."""
+
+
+@study_command.command("set")
+@options.takes(StudySetRequest, (_STRATIFY_RULE,))
+def set_command(request: StudySetRequest) -> None:
     """Set the study up, or change it.
 
     What is not given stays as it is. The traces are those under PATH, else all that the workspace
@@ -232,183 +256,223 @@ def set_command(
     says how the annotators work, unless they ask otherwise. Once somebody has finished a trace,
     nothing can change that figures rest on. --annotator says who sets it up.
     """
-    place, chosen = opened(common, create=True)
+    place, chosen = opened(request.common, create=True)
     before = place.study(chosen.ref)
-    people = _names(annotators, "--annotators")
+    people = _names(request.annotators, "--annotators")
     if before is None and not people:
         raise click.UsageError("a new study needs its annotators: --annotators A,B")
     values = {
         "annotators": people,
-        "adjudicators": _names(adjudicators, "--adjudicators"),
-        "blind": True if common.blind else False if common.assisted else None,
-        **given,
+        "adjudicators": _names(request.adjudicators, "--adjudicators"),
+        "blind": True if request.common.blind else False if request.common.assisted else None,
+        **{name: getattr(request, name) for name in _SETTINGS},
     }
     place.add_taxonomy(chosen)
-    fresh = paths or before is None or sample is not None or stratify is not None
+    fresh = (
+        request.paths
+        or before is None
+        or request.sample is not None
+        or request.stratify is not None
+    )
     if fresh:
         values |= {"batches": (), "draws": (), "assignments": ()}
-    study = with_weights(_changed(before, chosen.ref, values), _weights(weights))
+    study = with_weights(_changed(before, chosen.ref, values), _weights(request.weights))
     if fresh:
-        study = _with_lot(place, study, paths, sample, stratify)
-    changed = set_study(place, _who(common.annotator), study)
-    _tell(place, study, changed=changed, as_json=as_json)
+        study = _with_lot(place, study, request.paths, request.sample, request.stratify)
+    changed = set_study(place, _who(request.common.annotator), study)
+    _tell(place, study, changed=changed, as_json=request.as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAddRequest:
+    """The options of ``mast-tui study add``."""
+
+    paths: tuple[Path, ...] = options.paths(exist=True)
+    sample: int | None = _sample()
+    stratify: str | None = _stratify()
+    judge: str | None = options.option(
+        "--judge",
+        metavar="NAME",
+        help="Draw with more chance those traces of which labels would tell most, by what this "
+        "judge says of them; chances are kept, and prevalences over all traces are weighted by "
+        "them.",
+    )
+    mode: str | None = options.option(
+        "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
+    )
+    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    as_json: bool = options.as_json()
+
+
+_ADD_RULES: Final = (
+    OptionRule[StudyAddRequest](
+        "--judge says how a sample is drawn: give --sample N too",
+        options=("--judge",),
+        needs=("--sample",),
+    ),
+    OptionRule[StudyAddRequest](
+        "--mode says what --judge is asked about: give both",
+        options=("--mode",),
+        needs=("--judge",),
+    ),
+    _STRATIFY_RULE,
+)
 
 
 @study_command.command("add")
-@_PATHS
-@_SAMPLE
-@_STRATIFY
-@click.option(
-    "--judge",
-    metavar="NAME",
-    help="Draw with more chance those traces of which labels would tell most, by what this judge "
-    "says of them; chances are kept, and prevalences over all traces are weighted by them.",
-)
-@click.option(
-    "--mode", metavar="MODE", help="With --judge: tell most of this mode. Default: of all."
-)
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def add_command(
-    paths: tuple[Path, ...],
-    sample: int | None,
-    stratify: str | None,
-    judge: str | None,
-    mode: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(StudyAddRequest, _ADD_RULES)
+def add_command(request: StudyAddRequest) -> None:
     """Take in more traces, after the earlier ones.
 
     These are those under PATH, else all that the workspace knows; with --sample a part of those
     that are not in the study yet. They come after the earlier ones in every queue, and change
     nothing about who labels these.
     """
-    place, chosen = opened(common)
+    place, chosen = opened(request.common)
     before = place.study(chosen.ref)
     if before is None:
         raise click.ClickException(
             f"there is no study under {chosen.ref} here; begin one with mast-tui study set"
         )
-    if judge is not None:
-        study = _with_worth(place, chosen, before, paths, sample, judge, mode)
-    elif mode is not None:
-        raise click.UsageError("--mode says what --judge is asked about: give both")
+    if request.judge is not None:
+        study = _with_worth(place, chosen, before, request)
     else:
-        study = _with_lot(place, before, paths, sample, stratify)
-    changed = set_study(place, _who(common.annotator), study)
-    _tell(place, study, changed=changed, as_json=as_json)
+        study = _with_lot(place, before, request.paths, request.sample, request.stratify)
+    changed = set_study(place, _who(request.common.annotator), study)
+    _tell(place, study, changed=changed, as_json=request.as_json)
 
 
-_WHO: Final = click.argument("name", metavar="NAME")
-_DRY: Final = click.option(
-    "--dry-run", is_flag=True, help="Only tell who would get what; nothing is written."
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The options of the commands that change who labels which traces."""
+
+    dry_run: bool = options.option(
+        "--dry-run", is_flag=True, help="Only tell who would get what; nothing is written."
+    )
+    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    as_json: bool = options.as_json()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyJoinRequest:
+    """The options of ``mast-tui study join``."""
+
+    name: str = options.argument(metavar="NAME")
+    weight: float = options.option(
+        "--weight",
+        type=click.FloatRange(0, min_open=True),
+        default=1.0,
+        show_default=True,
+        help="How much NAME is dealt beside somebody with 1.",
+    )
+    plan: PlanOptions = options.group(PlanOptions)
 
 
 @study_command.command("join")
-@_WHO
-@click.option(
-    "--weight",
-    type=click.FloatRange(0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="How much NAME is dealt beside somebody with 1.",
-)
-@_DRY
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def join_command(name: str, weight: float, **given: Any) -> None:
+@options.takes(StudyJoinRequest)
+def join_command(request: StudyJoinRequest) -> None:
     """Let NAME join as an annotator, from the next lot on.
 
     They also get what others give back from now on. Nothing of what is dealt out changes.
     """
     _change_people(
-        name, given, lambda _place, study, who: with_annotator(study, who, weight=weight)
+        request.name,
+        request.plan,
+        lambda _place, study, who: with_annotator(study, who, weight=request.weight),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyMemberRequest:
+    """The options of ``mast-tui study leave`` and ``study release``."""
+
+    name: str = options.argument(metavar="NAME")
+    plan: PlanOptions = options.group(PlanOptions)
+
+
 @study_command.command("leave")
-@_WHO
-@_DRY
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def leave_command(name: str, **given: Any) -> None:
+@options.takes(StudyMemberRequest)
+def leave_command(request: StudyMemberRequest) -> None:
     """Let NAME leave: what they have finished stays, the rest goes to the others.
 
     Each trace goes to whoever has fewest. 'study join NAME' lets them come back.
     """
-    _change_people(name, given, without_annotator)
+    _change_people(request.name, request.plan, without_annotator)
 
 
 @study_command.command("release")
-@_WHO
-@_DRY
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def release_command(name: str, **given: Any) -> None:
+@options.takes(StudyMemberRequest)
+def release_command(request: StudyMemberRequest) -> None:
     """Give what NAME has not finished to the others; NAME stays, and gets of later lots.
 
     Each trace goes to whoever has fewest.
     """
-    _change_people(name, given, given_back)
+    _change_people(request.name, request.plan, given_back)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyExportRequest:
+    """The options of ``mast-tui study export``."""
+
+    output: Path = options.output(help="Where to write it.", required=True)
+    force: bool = options.force()
+    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
 
 
 @study_command.command("export")
-@options.output("Where to write it.", required=True)
-@options.force
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-def export_command(
-    output: Path,
-    force: bool,
-    common: CommonOptions,
-) -> None:
+@options.takes(StudyExportRequest)
+def export_command(request: StudyExportRequest) -> None:
     """Write who labels which traces, as a table: trace_id,annotator,lot.
 
     An annotator of the study is told their own traces alone.
     """
-    place, chosen, study = kept_study(common)
-    viewer = asked_by(place, chosen.ref, common)
-    whose = viewer.name if viewer.limited else common.annotator
+    place, chosen, study = kept_study(request.common)
+    viewer = asked_by(place, chosen.ref, request.common)
+    whose = viewer.name if viewer.limited else request.common.annotator
     text = assignments_csv(study, whose if whose in study.annotators else None)
-    outputs = outputs_beside(place, force=force)
-    outputs.add(output, text)
+    outputs = outputs_beside(place, force=request.force)
+    outputs.add(request.output, text)
     outputs.commit()
-    say(f"{output}: written")
+    say(f"{request.output}: written")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyImportRequest:
+    """The options of ``mast-tui study import``."""
+
+    file: Path = options.argument(type=click.Path(path_type=Path, exists=True, dir_okay=False))
+    plan: PlanOptions = options.group(PlanOptions)
 
 
 @study_command.command("import")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@_DRY
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def import_command(file: Path, **given: Any) -> None:
+@options.takes(StudyImportRequest)
+def import_command(request: StudyImportRequest) -> None:
     """Fix who labels which traces, by a table as 'study export' writes it.
 
     Traces that FILE does not name are dealt as before. Once somebody has finished a trace only
     those of later lots can be fixed.
     """
     _change_plan(
-        given, lambda _place, study: with_assignments(study, read_assignments(file, study))
+        request.plan,
+        lambda _place, study: with_assignments(study, read_assignments(request.file, study)),
     )
 
 
 def _change_people(
-    name: str, given: Mapping[str, Any], change: Callable[[Workspace, Study, str], Study]
+    name: str, plan: PlanOptions, change: Callable[[Workspace, Study, str], Study]
 ) -> None:
-    """Change who is there, and tell what each has then, and had before."""
+    """Change who is in the study, and print the traces of each before and after."""
     who = _person(name)
-    _change_plan(given, lambda place, study: change(place, study, who))
+    _change_plan(plan, lambda place, study: change(place, study, who))
 
 
-def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], Study]) -> None:
-    """Change who labels what, and tell what each has then, and had before."""
-    common: CommonOptions = given["common"]
-    place, _chosen, before = kept_study(common)
+def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study]) -> None:
+    """Change who labels what, and print the traces of each before and after."""
+    place, _chosen, before = kept_study(plan.common)
     study = change(place, before)
     changed = study != before
-    if not given["dry_run"]:
-        changed = set_study(place, _who(common.annotator), study)
+    if not plan.dry_run:
+        changed = set_study(place, _who(plan.common.annotator), study)
     rows = [
         {
             "name": one,
@@ -418,7 +482,7 @@ def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], 
         }
         for one in study.annotators
     ]
-    if given["as_json"]:
+    if plan.as_json:
         print_json({"changed": changed, "people": rows, **plan_document(place, study)})
         return
     if not changed:
@@ -430,7 +494,7 @@ def _change_plan(given: Mapping[str, Any], change: Callable[[Workspace, Study], 
         TableColumn("there", lambda row: "yes" if row["present"] else "has left", right=True),
     )
     print_table(columns, rows)
-    if given["dry_run"]:
+    if plan.dry_run:
         say("nothing was written; leave --dry-run out to do it")
 
 
@@ -519,8 +583,6 @@ def _with_lot(
     """The study with one more lot: all traces under the paths, or a sample of them."""
     ids = frozenset(_trace_ids(place, paths))
     if sample is None:
-        if stratify is not None:
-            raise click.UsageError("--stratify says how a sample is drawn: give --sample N too")
         return with_traces(study, ids)
     by = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
     return with_sample(study, [one for one in place.traces() if one.trace_id in ids], sample, by=by)
@@ -530,24 +592,21 @@ def _with_worth(
     place: Workspace,
     taxonomy: Taxonomy,
     study: Study,
-    paths: Sequence[Path],
-    sample: int | None,
-    judge: str,
-    mode: str | None,
+    request: StudyAddRequest,
 ) -> Study:
-    """The study with one more lot: a sample of those traces that tell most."""
-    if sample is None:
-        raise click.UsageError("--judge says how a sample is drawn: give --sample N too")
-    chosen = None if mode is None else taxonomy.find(mode)
-    if mode is not None and chosen is None:
+    """Add a batch to the study: a sample of the traces whose labels would tell most."""
+    assert request.judge is not None  # the caller has checked it, and the rules the sample
+    assert request.sample is not None
+    chosen = None if request.mode is None else taxonomy.find(request.mode)
+    if request.mode is not None and chosen is None:
         codes = ", ".join(one.code for one in taxonomy.modes)
-        raise click.UsageError(f"{taxonomy.ref} has no mode {mode!r}; there are: {codes}")
+        raise click.UsageError(f"{taxonomy.ref} has no mode {request.mode!r}; there are: {codes}")
     modes = taxonomy.modes if chosen is None else (chosen,)
-    name = judge_named(place, judge)
+    name = judge_named(place, request.judge)
     given = judge_input(place, taxonomy, Wanted(judge=name, places=False))
     assert given is not None  # a judge was asked for
-    found = worth(given, _trace_ids(place, paths), [one.slug for one in modes])
-    return with_worth(study, found, sample, judge=name)
+    found = worth(given, _trace_ids(place, request.paths), [one.slug for one in modes])
+    return with_worth(study, found, request.sample, judge=name)
 
 
 def _tell(place: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:

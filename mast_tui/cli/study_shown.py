@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from msgspec.structs import asdict
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report import signature_input
+from mast_tui.cli.report import ReportRequest, signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
 from mast_tui.cli.shared.common import opened, print_json, print_line, print_table
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.intervals import MARGIN
@@ -36,27 +38,31 @@ NO_SIGHT: Final = "the study and the annotators' own choice say who works blind"
 """Why a command on a study takes neither ``--blind`` nor ``--assisted``."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyShowRequest:
+    """The options of ``mast-tui study show``."""
+
+    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def show_command(
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(StudyShowRequest)
+def show_command(request: StudyShowRequest) -> None:
     """Show what was set up, and how far everybody is.
 
     Its annotators see only their own share, and not which traces are repeats: they must take these
     for ordinary work.
     """
-    place, chosen, study = kept_study(common)
-    viewer = asked_by(place, chosen.ref, common)
-    whose = viewer.name if viewer.limited else common.annotator
+    place, chosen, study = kept_study(request.common)
+    viewer = asked_by(place, chosen.ref, request.common)
+    whose = viewer.name if viewer.limited else request.common.annotator
     rows = progress_rows(place, chosen, study, whose)
     document = plan_document(place, study)
     # An annotator would learn how often others call a mode present.
     limited = viewer.limited or whose in study.annotators
     more = {} if limited else traces_to_label(place, chosen, study)
-    if as_json:
+    if request.as_json:
         print_json({**document, "progress": rows, "more_traces": more})
         return
     print_plan(study)
@@ -70,35 +76,46 @@ def show_command(
         )
 
 
-@click.command()
-@click.option(
-    "--kind",
-    type=click.Choice(_KINDS),
-    default="mine",
-    show_default=True,
-    help="What is not finished; where others or a judge say otherwise (that you saw so is "
-    "recorded); where you said unsure; where the codebook has changed; what is most worth "
-    "labelling; or a sample drawn from your traces.",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyQueueRequest:
+    """The options of ``mast-tui study queue``."""
+
+    kind: str = options.option(
+        "--kind",
+        type=click.Choice(_KINDS),
+        default="mine",
+        show_default=True,
+        help="What is not finished; where others or a judge say otherwise (that you saw so is "
+        "recorded); where you said unsure; where the codebook has changed; what is most worth "
+        "labelling; or a sample drawn from your traces.",
+    )
+    count: int = options.option(
+        "-n", type=click.IntRange(1), default=20, help="The size of a sample."
+    )
+    seed: int | None = options.option(
+        "--seed", type=int, help="Draws another sample. Default: the study's."
+    )
+    common: CommonOptions = options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
+    as_json: bool = options.as_json()
+
+
+_QUEUE_RULES: Final = (
+    OptionRule[StudyQueueRequest](
+        "say whose queue it is: --annotator NAME", needs=("--annotator",)
+    ),
 )
-@click.option("-n", "count", type=click.IntRange(1), default=20, help="The size of a sample.")
-@click.option("--seed", type=int, help="Draws another sample. Default: the study's.")
-@options.common(blind=NO_SIGHT, assisted=NO_SIGHT)
-@options.as_json
-def queue_command(
-    kind: str,
-    count: int,
-    seed: int | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+
+
+@click.command()
+@options.takes(StudyQueueRequest, _QUEUE_RULES)
+def queue_command(request: StudyQueueRequest) -> None:
     """List which traces --annotator is to take next.
 
     Prints their ids in order, one a line. Without a study all traces are everybody's.
     """
-    annotator = common.annotator
-    if annotator is None:
-        raise click.UsageError("say whose queue it is: --annotator NAME")
-    place, chosen = opened(common)
+    annotator = request.common.annotator
+    assert annotator is not None  # by the rule
+    place, chosen = opened(request.common)
     study = place.study(chosen.ref)
     known = {info.name for info in place.annotators()}
     if annotator not in known:
@@ -106,14 +123,16 @@ def queue_command(
         raise click.ClickException(
             f"no annotator {annotator!r} in this workspace; there are: {there}"
         )
-    viewer = asked_by(place, chosen.ref, common)
-    if viewer.named is not None and kind not in _OPEN_KINDS:
+    viewer = asked_by(place, chosen.ref, request.common)
+    if viewer.named is not None and request.kind not in _OPEN_KINDS:
         raise click.ClickException(
-            f"--kind {kind} shows what others say, and records that {annotator} has seen it, but "
-            f"you are signed in as {viewer.name}"
+            f"--kind {request.kind} shows what others say, and records that {annotator} has seen "
+            f"it, but you are signed in as {viewer.name}"
         )
-    items = queue(place, chosen, annotator, QueueKind(kind), n=count, seed=seed)
-    if not as_json:
+    items = queue(
+        place, chosen, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
+    )
+    if not request.as_json:
         for item in items:
             print_line(item.trace_id)
         return
@@ -122,7 +141,7 @@ def queue_command(
         {
             "taxonomy": chosen.ref,
             "annotator": annotator,
-            "kind": kind,
+            "kind": request.kind,
             "study": study is not None,
             "traces": [
                 {
@@ -194,7 +213,9 @@ def traces_to_label(place: Workspace, taxonomy: Taxonomy, study: Study) -> dict[
         study: Whose traces count.
     """
     traces = frozenset(study.traces)
-    given = signature_input(place, taxonomy, by=ALL, traces=traces, places=False)
+    given = signature_input(
+        place, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
+    )
     counts = Counts.of(given.verdicts, given.weights)
     needs = {mode.code: counts.more_labels(i) for i, mode in enumerate(given.modes)}
     return {code: more for code, more in needs.items() if more is not None}

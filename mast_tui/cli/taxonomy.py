@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.open_codes import choosing_options, chosen_of, coding_seen_by, place_values
+from mast_tui.cli.open_codes import CodeChoice, chosen_of, coding_seen_by, place_values
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
 from mast_tui.cli.shared.common import (
@@ -23,6 +23,7 @@ from mast_tui.cli.shared.common import (
     print_table,
     print_undone,
 )
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
@@ -76,20 +77,29 @@ def taxonomy_command() -> None:
 taxonomy_command.add_command(agree_versions_command, "agree")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaxonomyShowRequest:
+    """The options of ``mast-tui taxonomy show``."""
+
+    name: str = options.argument(default="mast")
+    common: CommonOptions = options.common(
+        annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS
+    )
+    as_json: bool = options.as_json()
+
+
 @taxonomy_command.command("show")
-@click.argument("name", default="mast")
-@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@options.as_json
-def show_command(name: str, common: CommonOptions, as_json: bool) -> None:
+@options.takes(TaxonomyShowRequest)
+def show_command(request: TaxonomyShowRequest) -> None:
     """Show the categories and modes of NAME, with what types each mode.
 
     NAME is a file, id@version of a taxonomy in the workspace, or mast. Two digits that earlier
     versions in the workspace have given to a mode stay its own.
     """
-    place = workspace_there(common)
-    found = _named(name, place)
+    place = workspace_there(request.common)
+    found = _named(request.name, place)
     found = found if place is None else place.with_places(found)
-    if as_json:
+    if request.as_json:
         print_json(_taxonomy_values(found))
         return
     print_line(f"{found.ref}  {found.name}")
@@ -130,21 +140,30 @@ def _taxonomy_values(found: Taxonomy) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaxonomyDiffRequest:
+    """The options of ``mast-tui taxonomy diff``."""
+
+    old: str = options.argument()
+    new: str = options.argument()
+    common: CommonOptions = options.common(
+        annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS
+    )
+    as_json: bool = options.as_json()
+
+
 @taxonomy_command.command("diff")
-@click.argument("old")
-@click.argument("new")
-@options.common(annotator=_NO_LABELS, taxonomy=_NAMED, blind=_NO_LABELS, assisted=_NO_LABELS)
-@options.as_json
-def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> None:
+@options.takes(TaxonomyDiffRequest)
+def diff_command(request: TaxonomyDiffRequest) -> None:
     """Show what changed: words, names, codes, and which modes came, went, or may have become
     others.
 
     Labels can stay where the last line says so; else 'taxonomy migrate' carries them over.
     """
-    place = workspace_there(common)
-    before, after = _named(old, place), _named(new, place)
+    place = workspace_there(request.common)
+    before, after = _named(request.old, place), _named(request.new, place)
     found = changes(before, after)
-    if as_json:
+    if request.as_json:
         print_json({"from": before.ref, "to": after.ref, **_changes_values(found)})
         return
     print_line(f"{before.ref} → {after.ref}")
@@ -152,84 +171,106 @@ def diff_command(old: str, new: str, common: CommonOptions, as_json: bool) -> No
         click.echo(line)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaxonomyMigrateRequest:
+    """The options of ``mast-tui taxonomy migrate``."""
+
+    old: str | None = options.argument(required=False)
+    new: str | None = options.argument(required=False)
+    map_file: Path | None = options.option(
+        "--map",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="What becomes of modes that have no namesake: TOML, JSON or CSV as for a crosswalk, "
+        "or the name of one that comes with mast-tui.",
+    )
+    dry_run: bool = options.option(
+        "--dry-run", is_flag=True, help="Tell what would come of it, and write nothing."
+    )
+    undo: bool = options.option("--undo", is_flag=True, help="Take the last migration back.")
+    common: CommonOptions = options.common(
+        taxonomy=_NAMED,
+        blind="it tells of no trace that is hidden from who asks",
+        assisted="it tells of no trace that is hidden from who asks",
+    )
+    as_json: bool = options.as_json()
+
+
+_MIGRATE_RULES: Final = (
+    OptionRule[TaxonomyMigrateRequest](
+        "--undo takes the last migration back; leave the rest out",
+        options=("--undo",),
+        excludes=("old", "new", "--map", "--dry-run"),
+    ),
+    OptionRule[TaxonomyMigrateRequest](
+        "name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE",
+        needs=("new", "--undo"),
+    ),
+)
+
+
 @taxonomy_command.command("migrate")
-@click.argument("old", required=False)
-@click.argument("new", required=False)
-@click.option(
-    "--map",
-    "map_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What becomes of modes that have no namesake: TOML, JSON or CSV as for a crosswalk, or "
-    "the name of one that comes with mast-tui.",
-)
-@click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
-@click.option("--undo", is_flag=True, help="Take the last migration back.")
-@options.common(
-    taxonomy=_NAMED,
-    blind="it tells of no trace that is hidden from who asks",
-    assisted="it tells of no trace that is hidden from who asks",
-)
-@options.as_json
-def migrate_command(
-    old: str | None,
-    new: str | None,
-    map_file: Path | None,
-    dry_run: bool,
-    undo: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> int:
+@options.takes(TaxonomyMigrateRequest, _MIGRATE_RULES)
+def migrate_command(request: TaxonomyMigrateRequest) -> int:
     """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
 
     Nothing under OLD changes: figures of both can be had. A mode without an entry in the map
     becomes the one of the same slug. Where a mode was split, whoever had seen it is to look again:
     the library's queue 'codebook changed' holds these traces.
     """
-    if undo and (old or new or map_file or dry_run):
-        raise click.UsageError("--undo takes the last migration back; leave the rest out")
-    if not undo and (old is None or new is None):
-        raise click.UsageError("name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE")
-    place = open_workspace(common)
-    who = known_person(place) or common.annotator
-    if undo:
-        return _undo(place, who, as_json)
-    before, after = _named(str(old), place), _named(str(new), place)
-    mapping = codebook_map(before, after, None if map_file is None else find_crosswalk(map_file))
+    place = open_workspace(request.common)
+    who = known_person(place) or request.common.annotator
+    if request.undo:
+        return _undo(place, who, request.as_json)
+    before, after = _named(str(request.old), place), _named(str(request.new), place)
+    mapping = codebook_map(
+        before, after, None if request.map_file is None else find_crosswalk(request.map_file)
+    )
     check_lead(place, before, who)
-    viewer = asked_by(place, before.ref, common)
-    return _carry_over(place, mapping, who, viewer, dry_run=dry_run, as_json=as_json)
+    viewer = asked_by(place, before.ref, request.common)
+    document = _carried_over(mapping, who, viewer, dry_run=request.dry_run)
+    return _tell_carried(document, mapping, viewer, (), as_json=request.as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaxonomyAddRequest:
+    """The options of ``mast-tui taxonomy add``."""
+
+    name: str = options.argument()
+    category: str = options.option(
+        "--category", required=True, metavar="ID", help="Under which category it stands."
+    )
+    chosen: CodeChoice = options.group(CodeChoice)
+    definition: str = options.option("--definition", default="", help="What the mode is.")
+    slug: str | None = options.option("--slug", help="Its slug. Default: follows from NAME.")
+    code: str | None = options.option(
+        "--code", help="Its code. Default: the next free one of the category."
+    )
+    version: str | None = options.option(
+        "--version", help="The version. Default: 3+1 follows 3, and 3+2 that."
+    )
+    output: Path | None = options.output(
+        help="Where the new taxonomy file goes. Default: ID-VERSION.toml."
+    )
+    dry_run: bool = options.option(
+        "--dry-run", is_flag=True, help="Tell what would come of it, and write nothing."
+    )
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+
+_ADD_RULES: Final = (
+    OptionRule[TaxonomyAddRequest](
+        "choose the open codes with --group, --tag or --search, as 'study notes' lists them",
+        needs=("--group", "--tag", "--search"),
+    ),
+)
 
 
 @taxonomy_command.command("add")
-@click.argument("name")
-@click.option("--category", required=True, metavar="ID", help="Under which category it stands.")
-@choosing_options
-@click.option("--definition", default="", help="What the mode is.")
-@click.option("--slug", help="Its slug. Default: follows from NAME.")
-@click.option("--code", help="Its code. Default: the next free one of the category.")
-@click.option("--version", help="The version. Default: 3+1 follows 3, and 3+2 that.")
-@options.output("Where the new taxonomy file goes. Default: ID-VERSION.toml.")
-@click.option("--dry-run", is_flag=True, help="Tell what would come of it, and write nothing.")
-@options.force
-@options.common()
-@options.as_json
-def add_mode_command(
-    name: str,
-    category: str,
-    group: int | None,
-    tag: str | None,
-    search: str | None,
-    definition: str,
-    slug: str | None,
-    code: str | None,
-    version: str | None,
-    output: Path | None,
-    dry_run: bool,
-    force: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> int:
+@options.takes(TaxonomyAddRequest, _ADD_RULES)
+def add_mode_command(request: TaxonomyAddRequest) -> int:
     """Make a mode NAME of open codes: the next version of the taxonomy, with their places as its
     first labels.
 
@@ -237,62 +278,47 @@ def add_mode_command(
     carried over as it is; elsewhere the new mode is open, as nobody has looked for it. 'taxonomy
     migrate --undo' takes it back.
     """
-    place, before = opened(common)
-    outputs = outputs_beside(place, force=force)
-    viewer = asked_by(place, before.ref, common)
+    place, before = opened(request.common)
+    outputs = outputs_beside(place, force=request.force)
+    viewer = asked_by(place, before.ref, request.common)
     check_lead(place, before, viewer.name)
-    if group is None and tag is None and search is None:
-        raise click.UsageError(
-            "choose the open codes with --group, --tag or --search, as 'study notes' lists them"
-        )
-    codes = chosen_of(coding_seen_by(viewer, place, before), group, tag, search).codes
+    codes = chosen_of(coding_seen_by(viewer, place, before), request.chosen).codes
     if not codes:
         raise click.ClickException("no open code is chosen; 'mast-tui study notes' lists them")
     after = with_mode(
         before,
-        name,
-        category,
-        definition=definition,
-        slug=slug,
-        code=code,
-        version=version,
+        request.name,
+        request.category,
+        definition=request.definition,
+        slug=request.slug,
+        code=request.code,
+        version=request.version,
         used_versions=[one.ref for one in place.taxonomies()],
     )
     (mode,) = set(after.modes) - set(before.modes)
     mapping = candidate_map(before, after, mode.slug, codes)
-    file = output or Path(f"{after.id}-{after.version}.toml")
+    file = request.output or Path(f"{after.id}-{after.version}.toml")
     told = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
-    if dry_run:
+    if request.dry_run:
         lines = [f"{told}, once it is done"]
     else:
         outputs.add(file, taxonomy_toml(after))
         outputs.commit()
         lines = [told, f"{file}: written; go on with --taxonomy {file}"]
-    values = {
+    document = _carried_over(mapping, viewer.name, viewer, dry_run=request.dry_run)
+    document |= {
         "mode": {"slug": mode.slug, "code": mode.code, "name": mode.name},
         "places": [place_values(one) for one in codes],
-        "file": None if dry_run else str(file),
+        "file": None if request.dry_run else str(file),
     }
-    return _carry_over(
-        place, mapping, viewer.name, viewer, values, lines, dry_run=dry_run, as_json=as_json
-    )
+    return _tell_carried(document, mapping, viewer, lines, as_json=request.as_json)
 
 
-def _carry_over(
-    place: Workspace,
-    mapping: CodebookMap,
-    who: str | None,
-    viewer: Viewer,
-    values: Mapping[str, Any] = MappingProxyType({}),
-    lines: Sequence[str] = (),
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> int:
-    """Carry labels over, or try that on a copy, and tell what came of it; the exit code.
-
-    JSON tells ``values`` besides, and text ``lines``.
-    """
+def _carried_over(
+    mapping: CodebookMap, who: str | None, viewer: Viewer, *, dry_run: bool
+) -> dict[str, Any]:
+    """Carry labels over, or try that on a copy, and return what changed as a document."""
+    place = viewer.workspace
     left_out = viewer.hidden
     with place.trial() if dry_run else nullcontext(place) as target:
         done = migrate(target, mapping, who)
@@ -300,14 +326,25 @@ def _carry_over(
     if dry_run:
         document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    document |= {**values, **sight_values(viewer, left_out)}
+    return {**document, **sight_values(viewer, left_out)}
+
+
+def _tell_carried(
+    document: Mapping[str, Any],
+    mapping: CodebookMap,
+    viewer: Viewer,
+    lines: Sequence[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Print a document of ``_carried_over``, as text with ``lines``, and return the exit code."""
     if as_json:
         print_json(document)
     else:
         _print(document, mapping)
         for line in lines:
             print_line(line)
-        say_left_out(viewer, left_out)
+        say_left_out(viewer, viewer.hidden)
     return 1 if document["lost"] else 0
 
 
@@ -439,7 +476,7 @@ def _place(label: Label) -> dict[str, Any]:
     }
 
 
-def _print(document: dict[str, Any], mapping: CodebookMap) -> None:
+def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     done = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -33,34 +33,37 @@ _FIGURES: Final = ("cohen_kappa", "krippendorff_alpha")
 _FIGURE_TITLES: Final = dict(zip(_FIGURES, ("κ", "α"), strict=True))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaxonomyAgreeRequest:
+    """The options of ``mast-tui taxonomy agree``."""
+
+    versions: tuple[str, ...] = options.argument(nargs=-1, metavar="[VERSION …]")
+    annotators: str | None = options.option(
+        "--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it."
+    )
+    which: Which = options.which_pass(help="The first reading, or the last one.", default="1")
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    seed: int = options.seed()
+    common: CommonOptions = options.common(taxonomy="VERSION names the taxonomies, the newest last")
+    as_json: bool = options.as_json()
+
+
 @click.command()
-@click.argument("versions", nargs=-1, metavar="[VERSION …]")
-@click.option("--annotators", metavar="A,B,…", help="Who is compared. Default: as 'agree' has it.")
-@options.which_pass("The first reading, or the last one.", "1")
-@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
-@options.seed
-@options.common(taxonomy="VERSION names the taxonomies, the newest last")
-@options.as_json
-def agree_versions_command(
-    versions: tuple[str, ...],
-    annotators: str | None,
-    which: Which,
-    rounds: int,
-    seed: int,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(TaxonomyAgreeRequest)
+def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
     """Show κ and α of each version of a codebook, and beside the last one on the same traces.
 
     VERSION is a name id@version of a taxonomy in the workspace, the newest last. Default: all that
     labels were carried over from, and the one that they came to.
     """
-    place = open_workspace(common)
-    chosen = _versions(place, versions)
-    names = split_names(annotators)
-    viewers = [asked_by(place, one.ref, common) for one in chosen]
+    place = open_workspace(request.common)
+    chosen = _versions(place, request.versions)
+    names = split_names(request.annotators)
+    viewers = [asked_by(place, one.ref, request.common) for one in chosen]
     studies = [
-        study_from_workspace(place, one, annotators=names, which=which, traces=viewer.traces)
+        study_from_workspace(
+            place, one, annotators=names, which=request.which, traces=viewer.traces
+        )
         for one, viewer in zip(chosen, viewers, strict=True)
     ]
     last = studies[-1]
@@ -71,10 +74,10 @@ def agree_versions_command(
             {
                 "taxonomy": one.ref,
                 "modes": len(one.modes),
-                **_figures(study, _shared(study), rounds, seed),
+                **_figures(study, _shared(study), request.rounds, request.seed),
                 "same_traces": None
                 if study is last
-                else _beside(study, last, rounds=rounds, seed=seed),
+                else _beside(study, last, rounds=request.rounds, seed=request.seed),
                 "look_again": _look_again(place, one, viewer),
             }
             for one, study, viewer in zip(chosen, studies, viewers, strict=True)
@@ -84,7 +87,7 @@ def agree_versions_command(
         viewer.reveal(viewer.traces or ())
     left_out = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
     document |= sight_values(viewers[-1], left_out)
-    if as_json:
+    if request.as_json:
         print_json(document)
         return
     _print(document)

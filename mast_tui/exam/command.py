@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +19,9 @@ from mast_tui.cli.shared.common import (
     load_chosen_taxonomy,
     open_workspace,
     opened,
-    print_json,
-    say,
 )
-from mast_tui.cli.shared.report_files import Files, print_text
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judged_by, judges_named
 from mast_tui.exam.figures import (
@@ -63,61 +63,110 @@ if TYPE_CHECKING:
 RULES: Final = "rules"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamRequest:
+    """The options of ``mast-tui exam``."""
+
+    paths: tuple[Path, ...] = options.paths(exist=True)
+    set_name: str | None = options.option(
+        "--set",
+        metavar="SET",
+        help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
+        "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose "
+        "word counts as the truth. Without it: what needs no truth, of the judges of the "
+        "workspace.",
+    )
+    judges: tuple[str, ...] = options.option(
+        "--judge",
+        multiple=True,
+        required=True,
+        metavar="NAME",
+        help="Who sits the exam, once or often: rules (with a set of files they judge now), or "
+        "somebody of the workspace: a judge that has run, or whose answers were imported. Without "
+        "a set all judges whose names begin so; the first that ran is the one beside which others "
+        "stand.",
+    )
+    rule_names: str | None = options.option(
+        "--rules", metavar="all|NAME,…", help="Which rules run; as for judge."
+    )
+    crosswalk: Path | None = options.option(
+        "--crosswalk",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
+        "trail-to-mast, or a file of your own.",
+    )
+    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    seed: int = options.seed()
+    markdown_file: Path | None = options.report_file(
+        "--markdown", help="Also write it as Markdown."
+    )
+    html_file: Path | None = options.report_file("--html", help="Also write it as one page.")
+    latex_file: Path | None = options.report_file("--latex", help="Also write LaTeX tables.")
+    csv_file: Path | None = options.report_file(
+        "--csv", help="Also write every figure as one row of a CSV file."
+    )
+    force: bool = options.force()
+    workers: str | None = options.workers()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def files(self) -> Files:
+        """The files to write."""
+        return Files.named(
+            markdown=self.markdown_file,
+            html=self.html_file,
+            latex=self.latex_file,
+            csv=self.csv_file,
+        )
+
+    @property
+    def from_files(self) -> bool:
+        """Whether the set is read from files, not from the workspace."""
+        return self.set_name is not None and (
+            self.set_name in SETS or Path(self.set_name).is_file()
+        )
+
+
+_RULES: Final = (
+    SAME_FILE,
+    OptionRule[ExamRequest](
+        "PATHs, --rules and --crosswalk go with --set",
+        options=("paths", "--rules", "--crosswalk"),
+        needs=("--set",),
+    ),
+    OptionRule[ExamRequest](
+        "--set {request.set_name} wants the files of the set as PATHs",
+        needs=("paths",),
+        when=lambda request: request.from_files,
+    ),
+    OptionRule[ExamRequest](
+        "--set {request.set_name} is of the workspace; leave out the PATHs",
+        options=("paths",),
+        when=lambda request: not request.from_files,
+    ),
+    OptionRule[ExamRequest](
+        "--judge names the same one twice",
+        options=("--set",),
+        when=lambda request: len(set(request.judges)) < len(request.judges),
+    ),
+    OptionRule[ExamRequest](
+        "--rules goes with --judge rules and a set of files",
+        options=("--rules",),
+        when=lambda request: not request.from_files or RULES not in request.judges,
+    ),
+    OptionRule[ExamRequest](
+        "--crosswalk is for the sets that are read from their own files",
+        options=("--crosswalk",),
+        when=lambda request: request.set_name not in SETS,
+    ),
+)
+
+
 @click.command()
-@options.paths(exist=True)
-@click.option(
-    "--set",
-    "set_name",
-    metavar="SET",
-    help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
-    "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose word "
-    "counts as the truth. Without it: what needs no truth, of the judges of the workspace.",
-)
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    required=True,
-    metavar="NAME",
-    help="Who sits the exam, once or often: rules (with a set of files they judge now), or "
-    "somebody of the workspace: a judge that has run, or whose answers were imported. Without a "
-    "set all judges whose names begin so; the first that ran is the one beside which others stand.",
-)
-@click.option("--rules", "rule_names", metavar="all|NAME,…", help="Which rules run; as for judge.")
-@click.option(
-    "--crosswalk",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Make modes of MAST of the set's categories, as for import: agentrx-to-mast, "
-    "trail-to-mast, or a file of your own.",
-)
-@options.rounds("Resamples of the traces behind the intervals; 0 gives none.")
-@options.seed
-@options.report_file("--markdown", "Also write it as Markdown.")
-@options.report_file("--html", "Also write it as one page.")
-@options.report_file("--latex", "Also write LaTeX tables.")
-@options.report_file("--csv", "Also write every figure as one row of a CSV file.")
-@options.force
-@options.workers
-@options.common()
-@options.as_json
-def exam_command(
-    paths: tuple[Path, ...],
-    set_name: str | None,
-    judges: tuple[str, ...],
-    rule_names: str | None,
-    crosswalk: Path | None,
-    rounds: int,
-    seed: int,
-    markdown_file: Path | None,
-    html_file: Path | None,
-    latex_file: Path | None,
-    csv_file: Path | None,
-    force: bool,
-    wanted_workers: str | None,
-    common: CommonOptions,
-    as_json: bool,
-) -> None:
+@options.takes(ExamRequest, _RULES)
+def exam_command(request: ExamRequest) -> None:
     """Hold judges against a labelled set, each by the set's own scoring.
 
     Decisive steps: how often the step, its agent and its category are named, beside naming any
@@ -128,66 +177,74 @@ def exam_command(
     Without --set: how often a judge's readings of one trace agree, how many of its quotes are
     found, and what stays where the same model was asked otherwise.
     """
-    files = _files(markdown=markdown_file, html=html_file, latex=latex_file, csv=csv_file)
+    output = ReportOutput(request.files, "json" if request.as_json else "text")
+    if request.set_name is None:
+        _show_consistency(request, output)
+        return
     place: Workspace | None = None
     viewer: Viewer | None = None
     may_see: Callable[[str], bool] = _all
-    if set_name is None:
-        if paths or rule_names is not None or crosswalk is not None:
-            raise click.UsageError("PATHs, --rules and --crosswalk go with --set")
-        place, chosen = opened(common)
-        viewer = asked_by(place, chosen.ref, common)
-        files.check(outputs := outputs_beside(place, force=force))
-        may_see = _seen_by(viewer)
-        judged = [judged_by(place, chosen, name, may_see) for name in judges_named(place, judges)]
-        judged = [one for one in judged if one.labels]
-        if not judged:
-            raise click.ClickException(
-                f"these judges have judged no trace under {chosen.ref} that you may see; another "
-                "taxonomy is named by --taxonomy"
-            )
-        document = consistency_document(place, chosen, judged, rounds, seed)
-        _tell(document, consistency_report, files, outputs, viewer, as_json)
-        return
-    from_files = set_name in SETS or Path(set_name).is_file()
-    _check_usage(set_name, paths, judges, rule_names, from_files=from_files)
-    if crosswalk is not None and set_name not in SETS:
-        raise click.UsageError("--crosswalk is for the sets that are read from their own files")
-    rules = RulesJudge(chosen_rules(rule_names or "default"))
-    judged_now = {RULES} & set(judges) if from_files else set()
-    if set(judges) - judged_now or not from_files:
-        place = open_workspace(common)
+    rules = RulesJudge(chosen_rules(request.rule_names or "default"))
+    from_files = request.from_files
+    judged_now = {RULES} & set(request.judges) if from_files else set()
+    if set(request.judges) - judged_now or not from_files:
+        place = open_workspace(request.common)
     outputs = (
-        outputs_beside(place, force=force)
+        outputs_beside(place, force=request.force)
         if place
-        else _outputs_alone((*paths, Path(set_name)), force)
+        else _outputs_alone((*request.paths, Path(request.set_name)), request.force)
     )
-    files.check(outputs)
-    exam = None
-    judge = rules if judged_now else None
-    with WorkerPool(wanted_workers if from_files else None) as pool:
-        if set_name in SETS:
-            exam = set_from_files(set_name, paths, judge, pool, crosswalk)
-        elif from_files:
-            chosen = load_chosen_taxonomy(common.taxonomy)
-            exam = set_from_table(Path(set_name), chosen, paths, judge, pool)
+    request.files.check(outputs)
+    exam = _set_of_files(request, rules if judged_now else None) if from_files else None
     if place is not None:
-        ref = _sight_under(place, common.taxonomy, exam)
-        viewer = asked_by(place, ref, common)
+        ref = _sight_under(place, request.common.taxonomy, exam)
+        viewer = asked_by(place, ref, request.common)
         may_see = _seen_by(viewer)
     if exam is None:
         assert place is not None
-        exam = _set_of_workspace(place, set_name, common.taxonomy, may_see)
+        exam = _set_of_workspace(place, request.set_name, request.common.taxonomy, may_see)
     if not exam.questions:
-        raise click.ClickException(f"--set {set_name}: there is no labelled trace to ask about")
+        raise click.ClickException(
+            f"--set {request.set_name}: there is no labelled trace to ask about"
+        )
     candidates = [
         rules_candidate(exam, rules)
         if place is None or name in judged_now
         else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
-        for name in judges
+        for name in request.judges
     ]
-    document = exam_document(exam, candidates, rounds, seed)
-    _tell(document, exam_report, files, outputs, viewer, as_json)
+    document = exam_document(exam, candidates, request.rounds, request.seed)
+    _show(document, exam_report, output, outputs, viewer)
+
+
+def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
+    """Print what can be said of judges of the workspace without a truth."""
+    place, chosen = opened(request.common)
+    viewer = asked_by(place, chosen.ref, request.common)
+    outputs = outputs_beside(place, force=request.force)
+    request.files.check(outputs)
+    may_see = _seen_by(viewer)
+    names = judges_named(place, request.judges)
+    judged = [judged_by(place, chosen, name, may_see) for name in names]
+    judged = [one for one in judged if one.labels]
+    if not judged:
+        raise click.ClickException(
+            f"these judges have judged no trace under {chosen.ref} that you may see; another "
+            "taxonomy is named by --taxonomy"
+        )
+    document = consistency_document(place, chosen, judged, request.rounds, request.seed)
+    _show(document, consistency_report, output, outputs, viewer)
+
+
+def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
+    """Read a labelled set from files; a judge looks at its traces meanwhile."""
+    name = request.set_name
+    assert name is not None
+    with WorkerPool(request.workers) as pool:
+        if name in SETS:
+            return set_from_files(name, request.paths, judge, pool, request.crosswalk)
+        chosen = load_chosen_taxonomy(request.common.taxonomy)
+        return set_from_table(Path(name), chosen, request.paths, judge, pool)
 
 
 def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
@@ -199,54 +256,20 @@ def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) 
     return kept_taxonomy(place, taxonomy).ref
 
 
-def _tell(
+def _show(
     document: dict[str, Any],
     report_of: Callable[[dict[str, Any]], Report],
-    files: Files,
+    output: ReportOutput,
     outputs: Outputs,
     viewer: Viewer | None,
-    as_json: bool,
 ) -> None:
-    """Write and print figures, with what was hidden from whoever asks."""
+    """Write and print figures, with what was hidden from the annotator."""
     if viewer is not None:
         document |= sight_values(viewer, viewer.hidden)
         viewer.reveal(viewer.traces or (), judges=True)
-        if not as_json:
+        if output.stdout != "json":
             say_left_out(viewer, viewer.hidden)
-    report = report_of(document)
-    for line in files.write(report, outputs):
-        say(line)
-    if as_json:
-        print_json(document)
-    else:
-        print_text(report)
-
-
-def _check_usage(
-    set_name: str,
-    paths: Sequence[Path],
-    judges: Sequence[str],
-    rule_names: str | None,
-    *,
-    from_files: bool,
-) -> None:
-    """Refuse words that do not go together."""
-    if from_files and not paths:
-        raise click.UsageError(f"--set {set_name} wants the files of the set as PATHs")
-    if paths and not from_files:
-        raise click.UsageError(f"--set {set_name} is of the workspace; leave out the PATHs")
-    if len(set(judges)) < len(judges):
-        raise click.UsageError("--judge names the same one twice")
-    if rule_names is not None and not (from_files and RULES in judges):
-        raise click.UsageError("--rules goes with --judge rules and a set of files")
-
-
-def _files(**named: Path | None) -> Files:
-    """Where the report is written, by language."""
-    whole = {language: file for language, file in named.items() if file is not None}
-    if len(set(whole.values())) < len(whole):
-        raise click.UsageError("two options name the same file; give each its own")
-    return Files(whole, None)
+    output.show(report_of(document), document, outputs)
 
 
 def _set_of_workspace(

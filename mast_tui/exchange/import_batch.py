@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from msgspec import structs
 
@@ -122,6 +122,16 @@ class Incoming:
     notes: tuple[str, ...] = ()
 
 
+class LabelDetails(TypedDict, total=False):
+    """The fields of an imported label that a format may lack."""
+
+    confidence: float | None
+    severity: Severity | None
+    saw_suggestions: bool
+    created_at: str
+    evidence: Evidence | None
+
+
 @dataclass(slots=True)
 class ImportedWork(TraceWork):
     """One annotator's work on one trace that a file holds; an importer adds to it row by row.
@@ -139,12 +149,8 @@ class ImportedWork(TraceWork):
         target: Target = WHOLE_TRACE,
         note: str = "",
         *,
-        confidence: float | None = None,
-        severity: Severity | None = None,
         origin: Origin = Origin.IMPORTED,
-        saw_suggestions: bool = False,
-        created_at: str = "",
-        evidence: Evidence | None = None,
+        **details: Unpack[LabelDetails],
     ) -> Label:
         """Make the imported label of a mode at a place; it is not added yet.
 
@@ -152,12 +158,8 @@ class ImportedWork(TraceWork):
             mode: The mode's slug.
             target: The target.
             note: The note.
-            confidence: The confidence, between 0 and 1.
-            severity: The severity.
             origin: The origin.
-            saw_suggestions: Whether suggestions were on screen.
-            created_at: The time, ISO 8601 in UTC.
-            evidence: The words on which it rests.
+            details: Further fields of the label.
         """
         return Label(
             id=label_id(self.annotator, self.trace_id, self.taxonomy, mode, target),
@@ -167,12 +169,8 @@ class ImportedWork(TraceWork):
             mode=mode,
             target=target,
             note=note,
-            confidence=confidence,
-            severity=severity,
             origin=label_origin(self.annotator, origin),
-            saw_suggestions=saw_suggestions,
-            created_at=created_at,
-            evidence=evidence,
+            **details,
         )
 
     def join_label(self, label: Label) -> None:

@@ -126,7 +126,7 @@ def judged_traces(
         covered_by: The names of judges whose verdicts include those of this one.
     """
     names = (judge.name, *covered_by)
-    run = _Run(judge, taxonomy, workspace, False, names)
+    run = _Run(judge, taxonomy, workspace, names)
     judgements: dict[str, list[StoredJudgement]] = {}
     for name in names:
         for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref):
@@ -176,8 +176,7 @@ def run_judge(
     traces: Iterable[Trace | JudgedTrace],
     workspace: Workspace,
     *,
-    again: bool = False,
-    covered_by: Collection[str] = (),
+    covered_by: Collection[str] | None = (),
     on_progress: Callable[[Progress], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunSummary:
@@ -191,9 +190,8 @@ def run_judge(
         taxonomy: The taxonomy whose modes count.
         traces: The traces, or the results of the judge on them.
         workspace: The workspace in which the suggestions are stored.
-        again: Whether to judge traces again that this judge has judged.
         covered_by: The names of judges whose verdicts include those of this one; traces that they
-            have judged are skipped too.
+            have judged are skipped too. None judges all traces again.
         on_progress: Called after each trace.
         stop: Called before each trace; a true value ends the run.
 
@@ -203,7 +201,8 @@ def run_judge(
     Raises:
         WorkspaceError: The workspace fails, or the judge knows no mode of the taxonomy.
     """
-    run = _Run(judge, taxonomy, workspace, again, (judge.name, *covered_by))
+    names = None if covered_by is None else (judge.name, *covered_by)
+    run = _Run(judge, taxonomy, workspace, names)
     for trace in traces:
         if stop():
             run.summary.stopped = CANCELLED
@@ -220,8 +219,7 @@ class _Run:
         judge: Judge,
         taxonomy: Taxonomy,
         workspace: Workspace,
-        again: bool,
-        names: Sequence[str],
+        names: Sequence[str] | None,
     ) -> None:
         slugs = {mode.slug for mode in taxonomy.modes}
         self._looks_at = tuple(slug for slug in judge.looks_at if slug in slugs)
@@ -233,7 +231,6 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
-        self._again = again
         self._names = names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
@@ -249,7 +246,7 @@ class _Run:
             return self._store_result(judged)
 
     def _is_known(self, record: TraceRecord) -> bool:
-        if self._again:
+        if self._names is None:
             return False
         stored = self._workspace.find_trace(record)
         return stored is not None and self._has_judged(stored, record)
@@ -283,7 +280,7 @@ class _Run:
     def _has_judged(self, stored: TraceRecord, current: TraceRecord) -> bool:
         judgements = [
             judgement
-            for name in self._names
+            for name in self._names or ()
             for judgement in self._workspace.judgements(
                 trace_id=stored.trace_id, annotator=name, taxonomy=self._taxonomy
             )

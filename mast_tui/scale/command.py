@@ -23,41 +23,41 @@ from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
 
 if TYPE_CHECKING:
-    from mast_tui.cli.judge.options import JudgeCommand
+    from mast_tui.cli.judge.options import JudgeRequest
     from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.rules import RulesJudge
     from mast_tui.taxonomy.model import Taxonomy
 
 
-def judge_with_rules(
-    command: JudgeCommand, judge: RulesJudge, out: str, files: int | None, pool: WorkerPool
-) -> int:
+def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool) -> int:
     """Have rules judge into shards, and return the exit code.
 
     Args:
-        command: The options of the command.
+        request: The options of the request.
         judge: The rules.
-        out: The folder or URL of the shards.
-        files: How many files a shard has on average; None leaves it to their number.
         pool: The workers, and the bar of progress.
 
     Raises:
         ShardsError: The folder cannot be used.
     """
-    folder = ShardFolder(out)
-    taxonomy = load_chosen_taxonomy(command.common.taxonomy)
+    folder = shard_folder(request)
+    taxonomy = load_chosen_taxonomy(request.common.taxonomy)
     run = judge_into_shards(
-        judge.name,
-        judge.looks_at,
         JudgeUnits(judge),
         taxonomy,
-        command.paths,
+        request.paths,
         folder,
         pool.workers,
-        files=files,
+        files=request.shard_files,
         tell=partial(show_progress, pool),
     )
-    return print_shards(command, run, folder.place, taxonomy)
+    return print_shards(request, run, folder.place, taxonomy)
+
+
+def shard_folder(request: JudgeRequest) -> ShardFolder:
+    """Return the folder that ``--out`` names."""
+    assert request.out is not None
+    return ShardFolder(request.out)
 
 
 def show_progress(pool: WorkerPool, run: ShardRun) -> None:
@@ -71,19 +71,19 @@ def show_progress(pool: WorkerPool, run: ShardRun) -> None:
     pool.tell(run.known + run.written, run.shards)
 
 
-def print_shards(command: JudgeCommand, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
+def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
     """Print what came of a run into shards, and return the exit code.
 
     Args:
-        command: The options of the command, with who asks.
+        request: The options of the command, with who asks.
         run: What came of it.
         folder: The folder or URL of the shards.
         taxonomy: That of the modes.
     """
     document = _shards_document(run, folder, taxonomy)
-    if judges_hidden(command.common, taxonomy):
+    if judges_hidden(request.common, taxonomy):
         document = without_findings(document)
-    if command.as_json:
+    if request.as_json:
         print_json(document)
     else:
         _print_counts(document)

@@ -25,6 +25,7 @@ from mast_tui.scale.tables import PRESENT, Judged, pyarrow, read_shard, verdict_
 from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:
+    from mast_tui.cli.import_labels import ImportCommandRequest
     from mast_tui.traces.model import Trace
 
 FIELDS: Final = ("model", "system", "benchmark", "task", "outcome", "reader", "version")
@@ -54,41 +55,31 @@ class _Told:
         raise AssertionError("what it says stands in the shards")
 
 
-def import_shards(
-    place: str,
-    where: Sequence[str],
-    sample: int | None,
-    seed: int,
-    common: CommonOptions,
-    pool: WorkerPool,
-    *,
-    as_json: bool,
-) -> int:
-    """Bring traces of shards into a workspace, with the judge's suggestions; the exit code.
+def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
+    """Import traces of shards with the judge's suggestions, and return the exit code.
+
+    The sample follows from the seed and the traces, whatever their order.
 
     Args:
-        place: The folder's path or URL.
-        where: Conditions such as ``mode=3.3`` that all must hold.
-        sample: How many traces are drawn of those for which they do; None for all.
-        seed: What is drawn follows from it and from the traces, whatever their order.
-        common: Where the workspace is.
-        pool: Who reads the shards.
-        as_json: Whether one JSON document is printed.
+        request: The options of the command; its first file is the folder's path or URL.
+        pool: The workers that read the shards.
 
     Raises:
         ShardsError: They cannot be read.
         click.UsageError: A condition is none.
     """
+    place = request.files[0]
     folder = ShardFolder(place)
     manifest = folder.manifest()
-    matches = partial(_matching, folder, _conditions(where, manifest, common))
+    conditions = _conditions(request.where, manifest, request.common)
+    matches = partial(_matching, folder, conditions)
     done = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in done]
     found = zip(shards, _each(matches, shards, place, pool), strict=True)
-    chosen, matching = _chosen(found, sample, seed)
+    chosen, matching = _chosen(found, request.sample, request.seed)
     wanted = [(shard, chosen[shard]) for shard in shards if shard in chosen]
     read = partial(_read, folder, manifest.taxonomy)
-    target = open_workspace(common, create=True)
+    target = open_workspace(request.common, create=True)
     summary = run_judge(
         _Told(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
@@ -100,17 +91,17 @@ def import_shards(
         "shards": place,
         "judge": manifest.judge,
         "taxonomy": manifest.taxonomy.ref,
-        "where": list(where),
+        "where": list(request.where),
         "matching": matching,
-        "sample": sample,
-        "seed": seed,
+        "sample": request.sample,
+        "seed": request.seed,
         "traces": traces,
     }
-    if as_json:
+    if request.as_json:
         print_json(document)
         return 0
     new, known = (traces.get(step, 0) for step in ("judged", "known"))
-    drawn = "" if sample is None else f" drawn of {matching:,} with seed {seed}"
+    drawn = "" if request.sample is None else f" drawn of {matching:,} with seed {request.seed}"
     print_line(
         f"{manifest.judge}: {counted(new + known, 'trace')}{drawn} imported with what it "
         f"suggests, {known:,} of them here before"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from zlib import crc32
 
 from mast_tui import __version__
@@ -69,8 +69,22 @@ class UnitJudged:
     requests: frozenset[RequestSize] = frozenset()
 
 
-Judging = Callable[[Sequence[Unit]], Sequence[UnitJudged]]
-"""Has a judge look at the traces of units; it can be sent to other processes."""
+class Judging(Protocol):
+    """A judge that looks at the traces of units; it can be sent to other processes."""
+
+    @property
+    def name(self) -> str:
+        """The judge's name."""
+
+    @property
+    def looks_at(self) -> Sequence[str]:
+        """The slugs on which it gives verdicts."""
+
+    def __call__(self, units: Sequence[Unit], /) -> Sequence[UnitJudged]:
+        """Judge the traces of each unit."""
+
+    def outdated(self, shards: Iterable[str], /) -> Collection[str]:
+        """Return those of some written shards that have to be judged again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,8 +137,22 @@ class JudgeUnits:
 
     judge: Judge
 
+    @property
+    def name(self) -> str:
+        """The judge's name."""
+        return self.judge.name
+
+    @property
+    def looks_at(self) -> Sequence[str]:
+        """The slugs on which it gives verdicts."""
+        return self.judge.looks_at
+
+    def outdated(self, _shards: Iterable[str], /) -> Collection[str]:
+        """Return none: what is judged depends on the traces alone."""
+        return ()
+
     def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
-        """What came of each unit."""
+        """Judge the traces of each unit."""
         walk = Scan(())
         fetch_all(path for unit in units for path in unit.files)
         return [self._of_unit(walk, unit) for unit in units]
@@ -222,8 +250,6 @@ def _note_unread(reports: Iterable[FileReport], totals: ShardTotals) -> None:
 
 
 def judge_into_shards(
-    judge: str,
-    looks_at: Sequence[str],
     judging: Judging,
     taxonomy: Taxonomy,
     paths: Iterable[Path],
@@ -232,7 +258,6 @@ def judge_into_shards(
     *,
     files: int | None = None,
     tell: Callable[[ShardRun], object] = lambda _: None,
-    outdated: Callable[[Iterable[str]], Collection[str]] = lambda _: (),
 ) -> ShardRun:
     """Let a judge look at all traces under paths, and write what it finds as shards.
 
@@ -240,23 +265,21 @@ def judge_into_shards(
     call goes on.
 
     Args:
-        judge: Its name.
-        looks_at: The slugs on which it gives verdicts.
-        judging: Has it look; with workers it can be pickled.
+        judging: The judge; with workers it can be pickled.
         taxonomy: Only its modes count.
         paths: Files and folders.
         folder: Where the shards are written.
         workers: Who reads and judges; None for this process alone.
         files: How many files a shard has on average; None leaves it to their number.
         tell: Told of the run as far as it has come.
-        outdated: Returns those of some written shards that have to be judged again.
 
     Raises:
         WorkspaceError: The judge knows no mode of the taxonomy.
         ShardsError: The folder holds something else, or cannot be written.
     """
     known_modes = {mode.slug for mode in taxonomy.modes}
-    looks_at = tuple(slug for slug in looks_at if slug in known_modes)
+    judge = judging.name
+    looks_at = tuple(slug for slug in judging.looks_at if slug in known_modes)
     if not looks_at:
         raise WorkspaceError(
             f"{judge} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
@@ -278,7 +301,7 @@ def judge_into_shards(
             results[shard.name] = totals
             run.take(totals)
             tell(run)
-        again = outdated(folder.done(manifest) - judged_again)
+        again = judging.outdated(folder.done(manifest) - judged_again)
         for name in again:
             folder.withdraw(name)
             if name in results:

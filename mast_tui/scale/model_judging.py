@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -48,8 +48,22 @@ class JudgeUnitsByModel:
     folder: ShardFolder
     door: SharedAllowanceAddress | None = None
 
-    def __call__(self, units: Sequence[Unit]) -> list[UnitJudged]:
-        """What was said of the traces of each unit."""
+    @property
+    def name(self) -> str:
+        """The judge's name."""
+        return self.setup.judge
+
+    @property
+    def looks_at(self) -> Sequence[str]:
+        """The slugs on which it gives verdicts."""
+        return self.setup.prompt.modes
+
+    def outdated(self, shards: Iterable[str], /) -> Collection[str]:
+        """Return the shards whose answers are to requests that the server truncated."""
+        return outdated_shards(self.folder, shards)
+
+    def __call__(self, units: Sequence[Unit], /) -> list[UnitJudged]:
+        """Judge the traces of each unit."""
         fetch_all(path for unit in units for path in unit.files)
         return asyncio.run(self._all(units))
 

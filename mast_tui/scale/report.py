@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
-from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
@@ -19,77 +17,42 @@ from mast_tui.scale.figures import shard_report
 from mast_tui.scale.folder import ShardFolder
 
 if TYPE_CHECKING:
+    from mast_tui.cli.report import ReportRequest
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.scale.figures import ShardGroupJson, ShardReport
-
-TAKEN: Final = frozenset(
-    {"shards", "by", "failed_below", "alpha", "margin", "least", "annotator", "blind", "assisted"}
-    | {"as_json", "wanted_workers"}
-)
-"""The options that mean something for shards."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
-def refuse_others(context: click.Context) -> None:
-    """Refuse the options that say nothing of shards.
-
-    Args:
-        context: The command's.
-
-    Raises:
-        click.UsageError: One of them was given.
-    """
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in TAKEN:
-            raise click.UsageError(
-                f"{parameter.opts[0]} is for a workspace; import a part of the shards into one"
-            )
-
-
-def report_shards(
-    place: str,
-    by: str,
-    rules: Rules,
-    failed_below: float | None,
-    common: CommonOptions,
-    wanted_workers: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def report_shards(request: ReportRequest, rules: Rules) -> None:
     """Print the report on a folder of shards.
 
     Args:
-        place: The folder's path or URL.
-        by: What tells groups apart.
-        rules: Where the lines are drawn.
-        failed_below: Lets the outcome follow from the score.
-        common: Who asks.
-        wanted_workers: What ``--workers`` says.
-        as_json: Whether one JSON document is printed.
+        request: The options of the command.
+        rules: The thresholds of the figures.
 
     Raises:
-        ShardsError: They cannot be read.
-        click.ClickException: Whoever asks works blind here.
+        ShardsError: The shards cannot be read.
+        click.ClickException: The annotator works blind here.
     """
+    place = request.shards
+    assert place is not None
     folder = ShardFolder(place)
-    if judges_hidden(common, folder.manifest().taxonomy):
+    if judges_hidden(request.common, folder.manifest().taxonomy):
         raise click.ClickException(
             f"{place}: what a judge found is hidden while you work blind or without suggestions"
         )
-    with WorkerPool(wanted_workers) as pool:
+    with WorkerPool(request.workers) as pool:
         report = shard_report(
             folder,
-            by=by,
+            by=request.by,
             rules=rules,
-            failed_below=failed_below,
+            failed_below=request.failed_below,
             workers=pool.workers,
             tell=pool.tell,
         )
         pool.on_trace(report["traces"]["labelled"])
-    if as_json:
+    if request.as_json:
         print_json(report)
         return
     for line in _lines(report):

@@ -135,6 +135,15 @@ class Study(Struct, frozen=True):
         if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight is a number over 0")
         self._check_assignments()
+        self._check_draws()
+        for name in ("overlap", "withheld", "retests"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
+        if self.blind and self.withheld:
+            raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
+
+    def _check_draws(self) -> None:
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
@@ -144,12 +153,6 @@ class Study(Struct, frozen=True):
                 or not all(0 < chance <= 1 for chance in draw.chances)
             ):
                 raise InvalidStudy(f"each trace of lot {draw.lot + 1} has a chance over 0, up to 1")
-        for name in ("overlap", "withheld", "retests"):
-            share = getattr(self, name)
-            if not 0 <= share <= 1:
-                raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
-        if self.blind and self.withheld:
-            raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
 
     def _check_assignments(self) -> None:
         known_ids = frozenset(self.traces)

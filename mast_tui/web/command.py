@@ -6,9 +6,10 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 import click
@@ -16,6 +17,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import load_chosen_taxonomy
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
@@ -44,37 +46,49 @@ _SHORTEST_TOKEN: Final = 16
 """So many characters of a token of one's own are not guessed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebRequest:
+    """The options of ``mast-tui web``."""
+
+    paths: tuple[Path, ...] = options.paths(exist=True)
+    host: str = options.option(
+        "--host",
+        default="localhost",
+        metavar="ADDRESS",
+        show_default=True,
+        help="Where to listen. Another address than this machine's own needs --token.",
+    )
+    port: int = options.option(
+        "--port", default=8000, show_default=True, type=click.IntRange(0, 65535)
+    )
+    token: bool = options.option(
+        "--token",
+        is_flag=True,
+        help=f"Require a token: the value of the variable {TOKEN_VARIABLE}, or a new one, which is "
+        "printed.",
+    )
+    url: str | None = options.option(
+        "--url",
+        metavar="URL",
+        help="The address that visitors type where a proxy stands in between, as "
+        "https://labels.example.org.",
+    )
+    common: CommonOptions = options.common()
+
+
+_RULES: Final = (
+    OptionRule[WebRequest](
+        "--host {request.host} lets other machines in, who may then read and write files in your "
+        "name; add --token",
+        needs=("--token",),
+        when=lambda request: request.host not in HERE,
+    ),
+)
+
+
 @click.command()
-@options.paths(exist=True)
-@click.option(
-    "--host",
-    default="localhost",
-    metavar="ADDRESS",
-    show_default=True,
-    help="Where to listen. Another address than this machine's own needs --token.",
-)
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
-@click.option(
-    "--token",
-    is_flag=True,
-    help=f"Require a token: the value of the variable {TOKEN_VARIABLE}, or a new one, which is "
-    "printed.",
-)
-@click.option(
-    "--url",
-    metavar="URL",
-    help="The address that visitors type where a proxy stands in between, as "
-    "https://labels.example.org.",
-)
-@options.common()
-def web_command(
-    paths: tuple[Path, ...],
-    host: str,
-    port: int,
-    token: bool,
-    url: str | None,
-    common: CommonOptions,
-) -> int:
+@options.takes(WebRequest, _RULES)
+def web_command(request: WebRequest) -> int:
     """Show the app in a browser, to yourself or to a team.
 
     Every visitor gets an own app on the same traces and the same workspace, and labels under the
@@ -82,41 +96,42 @@ def web_command(
     member. Visitors can do what the app can do here: read and write files in your
     name. Without --token only this machine gets in.
     """
-    if common.taxonomy is not None and not common.taxonomy.is_file():
-        raise click.BadParameter(f"{common.taxonomy}: no such file", param_hint="--taxonomy")
-    if host not in HERE and not token:
-        raise click.UsageError(
-            f"--host {host} lets other machines in, who may then read and write files in your "
-            "name; add --token"
+    if request.common.taxonomy is not None and not request.common.taxonomy.is_file():
+        raise click.BadParameter(
+            f"{request.common.taxonomy}: no such file", param_hint="--taxonomy"
         )
-    server = _server_class()(
-        (sys.executable, "-m", "mast_tui", *_options(common)),
-        tuple(str(path.absolute()) for path in paths),
-        token=_token() if token else None,
-        url=None if url is None else checked_url(url),
-        annotator=None if common.annotator is None else checked_person(common.annotator),
-        workspace=common.workspace,
-        taxonomy=load_chosen_taxonomy(common.taxonomy).ref,
-        only_this_machine=host in HERE and url is None,
+    module = _server_module()
+    server: Server = module.Server(
+        (sys.executable, "-m", "mast_tui", *_options(request.common)),
+        tuple(str(path.absolute()) for path in request.paths),
+        access=module.VisitorAccess(
+            _token() if request.token else None,
+            None if request.url is None else checked_url(request.url),
+            only_this_machine=request.host in HERE and request.url is None,
+        ),
+        annotator=None
+        if request.common.annotator is None
+        else checked_person(request.common.annotator),
+        workspace=request.common.workspace,
+        taxonomy=load_chosen_taxonomy(request.common.taxonomy).ref,
     )
-    return server.run(host, port, print_line)
+    return server.run(request.host, request.port, print_line)
 
 
-def _server_class() -> type[Server]:
+def _server_module() -> Any:
     """Import the server, which needs the extra ``web``; the help page does not.
 
     Raises:
         MastError: The extra is not installed.
     """
     try:
-        server: type[Server] = import_module("mast_tui.web.server").Server
+        return import_module("mast_tui.web.server")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("mast_tui"):
             raise
         raise MastError(
             f"it needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
         ) from error
-    return server
 
 
 def print_line(words: str) -> None:

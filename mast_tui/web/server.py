@@ -15,6 +15,7 @@ import secrets
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -79,19 +80,32 @@ def _full_addresses(paths: Sequence[str]) -> dict[str, str]:
     return {ENVIRONMENT: addresses} if "://" in addresses else {}
 
 
+@dataclass(frozen=True, slots=True)
+class VisitorAccess:
+    """The ways in which visitors reach the server.
+
+    Attributes:
+        token: What they must know; None if nothing.
+        url: The address that they type where a proxy stands in between.
+        only_this_machine: Whether no other machine reaches the server, by a proxy neither.
+    """
+
+    token: str | None = None
+    url: SplitResult | None = None
+    only_this_machine: bool = False
+
+
 class Server:
     """The web server: the sign-in page, and an app for each page of a visitor.
 
     Args:
         command: The command of an app, before the workspace, the visitor's name and the paths.
         paths: The files and folders that each app opens.
-        token: The token that visitors must know, None for no token.
-        url: The address that visitors type if there is a proxy.
+        access: How visitors reach the server.
         annotator: The name under which all visitors label; None asks each visitor.
         workspace: The path or URL of the workspace, None for the nearest one. With a URL each
             visitor signs in as a member of the team, with the password of that member.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        only_this_machine: Whether no other machine reaches the server, by a proxy neither.
         kept_seconds: How long an app waits for a lost connection.
 
     Raises:
@@ -104,18 +118,16 @@ class Server:
         command: Sequence[str],
         paths: Sequence[str],
         *,
-        token: str | None,
-        url: SplitResult | None,
+        access: VisitorAccess,
         annotator: str | None,
         workspace: str | None,
         taxonomy: str,
-        only_this_machine: bool = False,
         kept_seconds: float = KEPT_SECONDS,
     ) -> None:
         self._command = command
         self._paths = paths
-        self._token = token
-        self._url = url
+        self._token = access.token
+        self._url = access.url
         self._annotator = annotator
         self._workspace = workspace
         self._taxonomy = taxonomy
@@ -125,13 +137,13 @@ class Server:
         """The visitors by their cookies."""
         self._team: TeamSignIn | None = None
         if workspace is not None and is_url(workspace):
-            if annotator is not None and (token is not None or not only_this_machine):
+            if annotator is not None and (access.token or not access.only_this_machine):
                 raise MastError(
                     f"--annotator {annotator} would make every visitor the member {annotator} of "
                     "the team; leave it out, so that each signs in with their own password. "
                     "It is for this machine's own address without --token and --url"
                 )
-            self._team = TeamSignIn(workspace, taxonomy, trusts_database=only_this_machine)
+            self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
         self._report: Callable[[str], None] = lambda _: None
         self.apps = PageApps(kept_seconds)

@@ -210,23 +210,28 @@ def test_rounds_and_seed_stand_in_what_they_made(two: Cli) -> None:
 
 
 FILES = {
-    "--html": ("page.html", "<!doctype html>", "Cohen"),
-    "--latex": ("paper.tex", "% Agreement: ann and bob on mast@3", "tab:agreement-modes"),
-    "--markdown": ("paper.md", "# Agreement", "Table: "),
-    "--csv": ("figures.csv", "", "few_traces"),
+    "--html": ("page.html", "<!doctype html>", "Cohen", "the report as a page"),
+    "--latex": (
+        "paper.tex",
+        "% Agreement: ann and bob on mast@3",
+        "tab:agreement-modes",
+        "tables for LaTeX",
+    ),
+    "--markdown": ("paper.md", "# Agreement", "Table: ", "the report as Markdown"),
+    "--csv": ("figures.csv", "", "few_traces", ""),
 }
-"""For each option a file, how it begins and what it holds."""
+"""For each option a file, how it begins, what it holds and how it is reported."""
 
 
 def test_other_files_are_written_beside_the_text(two: Cli, tmp_path: Path) -> None:
     options = [word for option, (name, *_) in FILES.items() for word in (option, name)]
     done = two("agree", *FEW, *options)
     assert done.out.startswith("Agreement\n")
-    for name, beginning, part in FILES.values():
+    for name, beginning, part, reported in FILES.values():
         written = (tmp_path / name).read_text("utf-8")
         assert written.lower().startswith(beginning.lower())
         assert part in written
-        assert f"{name}: written" in done.err
+        assert f"{name}: {reported}" in done.err
 
 
 def test_json_for_one_person_says_on_stderr_that_it_takes_two(two: Cli) -> None:

@@ -109,11 +109,7 @@ def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: P
 
 
 def into_shards(runs: Path, folder: ShardFolder, workers: Workers | None = None) -> ShardRun:
-    rules = RulesJudge()
-    units = JudgeUnits(rules)
-    return judge_into_shards(
-        rules.name, rules.looks_at, units, load_mast(), [runs], folder, workers
-    )
+    return judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, workers)
 
 
 def test_a_new_file_changes_one_shard(cli: Cli, runs: Path) -> None:

@@ -19,7 +19,7 @@ from mast_tui.study import Study
 from mast_tui.web import page_apps
 from mast_tui.web.command import checked_url
 from mast_tui.web.page_apps import KEPT_APPS_OF_VISITOR, KEPT_SECONDS
-from mast_tui.web.server import Server
+from mast_tui.web.server import Server, VisitorAccess
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
@@ -41,8 +41,7 @@ async def visiting(
     server = Server(
         command,
         ("run.jsonl",),
-        token=token,
-        url=None if url is None else checked_url(url),
+        access=VisitorAccess(token, None if url is None else checked_url(url)),
         annotator=None,
         workspace=str(folder / "labels.db"),
         taxonomy=MAST.ref,
@@ -356,8 +355,8 @@ async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(STUBBORN_APP)
     source = (
-        "import sys; from mast_tui.web.server import Server\n"
-        "server = Server((sys.executable, 'app.py'), (), token=None, url=None, annotator='carol',"
+        "import sys; from mast_tui.web.server import VisitorAccess, Server\n"
+        "server = Server((sys.executable, 'app.py'), (), access=VisitorAccess(), annotator='carol',"
         f" workspace='labels.db', taxonomy={MAST.ref!r})\n"
         "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"
     )

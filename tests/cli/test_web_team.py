@@ -19,7 +19,7 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web.command import checked_url
-from mast_tui.web.server import Server
+from mast_tui.web.server import Server, VisitorAccess
 from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import Role, TraceRecord
@@ -95,9 +95,16 @@ def url(
 
 
 def team_server(workspace: str, **options: Any) -> Server:
-    options = {"token": None, "url": None, "annotator": None, "only_this_machine": False} | options
+    annotator = options.pop("annotator", None)
     command = (sys.executable, "-c", LABELLING_APP)
-    return Server(command, ("run.jsonl",), workspace=workspace, taxonomy=MAST.ref, **options)
+    return Server(
+        command,
+        ("run.jsonl",),
+        access=VisitorAccess(**options),
+        annotator=annotator,
+        workspace=workspace,
+        taxonomy=MAST.ref,
+    )
 
 
 @asynccontextmanager

@@ -102,7 +102,7 @@ def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None
     run_judge(again, MAST, traces(folder), workspace)
     assert again.seen == ["b.json"]
     everything = Echo()
-    run_judge(everything, MAST, traces(folder), workspace, again=True)
+    run_judge(everything, MAST, traces(folder), workspace, covered_by=None)
     assert len(everything.seen) == 3
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication.for_signatures import gold_of
-from mast_tui.cli.report import signature_input
+from mast_tui.cli.report import ReportRequest, signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
 from mast_tui.figures.signatures.model import OVERALL
@@ -63,15 +63,7 @@ def extras(
     workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
 ) -> Extras:
     taxonomy = load_mast()
-    made = signature_input(
-        workspace,
-        taxonomy,
-        labels=labels,
-        by="model",
-        failed_below=None,
-        traces=None,
-        places=False,
-    )
+    made = signature_input(workspace, taxonomy, ReportRequest(labels=labels, without_places=True))
     return extras_from_workspace(
         workspace,
         taxonomy,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
-from click.core import ParameterSource
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.options import JudgeCommand, looks_under, model_options, traces_under
+from mast_tui.cli.judge.options import JUDGE_RULES, JudgeRequest, looks_under, traces_under
 from mast_tui.cli.judge.progress import show_trace
 from mast_tui.cli.judge.summary import failed_files, print_run, run_document
 from mast_tui.cli.shared import options
@@ -38,51 +35,8 @@ _INTO_SHARDS_BY_MODEL: Final = "mast_tui.scale.model_command"
 
 
 @click.command()
-@options.paths(required=True)
-@click.option("--judge", "judge_name", type=click.Choice(["rules", "twins", "llm"]), required=True)
-@click.option(
-    "--rules",
-    "rule_names",
-    metavar="all|NAME,…",
-    help="Which rules run. Default: two of them; docs/rules.md lists all.",
-)
-@click.option(
-    "--again",
-    is_flag=True,
-    help="Judge traces anew that this judge has seen; a model is asked again.",
-)
-@click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@options.workers
-@click.option(
-    "--out",
-    metavar="FOLDER-or-URL",
-    help="Write what is found as shards (Parquet) into this folder, not into a workspace; "
-    "the same command goes on where it was broken off. docs/scale.md has more.",
-)
-@click.option(
-    "--shard-files",
-    type=click.IntRange(1),
-    help="How many files of traces a shard has on average. Default: by their number, up to 512.",
-)
-@model_options
-@options.common()
-@options.as_json
-@click.pass_context
-def judge_command(
-    context: click.Context,
-    /,
-    paths: tuple[Path, ...],
-    judge_name: str,
-    rule_names: str | None,
-    again: bool,
-    quiet: bool,
-    wanted_workers: str | None,
-    out: str | None,
-    shard_files: int | None,
-    common: CommonOptions,
-    as_json: bool,
-    **asked: Any,
-) -> int:
+@options.takes(JudgeRequest, JUDGE_RULES)
+def judge_command(request: JudgeRequest) -> int:
     """Let a judge suggest failure modes in traces.
 
     'rules' needs no model and no network, nor does 'twins', which compares several runs of one
@@ -92,82 +46,49 @@ def judge_command(
     compares all runs): the same command continues an interrupted run. Blind annotators, and those
     with traces without suggestions in a study, do not see the results.
     """
-    if judge_name != "rules" and rule_names is not None:
-        raise click.UsageError("--rules is for --judge rules; the other judges have none")
-    _refuse_for_others(judge_name, wanted_workers, out)
-    if out is not None and (again or common.workspace is not None):
-        option = "--again" if again else "--workspace"
-        raise click.UsageError(f"{option} is for a workspace; --out writes shards instead")
-    command = JudgeCommand(paths, again, quiet, as_json, common)
-    if judge_name == "llm":
-        if out is None:
-            return int(import_module(_BY_MODEL).judge_with_model(command, asked))
-        shards: Any = import_module(_INTO_SHARDS_BY_MODEL)
-        with WorkerPool(wanted_workers, quiet=quiet) as pool:
-            return int(shards.judge_with_model(command, asked, out, shard_files, pool))
-    _refuse_model_options(context, judge_name, asked)
-    if judge_name == "twins":
-        twins = TwinsJudge(traces_under(paths, []))
-        if not quiet:
+    if request.judge_name == "llm" and request.out is None:
+        return int(import_module(_BY_MODEL).judge_with_model(request))
+    if request.judge_name == "twins":
+        twins = TwinsJudge(traces_under(request.paths, []))
+        if not request.quiet:
             say(f"mast-tui judge: {twins.summary}")
-        return _into_workspace(replace(command, again=True), twins)
-    rules = chosen_rules(rule_names or "default")
-    with WorkerPool(wanted_workers, quiet=quiet) as pool:
-        judge = RulesJudge(rules)
-        if out is None:
-            return _into_workspace(command, judge, judge.covered_by, pool)
-        shards = import_module(_INTO_SHARDS)
-        return int(shards.judge_with_rules(command, judge, out, shard_files, pool))
-
-
-def _refuse_for_others(judge: str, wanted_workers: str | None, out: str | None) -> None:
-    """Options for many traces are wrong usage where a judge has no use for them."""
-    if judge == "twins" and (wanted_workers is not None or out is not None):
-        option = "--out" if wanted_workers is None else "--workers"
-        raise click.UsageError(f"{option} is not for twins: they are compared in one place")
-    if judge == "llm" and wanted_workers is not None and out is None:
-        raise click.UsageError(
-            "--workers takes --out with it for a model; into a workspace --concurrency says how "
-            "many requests are under way"
-        )
-
-
-def _refuse_model_options(context: click.Context, judge: str, asked: Container[str]) -> None:
-    """Options that only make sense with a model are wrong usage without one."""
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if option.name in asked and given:
-            raise click.UsageError(f"{option.opts[0]} is for --judge llm; the {judge} ask no model")
+        return _into_workspace(replace(request, again=True), twins)
+    with WorkerPool(request.workers, quiet=request.quiet) as pool:
+        if request.judge_name == "llm":
+            return int(import_module(_INTO_SHARDS_BY_MODEL).judge_with_model(request, pool))
+        judge = RulesJudge(chosen_rules(request.rule_names or "default"))
+        if request.out is None:
+            return _into_workspace(request, judge, judge.covered_by, pool)
+        return int(import_module(_INTO_SHARDS).judge_with_rules(request, judge, pool))
 
 
 def _into_workspace(
-    command: JudgeCommand,
+    request: JudgeRequest,
     judge: Judge,
     covered_by: tuple[str, ...] = (),
     pool: WorkerPool | None = None,
 ) -> int:
     """Have a judge look that asks no model; by workers where the pool has some."""
-    place = open_workspace(command.common, create=True)
-    chosen = working_taxonomy(place, command.common.taxonomy)
-    hidden = asked_by(place, chosen.ref, command.common, anybody=True).judges_hidden
+    place = open_workspace(request.common, create=True)
+    chosen = working_taxonomy(place, request.common.taxonomy)
+    hidden = asked_by(place, chosen.ref, request.common, anybody=True).judges_hidden
     show = partial(show_trace, hidden=hidden)
     reports: list[FileReport] = []
-    given: Iterable[Trace | JudgedTrace] = traces_under(command.paths, reports)
-    quiet = command.quiet
+    given: Iterable[Trace | JudgedTrace] = traces_under(request.paths, reports)
+    quiet = request.quiet
     if pool is not None and pool.workers is not None:
         quiet = True  # the pool tells how far it is
-        known = frozenset() if command.again else judged_traces(judge, chosen, place, covered_by)
-        given = looks_under(command.paths, reports, TraceJudging(judge, known), pool)
+        known = frozenset() if request.again else judged_traces(judge, chosen, place, covered_by)
+        given = looks_under(request.paths, reports, TraceJudging(judge, known), pool)
     summary = run_judge(
         judge,
         chosen,
         given,
         place,
-        again=command.again,
-        covered_by=covered_by,
+        covered_by=None if request.again else covered_by,
         on_progress=(lambda _: None) if quiet else show,
     )
     keep_missing_indices(place)
     place.close()
     document = run_document(summary, reports, chosen)
-    return failed_files(print_run(document, chosen, hidden=hidden, as_json=command.as_json))
+    return failed_files(print_run(document, chosen, hidden=hidden, as_json=request.as_json))

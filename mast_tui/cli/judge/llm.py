@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.judge.options import JudgeCommand, traces_under
+from mast_tui.cli.judge.options import JudgeRequest, ModelRequest, traces_under
 from mast_tui.cli.judge.progress import BarLines, Counting, Lines, run_progress
-from mast_tui.cli.judge.setup import SetupRequest, made_setup, with_examples
+from mast_tui.cli.judge.setup import made_setup, with_examples
 from mast_tui.cli.judge.summary import (
     Document,
     estimate_document,
@@ -57,79 +57,75 @@ BY_SIGNAL: Final = 128
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def judge_with_model(command: JudgeCommand, asked: Mapping[str, Any]) -> int:
-    """Estimate, tell what is sent where, run, and sum up; the exit code.
-
-    Args:
-        command: What was asked for.
-        asked: The options of the model, by name.
-    """
-    request = SetupRequest.of(asked)
-    setup = made_setup(request, load_chosen_taxonomy(command.common.taxonomy))
-    asks_now = request.replay is None and not request.by_files
+def judge_with_model(request: JudgeRequest) -> int:
+    """Estimate, report what is sent where, run, and sum up; return the exit code."""
+    model = request.model
+    setup = made_setup(model, load_chosen_taxonomy(request.common.taxonomy))
+    asks_now = model.replay is None and not model.by_files
     if asks_now:
         check_address(setup.base_url, allow_http=setup.allow_http)
-    if asks_now and not request.dry_run:
+    if asks_now and not model.dry_run:
         find_key(setup.base_url, setup.key_variable)  # rather missed now than after the estimate
-    place = _workspace(command, request)
-    if request.hold_out is not None and place is not None and not request.dry_run:
-        set_aside(place, request.hold_out)
+    place = _workspace(request)
+    if model.hold_out is not None and place is not None and not model.dry_run:
+        set_aside(place, model.hold_out)
     if place is not None:
-        setup = replace(setup, taxonomy=working_taxonomy(place, command.common.taxonomy))
-    setup = with_examples(setup, request, place)
-    if request.dry_run:
-        return dry_run(command, setup, place)
+        setup = replace(setup, taxonomy=working_taxonomy(place, request.common.taxonomy))
+    setup = with_examples(setup, model, place)
+    if model.dry_run:
+        return dry_run(request, setup, place)
     assert place is not None
     with ExitStack() as files:
-        run = _ModelRun(command, setup, place)
-        if request.replay is not None:
-            run.connect = replaying(request.replay)
+        run = _ModelRun(request, setup, place)
+        if model.replay is not None:
+            run.connect = replaying(model.replay)
             return run.over_traces()
-        if request.by_files:
-            run.batch = _opened_batch(request, setup, place, files, again=command.again)
+        if model.by_files:
+            run.batch = _opened_batch(model, setup, place, files, again=request.again)
             run.connect = run.batch.connect
-        elif request.batch:
-            tell = (lambda _: None) if command.quiet else say
-            run.vendor = VendorBatches(setup, place, again=command.again, say=tell)
-        elif request.record is not None:
-            run.connect = recording(files.enter_context(open_record(request.record)))
+        elif model.batch:
+            tell = (lambda _: None) if request.quiet else say
+            run.vendor = VendorBatches(setup, place, again=request.again, say=tell)
+        elif model.record is not None:
+            run.connect = recording(files.enter_context(open_record(model.record)))
         run.tell_before()
         return run.over_traces()
 
 
-def _workspace(command: JudgeCommand, request: SetupRequest) -> Workspace | None:
+def _workspace(request: JudgeRequest) -> Workspace | None:
     """The workspace; a dry run makes none, and does without where there is none."""
-    common = command.common
-    if not request.dry_run or (common.workspace is not None and is_url(common.workspace)):
-        return open_workspace(common, create=not request.dry_run)
+    common = request.common
+    dry_run = request.model.dry_run
+    if not dry_run or (common.workspace is not None and is_url(common.workspace)):
+        return open_workspace(common, create=not dry_run)
     return open_workspace(common) if find_workspace(common.workspace).exists() else None
 
 
 def _estimate(
-    command: JudgeCommand, setup: Setup, place: Workspace | None, reports: list[FileReport]
+    request: JudgeRequest, setup: Setup, place: Workspace | None, reports: list[FileReport]
 ) -> Estimate:
-    with Counting(command.quiet) as counting:
+    with Counting(request.quiet) as counting:
         return estimate_run(
             setup,
-            traces_under(command.paths, reports),
+            traces_under(request.paths, reports),
             place,
-            again=command.again,
+            again=request.again,
             on_trace=counting.on_trace,
         )
 
 
-def dry_run(command: JudgeCommand, setup: Setup, place: Workspace | None) -> int:
+def dry_run(request: JudgeRequest, setup: Setup, place: Workspace | None) -> int:
     """Print what a run would send and cost, and return the exit code.
 
     Args:
-        command: The options of the command.
+        request: The options of the request.
         setup: The model, and how it is asked.
         place: The workspace, which has earlier answers; None where there is none.
     """
     reports: list[FileReport] = []
-    estimate = _estimate(command, setup, place, reports)
+    estimate = _estimate(request, setup, place, reports)
     document = estimate_document(estimate, setup, what_is_sent(setup), reports)
-    if command.as_json:
+    if request.as_json:
         print_json(document)
     else:
         print_estimate(document, estimate, setup)
@@ -144,14 +140,16 @@ class _ModelRun:
     ``connect`` says whom to ask.
     """
 
-    def __init__(self, command: JudgeCommand, setup: Setup, place: Workspace) -> None:
+    def __init__(self, request: JudgeRequest, setup: Setup, place: Workspace) -> None:
         self.connect: Connect = connect_to_server
         self.batch: Batch | None = None
         self.vendor: VendorBatches | None = None
-        self._command, self._setup, self._place = command, setup, place
+        self._request = request
+        self._setup = setup
+        self._place = place
         self._estimate: Estimate | None = None
         self._reports: list[FileReport] = []
-        viewer = asked_by(place, setup.taxonomy.ref, command.common, anybody=True)
+        viewer = asked_by(place, setup.taxonomy.ref, request.common, anybody=True)
         self._hidden = viewer.judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
@@ -162,13 +160,13 @@ class _ModelRun:
         reads_only = self.batch is not None and self.batch.requests is None
         if reads_only or (self.vendor is not None and self.vendor.is_pending):
             return
-        if not self._command.quiet:  # else nobody reads it, and it costs reading every trace
-            self._estimate = _estimate(self._command, self._setup, self._place, [])
+        if not self._request.quiet:  # else nobody reads it, and it costs reading every trace
+            self._estimate = _estimate(self._request, self._setup, self._place, [])
             say_estimate(self._estimate, self._setup)
             if not self._estimate.to_judge:
                 return
         if self.batch is not None:
-            if not self._command.quiet:
+            if not self._request.quiet:
                 say(what_is_written(self._setup))
         elif not is_told(self._place, self._setup):
             say(what_is_sent(self._setup))
@@ -176,7 +174,7 @@ class _ModelRun:
 
     def over_traces(self) -> int:
         """Run, and sum up; the exit code."""
-        shown: Lines | BarLines = Lines(self._command.quiet, hidden=self._hidden)
+        shown: Lines | BarLines = Lines(self._request.quiet, hidden=self._hidden)
         if self.batch is None and self.vendor is None:
             shown = run_progress(self._estimate, self._setup.prices, hidden=self._hidden)
         judge = partial(self._judge, shown)
@@ -212,7 +210,7 @@ class _ModelRun:
         had = self.batch if self.vendor is None else self.vendor.batch
         if had is not None:
             document["batch"] = _batch_document(had, summary, self.vendor)
-        as_json = self._command.as_json
+        as_json = self._request.as_json
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
     async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
@@ -241,9 +239,9 @@ class _ModelRun:
         self._reports.clear()  # of an earlier time that the same command went over them
         return await run_model_judge(
             self._setup,
-            traces_under(self._command.paths, self._reports),
+            traces_under(self._request.paths, self._reports),
             self._place,
-            again=self._command.again,
+            again=self._request.again,
             watch=Watch(shown.on_trace, shown.on_use, shown.on_wait, on_cancelled=cancelled),
             connect=connect,
             deferred=deferred,
@@ -251,13 +249,13 @@ class _ModelRun:
 
 
 def _opened_batch(
-    request: SetupRequest, setup: Setup, place: Workspace, files: ExitStack, *, again: bool
+    model: ModelRequest, setup: Setup, place: Workspace, files: ExitStack, *, again: bool
 ) -> Batch:
     """The files that are named; they are closed with ``files``, and unfinished ones taken away."""
-    answers = AnswerFiles(request.read_batch, files) if request.read_batch else None
+    answers = AnswerFiles(model.read_batch, files) if model.read_batch else None
     requests = None
-    if request.write_batch is not None:
-        requests = RequestFiles(request.write_batch)
+    if model.write_batch is not None:
+        requests = RequestFiles(model.write_batch)
         files.callback(requests.give_up)
     return Batch(setup, place, again=again, answers=answers, requests=requests)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
 
 import click
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
+from mast_tui.cli.judge.options import ModelRequest
 from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
@@ -25,7 +24,6 @@ from mast_tui.judges.llm.prompt.few_shot import (
     repeat_examples,
     traces_in_files,
 )
-from mast_tui.judges.llm.request import Way
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
@@ -47,90 +45,19 @@ _CONFIGURED: Final = (
 """The options that have the name of what they take the place of."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetupRequest:
-    """The options, as given; None where nothing was said."""
-
-    model: str | None
-    base_url: str | None
-    allow_http: bool
-    concurrency: int | None
-    samples: int | None
-    temperature: float | None
-    window_tokens: int | None
-    answer_tokens: int | None
-    max_tokens_total: int | None
-    max_cost: float | None
-    timeout: float | None
-    few_shot: str | None
-    examples: int | None
-    hold_out: float | None
-    redact: Path | None
-    no_redact: bool
-    no_hints: bool
-    verify: bool
-    decisive: bool
-    step_by_step: bool
-    mode_order: int
-    first_number: int
-    record: Path | None
-    replay: Path | None
-    batch: bool
-    write_batch: Path | None
-    read_batch: tuple[Path, ...]
-    dry_run: bool
-
-    @property
-    def by_files(self) -> bool:
-        """Whether requests and answers go through files that somebody else carries."""
-        return self.write_batch is not None or bool(self.read_batch)
-
-    @property
-    def way(self) -> Way:
-        """How the decisive step is asked for; empty where the modes are."""
-        if self.step_by_step:
-            return "step by step"
-        return "whole run" if self.decisive else ""
-
-    def over(self, configuration: JudgeConfiguration) -> JudgeConfiguration:
-        """A configuration with what was given in the place of its values."""
-        given: dict[str, Any] = {name: getattr(self, name) or None for name in _CONFIGURED}
-        given["temperature"] = self.temperature  # 0 is one
-        given["hints"] = False if self.no_hints else None
-        return configuration._replace(
-            **{name: value for name, value in given.items() if value is not None}
-        )
-
-    @classmethod
-    def of(cls, asked: Mapping[str, Any]) -> SetupRequest:
-        """The options by name; raises ``click.UsageError`` where they do not go together."""
-        request = cls(**asked)
-        if request.examples is not None and request.few_shot != "gold":
-            raise click.UsageError("--examples goes with --few-shot gold")
-        if request.redact is not None and request.no_redact:
-            raise click.UsageError("--redact and --no-redact exclude each other; give one of them")
-        if request.record is not None and request.replay is not None:
-            raise click.UsageError("--record and --replay exclude each other; give one of them")
-        if request.batch and request.by_files:
-            raise click.UsageError(
-                "--batch sends and collects by itself; leave out --write-batch and --read-batch"
-            )
-        if (request.by_files or request.batch) and (
-            request.record is not None or request.replay is not None
-        ):
-            raise click.UsageError(
-                "--record and --replay are for what is asked directly, not for batches"
-            )
-        if request.way and (request.verify or request.few_shot is not None):
-            raise click.UsageError(
-                "--decisive asks for one step, not for modes: leave out --verify and --few-shot"
-            )
-        return request
+def _configured(request: ModelRequest) -> JudgeConfiguration:
+    """Return the configuration with the options in place of its values."""
+    given: dict[str, Any] = {name: getattr(request, name) or None for name in _CONFIGURED}
+    given["temperature"] = request.temperature  # 0 is one
+    given["hints"] = False if request.no_hints else None
+    return read_judge_configuration()._replace(
+        **{name: value for name, value in given.items() if value is not None}
+    )
 
 
-def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
+def made_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     """The setup that the options and the configuration describe, still without examples."""
-    configuration = request.over(read_judge_configuration())
+    configuration = _configured(request)
     if not (configuration.model or "").strip():
         raise click.UsageError(
             '--judge llm wants a model: give --model M, or write [judge] model = "M" into '
@@ -153,7 +80,7 @@ def made_setup(request: SetupRequest, taxonomy: Taxonomy) -> Setup:
     return replace(setup, parameters=parameters)
 
 
-def with_examples(setup: Setup, request: SetupRequest, place: Workspace | None) -> Setup:
+def with_examples(setup: Setup, request: ModelRequest, place: Workspace | None) -> Setup:
     """The setup with the examples that were asked for.
 
     A run with the same options that was broken off goes on with the examples that it began with,

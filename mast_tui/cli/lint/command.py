@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from mast_tui.cli.lint.gate import fail_on_option, gate_of, rules_for, rules_opt
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_chosen_taxonomy, open_workspace, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Label, QuoteDoubt
@@ -46,40 +48,50 @@ FAILS: Final = 3
 ALL_IS_TOLD: Final = "all that it tells is what a judge finds"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintRequest:
+    """The options of ``mast-tui lint``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True)
+    fail_on: str = fail_on_option()
+    judge_name: str = options.option(
+        "--judge",
+        default=RULES_NOW,
+        show_default=True,
+        metavar="rules|NAME",
+        help="Who judges: the rules now, or a judge that has, whose suggestions are in the "
+        "workspace.",
+    )
+    rule_names: str | None = rules_option()
+    form: str | None = options.option(
+        "--format",
+        type=click.Choice([*FORMATS]),
+        help="How findings are told: for people (the default), programs, code scanning, test "
+        "reports, annotations of a GitHub workflow.",
+    )
+    output: Path | None = options.output(help="The file to write. Default: stdout.")
+    force: bool = options.force()
+    common: CommonOptions = options.common(blind=ALL_IS_TOLD)
+    as_json: bool = options.as_json()
+
+
+_RULES: Final = (
+    OptionRule[LintRequest](
+        "--json is --format json; leave out --format {request.form}",
+        options=("--json",),
+        when=lambda request: request.form not in (None, "json"),
+    ),
+    OptionRule[LintRequest](
+        "--rules is for --judge rules; {request.judge_name} has judged already",
+        options=("--rules",),
+        when=lambda request: request.judge_name != RULES_NOW,
+    ),
+)
+
+
 @click.command()
-@options.paths(required=True)
-@fail_on_option
-@click.option(
-    "--judge",
-    "judge_name",
-    default=RULES_NOW,
-    show_default=True,
-    metavar="rules|NAME",
-    help="Who judges: the rules now, or a judge that has, whose suggestions are in the workspace.",
-)
-@rules_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([*FORMATS]),
-    help="How findings are told: for people (the default), programs, code scanning, test "
-    "reports, annotations of a GitHub workflow.",
-)
-@options.output("The file to write. Default: stdout.")
-@options.force
-@options.common(blind=ALL_IS_TOLD)
-@options.as_json
-def lint_command(
-    paths: tuple[Path, ...],
-    fail_on: str,
-    judge_name: str,
-    rule_names: str | None,
-    form: str | None,
-    output: Path | None,
-    force: bool,
-    common: CommonOptions,
-    as_json: bool,
-) -> int:
+@options.takes(LintRequest, _RULES)
+def lint_command(request: LintRequest) -> int:
     """Fail where a judge finds failure modes in traces: for CI and hooks.
 
     The rules look, which need no model and no network; or what a model has found is taken, with
@@ -87,38 +99,36 @@ def lint_command(
     why. No workspace is made or changed, and nothing is written but OUT. Exit code 0: nothing that
     --fail-on names was found; 3: something was; 1: a file could not be read, or there is no trace.
     """
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json is --format json; leave out --format {form}")
-    chosen = load_chosen_taxonomy(common.taxonomy)
-    gate = gate_of(fail_on, chosen)
-    if judge_name != RULES_NOW and rule_names is not None:
-        raise click.UsageError(f"--rules is for --judge rules; {judge_name} has judged already")
-    rules = rules_for(rule_names, gate) if judge_name == RULES_NOW else ()
-    check_may_see_judges(common, chosen)
-    outputs = Outputs(Rules(_never_replaced(paths), protected_kind, force))
-    if output is not None:
-        outputs.check(output)
-    if judge_name == RULES_NOW:
+    chosen = load_chosen_taxonomy(request.common.taxonomy)
+    gate = gate_of(request.fail_on, chosen)
+    rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
+    check_may_see_judges(request.common, chosen)
+    outputs = Outputs(Rules(_never_replaced(request.paths), protected_kind, request.force))
+    if request.output is not None:
+        outputs.check(request.output)
+    if request.judge_name == RULES_NOW:
         judge = RulesJudge(rules)
         find: Find = partial(judged_now, judge, gate)
         by_name = tuple((rule.name, chosen.mode(rule.mode)) for rule in rules)
-        report = LintReport(judge.name, chosen, by_name, fail_on)
+        report = LintReport(judge.name, chosen, by_name, request.fail_on)
     else:
-        kept = KeptFindings(open_workspace(common), judge_name, gate)
+        kept = KeptFindings(open_workspace(request.common), request.judge_name, gate)
         find = kept.of
-        report = LintReport(kept.judge, chosen, tuple((None, mode) for mode in kept.modes), fail_on)
-    _look(paths, output, find, report)
+        report = LintReport(
+            kept.judge, chosen, tuple((None, mode) for mode in kept.modes), request.fail_on
+        )
+    _look(request.paths, request.output, find, report)
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
     if not report.traces and not report.failed:
         raise click.ClickException(
             "there are no traces to look at; 'mast-tui inspect' says what the files are"
         )
-    text = FORMATS["json" if as_json else form or "text"](report)
-    if output is None:
+    text = FORMATS["json" if request.as_json else request.form or "text"](report)
+    if request.output is None:
         click.echo(text, nl=False)
     else:
-        outputs.add(output, text)
+        outputs.add(request.output, text)
         outputs.commit()
     if report.failing:
         return FAILS

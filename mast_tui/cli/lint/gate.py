@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.shared import options
 from mast_tui.errors import MastError
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.judges.rules import DEFAULT, RULES, Rule, chosen_rules
@@ -19,21 +20,27 @@ if TYPE_CHECKING:
 ANY: Final = "any"
 FATAL: Final = "fatal"
 
-fail_on_option = click.option(
-    "--fail-on",
-    default=ANY,
-    show_default=True,
-    metavar="CODE,…|fatal|any",
-    help="Which findings make it fail: those of some modes, of modes that bring a run down, all.",
-)
 
-rules_option = click.option(
-    "--rules",
-    "rule_names",
-    metavar="all|NAME,…",
-    help="Which rules run. Default: two of them, and those for modes that --fail-on "
-    "names and these do not see; docs/rules.md lists all.",
-)
+def fail_on_option() -> Any:
+    """Declare ``--fail-on``."""
+    return options.option(
+        "--fail-on",
+        default=ANY,
+        show_default=True,
+        metavar="CODE,…|fatal|any",
+        help="Which findings make it fail: those of some modes, of modes that bring a run down, "
+        "all.",
+    )
+
+
+def rules_option() -> Any:
+    """Declare ``--rules``: the rules that run."""
+    return options.option(
+        "--rules",
+        metavar="all|NAME,…",
+        help="Which rules run. Default: two of them, and those for modes that --fail-on "
+        "names and these do not see; docs/rules.md lists all.",
+    )
 
 
 class NoModeOfThese(MastError):

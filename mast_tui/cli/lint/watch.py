@@ -49,64 +49,62 @@ _STDERR: Final = 2
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """The options of ``mast-tui watch``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True)
+    fail_on: str = fail_on_option()
+    rule_names: str | None = rules_option()
+    bell: bool = options.option(
+        "--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails."
+    )
+    command: str | None = options.option(
+        "--run",
+        metavar="COMMAND",
+        help="A command for each finding that fails, without a shell; MAST_TUI_PLACE, "
+        "MAST_TUI_MODE and others in its environment tell what was found.",
+    )
+    leave: bool = options.option(
+        "--exit", is_flag=True, help="End with exit code 3 at the first that fails."
+    )
+    existing: bool = options.option(
+        "--existing", is_flag=True, help="Report also the findings that are there at the start."
+    )
+    as_json: bool = options.option("--json", is_flag=True, help="Print one JSON object a line.")
+    common: CommonOptions = options.common(blind=ALL_IS_TOLD)
+
+
 @click.command()
-@options.paths(required=True)
-@fail_on_option
-@rules_option
-@click.option("--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails.")
-@click.option(
-    "--run",
-    "command",
-    metavar="COMMAND",
-    help="A command for each finding that fails, without a shell; MAST_TUI_PLACE, MAST_TUI_MODE "
-    "and others in its environment tell what was found.",
-)
-@click.option("--exit", "leave", is_flag=True, help="End with exit code 3 at the first that fails.")
-@click.option(
-    "--existing",
-    is_flag=True,
-    help="Report also the findings that are there at the start.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@options.common(blind=ALL_IS_TOLD)
-def watch_command(
-    paths: tuple[Path, ...],
-    fail_on: str,
-    rule_names: str | None,
-    bell: bool,
-    command: str | None,
-    leave: bool,
-    existing: bool,
-    as_json: bool,
-    common: CommonOptions,
-) -> int:
+@options.takes(WatchRequest)
+def watch_command(request: WatchRequest) -> int:
     """Follow running sessions and say so the moment a rule finds something.
 
     Files that grow and new files in folders are looked at about once a second. Each finding is told
     once, on one line: when, where, its mode, the rule and why. Ctrl+C ends it with a summary.
     """
-    for path in paths:
+    for path in request.paths:
         if not path.exists():
             raise click.UsageError(
                 f"{path}: no such file or folder; to wait for a file, name the folder in which it "
                 "will be"
             )
-    chosen = load_chosen_taxonomy(common.taxonomy)
-    gate = gate_of(fail_on, chosen)
-    rules = rules_for(rule_names, gate, running=True)
-    words = _words_of(command)
-    check_may_see_judges(common, chosen)
+    chosen = load_chosen_taxonomy(request.common.taxonomy)
+    gate = gate_of(request.fail_on, chosen)
+    rules = rules_for(request.rule_names, gate, running=True)
+    words = _words_of(request.command)
+    check_may_see_judges(request.common, chosen)
     judge = RulesJudge(rules)
-    running = RunningTraces(paths, judge, gate)
-    told = _Told(bell, words, as_json)
+    running = RunningTraces(request.paths, judge, gate)
+    told = _Told(request.bell, words, request.as_json)
     try:
         with _ended_by_signals():
-            code = _follow(running, told, leave=leave, existing=existing)
+            code = _follow(running, told, leave=request.leave, existing=request.existing)
     except _Ended as ended:
         code = _BY_SIGNAL + ended.number
     say(
         f"mast-tui watch: {counted(told.findings, 'finding')} in "
-        f"{counted(running.traces, 'trace')}; --fail-on {fail_on}: {told.failing}"
+        f"{counted(running.traces, 'trace')}; --fail-on {request.fail_on}: {told.failing}"
     )
     return code
 

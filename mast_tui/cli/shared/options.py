@@ -1,41 +1,261 @@
-"""The options and arguments that several commands have, as decorators: ``@options.seed``."""
+"""Requests of commands: a dataclass whose fields are the options, and rules on what goes together.
+
+A command declares its options as the fields of a frozen dataclass, and gets an instance of it:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class CountRequest:
+        paths: tuple[Path, ...] = options.paths(required=True)
+        most: int | None = options.option("--max", type=click.IntRange(1), help="…")
+        as_json: bool = options.as_json()
+
+    @click.command()
+    @options.takes(CountRequest)
+    def count_command(request: CountRequest) -> int: ...
+
+The options that several commands have are functions here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.traces.io.named_paths import file_or_record, paths_of
 from mast_tui.traces.io.remote import is_url, trace_path
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+AddParameter = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_DECLARED: Final = "mast_tui.cli"
+"""The key of a field's metadata under which its declaration is."""
+
+_RULES: Final = "option_rules"
+"""The attribute of a command's function under which the rules on its options are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """An option or argument of a command, without its name."""
+
+    add: Callable[..., AddParameter]
+    flags: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def parameters(self, name: str) -> Iterator[AddParameter]:
+        yield self.add(*self.flags, name, **self.settings)
+
+    def value(self, name: str, values: dict[str, Any]) -> Any:
+        return values.pop(name)
+
+    @property
+    def exposed(self) -> bool:
+        return bool(self.settings.get("expose_value", True))
+
+    @property
+    def default(self) -> Any:
+        if self.settings.get("multiple") or self.settings.get("nargs") == -1:
+            return ()
+        return self.settings.get("default", False if self.settings.get("is_flag") else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _DeclaredGroup:
+    """Several options that are one field of a request."""
+
+    make: Callable[..., Any]
+    fields: Mapping[str, _Declaration | _DeclaredGroup]
+
+    exposed = True
+
+    def parameters(self, _name: str) -> Iterator[AddParameter]:
+        for name, declaration in self.fields.items():
+            yield from declaration.parameters(name)
+
+    def value(self, _name: str, values: dict[str, Any]) -> Any:
+        return self.make(
+            **{
+                name: declaration.value(name, values)
+                for name, declaration in self.fields.items()
+                if declaration.exposed
+            }
+        )
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return tuple(flag for declaration in self.fields.values() for flag in declaration.flags)
+
+
+def option(*flags: str, **settings: Any) -> Any:
+    """Declare a field of a request as an option.
+
+    Args:
+        flags: The option as it is typed, such as ``--max`` and ``-m``.
+        settings: What ``click.option`` accepts.
+    """
+    return _field(_Declaration(click.option, flags, settings))
+
+
+def argument(**settings: Any) -> Any:
+    """Declare a field of a request as an argument, with what ``click.argument`` accepts."""
+    return _field(_Declaration(click.argument, (), settings))
+
+
+def group(request_class: type) -> Any:
+    """Declare a field of a request as the options of another dataclass."""
+    declaration = _DeclaredGroup(request_class, _declared(request_class))
+    return field(default_factory=request_class, metadata={_DECLARED: declaration})
+
+
+def _field(declaration: _Declaration) -> Any:
+    return field(default=declaration.default, metadata={_DECLARED: declaration})
+
+
+def _declared(request_class: type) -> dict[str, Any]:
+    return {member.name: member.metadata[_DECLARED] for member in fields(request_class)}
+
+
+@dataclass(frozen=True)
+class OptionRule(Generic[Request]):
+    """A combination of options that a command refuses as wrong usage.
+
+    Attributes:
+        message: What is wrong and what to do. ``{option}`` becomes the option that was typed,
+            ``{other}`` the one that it excludes, ``{request.NAME}`` a value.
+        options: The rule is about these options; it holds where one of them was typed. Without any
+            it always holds.
+        needs: It refuses only where none of these was typed.
+        excludes: It refuses only where one of these was typed.
+        when: It refuses only where this is true of the request.
+    """
+
+    message: str
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    when: Callable[[Request], object] | None = None
+
+    def refusal(self, request: Request, typed: Sequence[str]) -> str | None:
+        """Return the message if the rule refuses a command line.
+
+        Args:
+            request: The values of all options.
+            typed: The options that were typed.
+        """
+        option = _first(self.options, typed)
+        other = _first(self.excludes, typed)
+        if (
+            (self.options and not option)
+            or (self.excludes and not other)
+            or _first(self.needs, typed)
+            or (self.when is not None and not self.when(request))
+        ):
+            return None
+        return self.message.format(option=option, other=other, request=request)
+
+
+def _first(names: Sequence[str], typed: Sequence[str]) -> str:
+    return next((name for name in names if name in typed), "")
+
+
+_BLIND_OR_ASSISTED: Final = OptionRule[Any](
+    "--blind and --assisted exclude each other; give one of them",
+    options=("--blind",),
+    excludes=("--assisted",),
+)
+
+
+def takes(
+    request_class: type[Request], rules: Sequence[OptionRule[Request]] = ()
+) -> Callable[[Callable[[Request], Result]], Callable[..., Result]]:
+    """Give a command the options that a dataclass declares, and call it with an instance.
+
+    Args:
+        request_class: Its fields are declared by ``option``, ``argument`` and ``group``.
+        rules: The first one that refuses the command line is shown as wrong usage.
+    """
+    declared = _DeclaredGroup(request_class, _declared(request_class))
+    declared_names = {*declared.flags, *declared.fields}
+    for rule in rules:
+        unknown = {*rule.options, *rule.needs, *rule.excludes} - declared_names
+        assert not unknown, f"{rule.message!r} is about options that are none: {unknown}"
+
+    def decorate(command: Callable[[Request], Result]) -> Callable[..., Result]:
+        @wraps(command)
+        def with_request(**values: Any) -> Result:
+            typed_options = typed()
+            request: Request = declared.value("", values)
+            for rule in (_BLIND_OR_ASSISTED, *rules):
+                refusal = rule.refusal(request, typed_options)
+                if refusal is not None:
+                    raise click.UsageError(refusal)
+            return command(request)
+
+        setattr(with_request, _RULES, tuple(rules))
+        decorated: Callable[..., Result] = with_request
+        for add in reversed([*declared.parameters("")]):
+            decorated = add(decorated)
+        return decorated
+
+    return decorate
+
+
+def rules_of(command: click.Command) -> tuple[OptionRule[Any], ...]:
+    """Return the rules on the options of a command."""
+    rules: tuple[OptionRule[Any], ...] = getattr(command.callback, _RULES, ())
+    return rules
+
+
+def typed() -> list[str]:
+    """Return the options of the running command that were typed, and the names of arguments."""
+    context = click.get_current_context()
+    return [
+        name
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        and context.params.get(parameter.name or "") != ()
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
+
+
+def flags_of(request_class: type, *, without: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the options that a request declares, as they are typed.
+
+    Args:
+        request_class: The dataclass that declares them.
+        without: The options to leave out.
+    """
+    flags = _DeclaredGroup(request_class, _declared(request_class)).flags
+    return tuple(flag for flag in flags if flag not in without)
 
 
 _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
-        "--workspace": {
+        "workspace": {
             "metavar": "PATH-or-URL",
             "help": "Where labels are saved: a file, or postgresql://USER@HOST/DATABASE. Default: "
             ".mast-tui/workspace.db in this folder or the nearest parent folder that has one.",
         },
-        "--annotator": {"metavar": "NAME", "help": "Your name (or whose work to show)."},
-        "--taxonomy": {
+        "annotator": {"metavar": "NAME", "help": "Your name (or whose work to show)."},
+        "taxonomy": {
             "type": click.Path(path_type=Path),
             "metavar": "FILE",
             "help": "Your own failure taxonomy (TOML). Default: MAST. For status, agree and export "
             "also the name id@version of one in the workspace.",
         },
-        "--blind": {
+        "blind": {
             "is_flag": True,
             "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
         },
-        "--assisted": {"is_flag": True, "help": "Show suggestions (opposite of --blind)."},
+        "assisted": {"is_flag": True, "help": "Show suggestions (opposite of --blind)."},
     }
 )
 
@@ -44,134 +264,86 @@ NO_LABELS: Final = "it looks at traces, not at labels"
 """Why a command takes no ``--taxonomy``."""
 
 
-def common(**refused: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Add ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
+def common(**refused: str) -> Any:
+    """Declare ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
 
-    The command's function is given them as one argument, ``common``, if it takes any.
+    They are one field, of type ``CommonOptions``.
 
     Args:
         refused: By the name of an option that means nothing to the command, why it does not take
             it; such an option is refused in these words.
     """
-    taken = [name for option in _COMMON if (name := option.removeprefix("--")) not in refused]
-
-    def decorate(command: Callable[..., object]) -> Callable[..., object]:
-        @wraps(command)
-        def with_common(*args: object, **values: Any) -> object:
-            common = CommonOptions(**{name: values.pop(name) for name in taken})
-            if common.blind and common.assisted:
-                raise click.UsageError(
-                    "--blind and --assisted exclude each other; give one of them"
-                )
-            return command(*args, common=common, **values)
-
-        decorated = with_common if taken else command
-        for option, settings in reversed([*_COMMON.items()]):
-            why = refused.get(option.removeprefix("--"))
-            if why is not None:
-                settings = {
-                    "is_flag": settings.get("is_flag", False),
-                    "hidden": True,
-                    "expose_value": False,
-                    "callback": _refusal(option, why),
-                }
-            decorated = click.option(option, **settings)(decorated)
-        return decorated
-
-    return decorate
+    declared = {}
+    for name, settings in _COMMON.items():
+        if name in refused:
+            settings = {
+                "is_flag": settings.get("is_flag", False),
+                "hidden": True,
+                "expose_value": False,
+                "callback": _refusal(f"--{name}", refused[name]),
+            }
+        declared[name] = _Declaration(click.option, (f"--{name}",), settings)
+    return field(
+        default=CommonOptions(), metadata={_DECLARED: _DeclaredGroup(CommonOptions, declared)}
+    )
 
 
-def _refusal(option: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
+def _refusal(flag: str, why: str) -> Callable[[click.Context, click.Parameter, object], None]:
     def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
         if value:
-            raise click.UsageError(f"{context.info_name} does not take {option}: {why}")
+            raise click.UsageError(f"{context.info_name} does not take {flag}: {why}")
 
     return refuse
 
 
-gold = click.option(
+gold: Final = partial(
+    option,
     "--gold",
     type=click.Choice(["all", "settled"]),
     help="How much of the gold counts: all of it (the default), or only what two agreed on or an "
     "adjudicator decided.",
 )
-
-pseudonyms = click.option(
+pseudonyms: Final = partial(
+    option,
     "--pseudonyms",
     is_flag=True,
     help="Letters in place of people's names, the same in every export and report of this "
     "workspace.",
 )
-
-force = click.option(
+force: Final = partial(
+    option,
     "--force",
     is_flag=True,
     help="Also replace what looks like a trace, a database or somebody else's file. The workspace "
     "in use and its traces are never replaced.",
 )
-
-seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-
-
-def rounds(help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add ``--rounds``: the resamples behind intervals."""
-    return click.option(
-        "--rounds", type=click.IntRange(0), default=2000, show_default=True, help=help_text
-    )
-
-
-def report_file(name: str, help_text: str) -> Callable[[Decorated], Decorated]:
-    """Add an option for a file with what is reported, such as ``--csv OUT`` for ``csv_file``."""
-    return click.option(
-        name,
-        f"{name.removeprefix('--')}_file",
-        type=click.Path(path_type=Path),
-        metavar="OUT",
-        help=help_text,
-    )
-
-
-def output(help_text: str, *, required: bool = False) -> Callable[[Decorated], Decorated]:
-    """Add ``-o OUT``: the file that a command makes."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        required=required,
-        metavar="OUT",
-        help=help_text,
-    )
-
-
-def which_pass(help_text: str, default: str | None = None) -> Callable[[Decorated], Decorated]:
-    """Add ``--pass``; ``which`` is then ``first``, ``last`` or, without a default, None."""
-    return click.option(
-        "--pass",
-        "which",
-        type=click.Choice(["1", "last"]),
-        default=default,
-        show_default=True,
-        callback=lambda _context, _parameter, value: "first" if value == "1" else value,
-        help=help_text,
-    )
-
-
-as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
+seed: Final = partial(option, "--seed", type=click.IntRange(0), default=0, show_default=True)
+rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000, show_default=True)
+report_file: Final = partial(option, type=click.Path(path_type=Path), metavar="OUT")
+input_file: Final = partial(option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+output: Final = partial(option, "-o", "--output", type=click.Path(path_type=Path), metavar="OUT")
+which_pass: Final = partial(
+    option,
+    "--pass",
+    type=click.Choice(["1", "last"]),
+    show_default=True,
+    callback=lambda _context, _parameter, value: "first" if value == "1" else value,
 )
+"""The first or the last pass: ``first``, ``last`` or, without a default, None."""
 
-
-workers = click.option(
+as_json: Final = partial(
+    option, "--json", is_flag=True, help="Print one JSON document on stdout and nothing else."
+)
+workers: Final = partial(
+    option,
     "--workers",
-    "wanted_workers",
     metavar="auto|N|tcp://HOST:PORT",
     help="Read traces by so many processes, by one for each core, or by a Dask cluster, which "
     "needs mast-tui[cluster] (docs/scale.md). Default: by this process alone.",
 )
 
 
-def existing_file(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """The path of one file that must be there, from what was typed: for ``callback=``."""
+def _existing_file(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
     path = trace_path(value) if is_url(value) else file_or_record(value)
     if path.is_dir():
         raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
@@ -180,25 +352,28 @@ def existing_file(_context: click.Context, parameter: click.Parameter, value: st
     return path
 
 
-def paths(*, required: bool = False, exist: bool = False) -> Callable[[Decorated], Decorated]:
-    """Add the argument ``paths``.
+existing_file: Final = partial(argument, type=click.Path(), callback=_existing_file)
+"""The argument PATH: one file that exists."""
+
+
+def paths(*, required: bool = False, exist: bool = False) -> Any:
+    """Declare the argument PATH …: files and folders.
 
     Args:
         required: Whether there must be one.
-        exist: Whether each must be there; else the command tells of it.
+        exist: Whether each must exist; else the command reports what does not.
     """
 
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
-        paths = tuple(paths_of(*values))
-        for path in paths if exist else ():
+        expanded = tuple(paths_of(*values))
+        for path in expanded if exist else ():
             if not path.exists():
                 raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)
-        return paths
+        return expanded
 
-    return click.argument(
-        "paths",
+    return argument(
         nargs=-1,
         required=required,
         type=click.Path(),

@@ -11,17 +11,21 @@ import shutil
 import struct
 import sys
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mast_tui.cli.shared.common import print_json, print_line, say
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.record import PAIR, Figure, record_json
-from mast_tui.output_files import Content, Outputs
+from mast_tui.output_files import Content, Outputs, is_stdout
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render import rendered
 from mast_tui.reports.render.csv import csv_text
@@ -103,6 +107,12 @@ def _png_text(key: bytes, words: bytes) -> bytes:
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 
 
+SAME_FILE: Final = OptionRule[Any](
+    "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give each its own",
+    when=lambda request: request.files.same,
+)
+"""The rule of a request with ``files`` that each has its own name."""
+
 WIDTH: Final = 100
 """How wide text is that does not go to a terminal."""
 
@@ -118,23 +128,17 @@ RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
 """The endings of files of records."""
 
 
-def check_records_file(output: Path | None, *, records: bool) -> None:
-    """Refuse ``--output`` without ``--records``, and a file of a format that records do not have.
-
-    Args:
-        output: The file.
-        records: Whether records are asked for.
-
-    Raises:
-        click.UsageError: One of both is the case.
-    """
-    if output is None:
-        return
-    if not records:
-        raise click.UsageError("--output is for records; give --records too")
-    if output.suffix.lower() not in RECORD_FORMATS:
-        endings = ", ".join(RECORD_FORMATS)
-        raise click.UsageError(f"--output {output}: its ending is none of {endings}")
+RECORD_RULES: Final = (
+    OptionRule[Any](
+        "--output is for records; give --records too", options=("--output",), needs=("--records",)
+    ),
+    OptionRule[Any](
+        "--output {request.output}: its ending is none of " + ", ".join(RECORD_FORMATS),
+        options=("--output",),
+        when=lambda request: request.output.suffix.lower() not in RECORD_FORMATS,
+    ),
+)
+"""The rules of a request with ``records`` and ``output``."""
 
 
 def record_lines(figures: Iterable[Figure]) -> str:
@@ -198,19 +202,37 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a report is written: files by language, and a folder for its ``figures``.
+    """The files of a report by language, a folder for its ``figures``, a file of ``records``.
 
-    ``image`` is what these are (``svg``, ``pdf``, ``png``), ``bare`` leaves title and caption out
-    of them.
+    ``image`` is the format of the figures (``svg``, ``pdf``, ``png``), ``bare`` leaves title and
+    caption out of them.
     """
 
     whole: Mapping[str, Path]
     figures: Path | None = None
     image: str = "svg"
     bare: bool = False
+    records: Path | None = None
+
+    @classmethod
+    def named(cls, **whole: Path | None) -> Files:
+        """Return the files by language, without those that are None."""
+        return cls({language: file for language, file in whole.items() if file is not None})
 
     def __bool__(self) -> bool:
-        return bool(self.whole) or self.figures is not None
+        return bool(self.whole) or (self.figures, self.records) != (None, None)
+
+    @property
+    def by_option(self) -> dict[str, Path]:
+        """The files by the option that names each."""
+        return {**self.whole, **({} if self.records is None else {"output": self.records})}
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """The options of two that are the same file; empty if there are none."""
+        files = self.by_option
+        pairs = combinations(files, 2)
+        return next((pair for pair in pairs if files[pair[0]] == files[pair[1]]), ())
 
     def check(self, outputs: Outputs) -> None:
         """Refuse what cannot be written before anything is counted.
@@ -219,14 +241,19 @@ class Files:
             OutputError: A file is in the way that stays.
             ImageError: What draws images of this kind is not installed.
         """
-        for file in self.whole.values():
+        for file in self.by_option.values():
             outputs.check(file)
         if self.figures is not None:
             outputs.add_folder(self.figures)
             check_format(self.image)
 
-    def write(self, report: Report, outputs: Outputs) -> list[str]:
-        """Write what is asked for, all of it or nothing; a line for people on each place.
+    def write(self, report: Report, outputs: Outputs, figures: Sequence[Figure] = ()) -> list[str]:
+        """Write all files or none, and return a line about each.
+
+        Args:
+            report: The report.
+            outputs: The rules by which files are replaced.
+            figures: The figures for the records.
 
         Raises:
             OutputError: A file is in the way that stays; of figures only earlier ones are replaced.
@@ -250,5 +277,64 @@ class Files:
                 "latex": "tables for LaTeX",
             }
             said.append(f"{file}: {told[language]}")
+        if self.records is not None:
+            outputs.add(self.records, records_content(figures, self.records.suffix))
+            said.append(f"{self.records}: {counted(len(figures), 'record')}")
         outputs.commit()
         return said
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOutput:
+    """The files and the form in which a command prints a report.
+
+    ``stdout`` is ``json``, ``text``, ``records``, ``methods``, the name of a language, or None if
+    files are enough.
+    """
+
+    files: Files
+    stdout: str | None
+
+    def show(
+        self,
+        report: Report,
+        document: Mapping[str, Any],
+        outputs: Outputs,
+        figures: Sequence[Figure] = (),
+    ) -> None:
+        """Write the files, report each on stderr or else stdout, and print.
+
+        Args:
+            report: The report.
+            document: It as ``--json`` prints it.
+            outputs: The rules by which files are replaced.
+            figures: The figures for the records.
+
+        Raises:
+            OutputError: A file is in the way that stays.
+        """
+        stdout_in_use = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
+        for line in self.files.write(report, outputs, figures):
+            click.echo(one_line(line), err=stdout_in_use)
+        match self.stdout:
+            case "json":
+                print_json(document)
+            case "text":
+                print_text(report)
+            case "records":
+                if self.files.records is None:
+                    sys.stdout.write(record_lines(figures))
+            case "methods":
+                _print_methods(report)
+            case str(language):
+                sys.stdout.write(rendered(report, language))
+
+
+def _print_methods(report: Report) -> None:
+    """Print the paragraph for a paper, or on stderr why there is none."""
+    if report.methods:
+        print_line(report.methods)
+        return
+    for note in report.notes:
+        if note.reason in ("few_annotators", "nothing_shared"):
+            say(note.text)

@@ -17,7 +17,7 @@ from mast_tui.exchange.csv_wide import write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import DATASHEET_FILE, MARKS, datasheet, read_datasheet
 from mast_tui.exchange.exporters.doccano import doccano_lines
-from mast_tui.exchange.exporters.gold_document import gold_document
+from mast_tui.exchange.exporters.gold_document import GoldRules, gold_document
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.native_ids import native_from_files
 from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
@@ -244,8 +244,7 @@ def _add_gold_document(
         agreement_json(agreement),
         visible_entries,
         judges=judges,
-        majority=request.majority,
-        settled_only=request.gold == "settled",
+        rules=GoldRules(request.majority, request.gold == "settled"),
         traces=viewer.traces,
     )
     document |= sight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
@@ -44,6 +44,21 @@ class GoldWithSides:
     unordered: int = 0
 
 
+class GoldRules(NamedTuple):
+    """What counts as gold.
+
+    Attributes:
+        majority: Whether a majority settles verdicts.
+        settled_only: Whether one person's word is left out.
+    """
+
+    majority: bool = False
+    settled_only: bool = False
+
+
+ALL_GOLD: Final = GoldRules()
+
+
 def gold_document(
     workspace: Workspace,
     taxonomy: Taxonomy,
@@ -51,8 +66,7 @@ def gold_document(
     entries: Sequence[GoldWithSides],
     *,
     judges: Mapping[str, Mapping[str, Any]] | None = None,
-    majority: bool = False,
-    settled_only: bool = False,
+    rules: GoldRules = ALL_GOLD,
     traces: Container[str] | None = None,
 ) -> Values:
     """Return the whole document, with traces in the order of their ids.
@@ -63,8 +77,7 @@ def gold_document(
         agreement: The report of ``agree --json`` on the annotators, written as it is.
         entries: The gold of the traces.
         judges: The reports on judges against this gold, by name, written as they are.
-        majority: Whether a majority settles verdicts in it.
-        settled_only: Whether one person's word is left out of it.
+        rules: What counts as gold.
         traces: Those that may be seen; None for all.
     """
     ref = taxonomy.ref
@@ -102,9 +115,11 @@ def gold_document(
             "revisions": list(workspace.revisions_read(ref)),
             "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
         },
-        "majority": majority,
+        "majority": rules.majority,
         "gold": _mix(
-            entries, settled_only, finished_by(workspace.outside_study(ref) - sides, finished)
+            entries,
+            rules.settled_only,
+            finished_by(workspace.outside_study(ref) - sides, finished),
         ),
         "traces": [
             _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)

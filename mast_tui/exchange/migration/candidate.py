@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.migration.mapping import CodebookMap
@@ -20,17 +20,27 @@ _LONGEST: Final = 64
 """Letters of a slug, at most."""
 
 
+class ModeWords(TypedDict, total=False):
+    """Further fields of a new mode.
+
+    Without a ``slug`` it follows from the name, and without a ``code`` it is the next free one of
+    the category. ``examples`` say when the mode applies.
+    """
+
+    definition: str
+    examples: Collection[str]
+    slug: str | None
+    code: str | None
+
+
 def with_mode(
     old: Taxonomy,
     name: str,
     category: str,
     *,
-    definition: str = "",
-    examples: Collection[str] = (),
-    slug: str | None = None,
-    code: str | None = None,
     version: str | None = None,
     used_versions: Collection[str] = (),
+    **words: Unpack[ModeWords],
 ) -> Taxonomy:
     """Make the next version of a codebook, which has one mode more.
 
@@ -38,12 +48,9 @@ def with_mode(
         old: The codebook as it is.
         name: What the mode is called.
         category: The id of the category under which it stands, as the last one.
-        definition: What it says.
-        examples: When it applies.
-        slug: Its slug; by default it follows from the name.
-        code: Its code; by default the next free one of its category.
         version: The version; by default ``3+1`` follows ``3``, and ``3+2`` that.
         used_versions: The names ``id@version`` that a default version may not have.
+        words: Further fields of the mode.
 
     Returns:
         The codebook, with all else as it was.
@@ -55,16 +62,16 @@ def with_mode(
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
         raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
-    slug = slug or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
+    slug = words.get("slug") or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
     if not slug:
         raise ExchangeError(f"no slug follows from {name!r}; give one with --slug")
     mode = {
         "slug": slug,
-        "code": code or _next_code(old, category, slug),
+        "code": words.get("code") or _next_code(old, category, slug),
         "name": name,
         "category": category,
-        "definition": definition,
-        "applies": list(dict.fromkeys(examples)),
+        "definition": words.get("definition", ""),
+        "applies": list(dict.fromkeys(words.get("examples", ()))),
     }
     values = to_dict(old)
     modes = [*_tables(values, "modes")]

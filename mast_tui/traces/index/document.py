@@ -93,63 +93,30 @@ class StepList:
         role: Role,
         agent: str,
         text: str,
-        *,
-        place: str | None = None,
-        name: str | None = None,
-        parent: str | None = None,
-        start: float | None = None,
-        end: float | None = None,
-        status: SpanStatus = SpanStatus.UNKNOWN,
-        lead: int = 0,
-        tokens: Tokens | None = None,
-        shown: str | None = None,
+        **more: Unpack[More],
     ) -> str:
         """Append a step.
 
+        The status of a tool's result is decided by its text where ``more`` leaves it unknown.
+
         Args:
-            key: The key that the step should have.
+            key: The key that the step should have; also its place where ``more`` has none.
             kind: The kind of the step.
             role: The side that acts.
             agent: The name of who acts.
             text: The whole text.
-            place: The location of the step in the source; the key where it is None.
-            name: The name of the tool of a call or a result.
-            parent: The key of the step that this one belongs to.
-            start: The time of its beginning in Unix seconds.
-            end: The time of its end in Unix seconds.
-            status: The result of the step. Where that of a tool's result is unknown, its text
-                decides.
-            lead: The number of code points that the preview passes over.
-            tokens: The tokens of the model call.
-            shown: The preview where it is known.
+            more: Further fields of the step.
 
         Returns:
             The key that the step has: ``key``, or ``key~2`` where that is in use.
         """
-        if kind is SpanKind.TOOL_RESULT and status is SpanStatus.UNKNOWN:
-            status = status_of_result(text)
-        if place is None:
-            place = key
-        unique = self._keys.take(key)
-        self.steps.append(
-            Step(
-                unique,
-                kind,
-                role,
-                agent,
-                text,
-                place,
-                name,
-                parent,
-                start,
-                end,
-                status,
-                lead,
-                tokens,
-                shown,
-            )
-        )
-        return unique
+        if more.get("place") is None:
+            more["place"] = key
+        step = Step(self._keys.take(key), kind, role, agent, text, **more)
+        if kind is SpanKind.TOOL_RESULT and step.status is SpanStatus.UNKNOWN:
+            step.status = status_of_result(text)
+        self.steps.append(step)
+        return step.key
 
     def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
         """Append a tool call of an agent.

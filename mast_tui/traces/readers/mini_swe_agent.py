@@ -146,6 +146,26 @@ def _facts(info: Fields, steps: Sequence[Step]) -> TraceMeta:
     return meta._replace(system=_FORMAT, model=model or meta.model, answer_key=answer_key)
 
 
+def _user_pieces(text: str, extra: Fields, *, waits: bool) -> Iterator[Piece]:
+    """Yield the pieces of a user's message, which may be the result of a command.
+
+    Args:
+        text: Its text.
+        extra: What the message carries beside.
+        waits: Whether a command waits for its result.
+    """
+    if refused := as_text(extra.get("model_response")):
+        yield THE_MODEL.piece(refused, "/extra/model_response")
+    is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
+    if is_result or (waits and "interrupt_type" not in extra):
+        yield _observation({"content": text}, extra)
+        return
+    yield Speaker("user", Role.USER).piece(text)
+    for number, command in enumerate(_commands(extra)):
+        piece = _command(command, f"/extra/actions/{number}")
+        yield replace(piece, role=Role.USER, agent="user")
+
+
 def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     """Add the spans of a message, and tie observations to their commands.
 
@@ -168,17 +188,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
         case "tool" | "function_call_output":
             pieces = [_observation(message, extra)]
         case "user" | "human":
-            pieces = []
-            if refused := as_text(extra.get("model_response")):
-                pieces.append(THE_MODEL.piece(refused, "/extra/model_response"))
-            is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
-            if is_result or (mapper.waits and "interrupt_type" not in extra):
-                pieces.append(_observation({"content": text}, extra))
-            else:
-                pieces.append(Speaker("user", Role.USER).piece(text))
-                for number, command in enumerate(_commands(extra)):
-                    piece = _command(command, f"/extra/actions/{number}")
-                    pieces.append(replace(piece, role=Role.USER, agent="user"))
+            pieces = [*_user_pieces(text, extra, waits=mapper.waits)]
         case "system":
             pieces = [Speaker("system", Role.SYSTEM).piece(text)]
         case "reasoning" | "function_call":

@@ -50,7 +50,7 @@ class KeyAction(NamedTuple):
         return f"{self.where}.{self.name}"
 
 
-def action(
+def action(  # noqa: PLR0913 - a row of the table of actions
     where: Where,
     name: str,
     keys: str,

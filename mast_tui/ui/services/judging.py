@@ -202,7 +202,7 @@ class JudgeRuns:
     ) -> None:
         def run() -> None:
             judge = TwinsJudge(self._read(runs))
-            self._look(TWINS, judge, traces, opened, judge.summary, again=True)
+            self._look(TWINS, judge, traces, opened, judge.summary, covered_by=None)
 
         self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
@@ -261,9 +261,7 @@ class JudgeRuns:
         traces: Sequence[Trace],
         opened: OpenWorkspace,
         more: str,
-        covered_by: Sequence[str] = (),
-        *,
-        again: bool = False,
+        covered_by: Sequence[str] | None = (),
     ) -> None:
         """Run a judge that asks no model on these traces, store what it finds, and say so."""
         worker = get_current_worker()
@@ -278,7 +276,6 @@ class JudgeRuns:
                 opened.taxonomy,
                 traces,
                 opened.workspace,
-                again=again,
                 covered_by=covered_by,
                 on_progress=looked,
                 stop=lambda: worker.is_cancelled,

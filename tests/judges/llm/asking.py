@@ -113,7 +113,6 @@ async def asking(
             tries=tries,
             on_wait=heard.waits.append,
             on_remark=heard.remarks.append,
-            timing=time.timing,
         ) as client:
             yield Asking(server, client, heard, time)
 

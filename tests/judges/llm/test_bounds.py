@@ -48,6 +48,7 @@ IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import a_request
@@ -58,7 +59,7 @@ resource.setrlimit(resource.RLIMIT_AS, ({ROOM}, {ROOM}))
 async def ask(url, timeout):
     async with Client(
         Parameters({MODEL!r}), Endpoint(url, "none", timeout=timeout),
-        tries=2, timing=FakeTime().timing,
+        tries=2, limiter=RateLimiter(timing=FakeTime().timing),
     ) as client:
         try:
             return f"answered: {{len((await client.ask(a_request(), 100)).text)}}"

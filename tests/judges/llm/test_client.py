@@ -17,7 +17,7 @@ import pytest
 from mast_tui.judges.llm.client.budget import Allowance, Budget
 from mast_tui.judges.llm.client.client import MOST_WAITED, RESTART, Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.rate_limiter import FIRST
+from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, Unanswered
 from mast_tui.judges.llm.request import Parameters, Reply
 from tests import waiting
@@ -230,7 +230,7 @@ async def test_a_server_that_is_gone_after_an_answer_is_waited_for() -> None:
         waits: list[str] = []
         async with Client(
             Parameters(MODEL), Endpoint(server.base_url, "k"), on_wait=waits.append,
-            timing=time.timing,
+            limiter=RateLimiter(timing=time.timing),
         ) as client:  # fmt: skip
             await client.ask(a_request(), ANSWER_TOKENS)
             running.close()
@@ -254,7 +254,9 @@ async def test_a_server_that_is_not_there_stops_the_run() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     time, url = FakeTime(), f"http://127.0.0.1:{port}/v1"
-    async with Client(Parameters(MODEL), Endpoint(url, "k"), tries=4, timing=time.timing) as client:
+    async with Client(
+        Parameters(MODEL), Endpoint(url, "k"), tries=4, limiter=RateLimiter(timing=time.timing)
+    ) as client:
         with pytest.raises(RunStops, match=f"no answer from 127.0.0.1:{port}.*goes on where"):
             await client.ask(a_request(), ANSWER_TOKENS)
     assert len(time.slept) == 3

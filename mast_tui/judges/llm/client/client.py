@@ -27,7 +27,7 @@ from mast_tui.judges.llm.client.bounded_http import connected
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
-from mast_tui.judges.llm.client.rate_limiter import RateLimiter, Timing, back_off
+from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
 from mast_tui.judges.llm.client.replies import LEAST_LOOKED_AT, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
@@ -139,16 +139,14 @@ class Client(ModelClient):
         tries: int = TRIES,
         on_wait: Callable[[str], None] = lambda _: None,
         on_remark: Callable[[str], None] = lambda _: None,
-        timing: Timing | None = None,
     ) -> None:
         if not parameters.model or not parameters.model.isprintable():
             raise RunStops(f"“{one_line(parameters.model, 80)}” can be no name of a model")
         self._model = parameters.model
         self._endpoint, self._host = endpoint, endpoint.host
         self._tries = tries
-        self._timing = timing or Timing()
         self._budget = budget or Budget()
-        self.limiter = limiter or RateLimiter(timing=self._timing)
+        self.limiter = limiter or RateLimiter()
         """How many requests are under way."""
         self._on_wait = on_wait
         self.capabilities = ApiCapabilities(parameters, endpoint.host, on_remark)
@@ -231,7 +229,9 @@ class Client(ModelClient):
             if outcome.late:
                 self._on_wait(f"{self._host}: {outcome.words}; it is asked once more")
             if not outcome.wait:
-                await self._timing.sleep(back_off(max(failures, 1), self._timing.random()))
+                await self.limiter.timing.sleep(
+                    back_off(max(failures, 1), self.limiter.timing.random())
+                )
 
     def _given_up(self, last: _Again, failures: int, *, nobody: bool) -> AskError:
         if nobody:
@@ -290,7 +290,7 @@ class Client(ModelClient):
 
     def _while_away(self, outcome: _Again, turn: int) -> _Again:
         """Have all tasks wait for a server that restarts, for as long as that takes."""
-        now = self._timing.now()
+        now = self.limiter.timing.now()
         if self._away_since is None:
             self._away_since = now
         away = now - self._away_since

@@ -67,7 +67,7 @@ class RateLimiter:
             raise ValueError("at least one request must be allowed at once")
         self.most = most
         """How many requests may be under way with a healthy server."""
-        self._timing = timing or Timing()
+        self.timing = timing or Timing()
         self.opened = first is None
         """Whether ``open`` was called, or need not be."""
         self.allowed = most if first is None else min(first, most)
@@ -90,7 +90,7 @@ class RateLimiter:
         while True:
             await self._wait_out()
             await self._take()
-            if self._timing.now() >= self._until:
+            if self.timing.now() >= self._until:
                 break
             self._give_back()
         try:
@@ -126,7 +126,7 @@ class RateLimiter:
             self._slowed += 1
             self.allowed = max(1, self.allowed // 2)
             self._well = 0
-        until = self._timing.now() + (wait or 0.0)
+        until = self.timing.now() + (wait or 0.0)
         if not wait or until <= self._until:
             return False
         news = until > self._until + 1.0
@@ -136,7 +136,7 @@ class RateLimiter:
 
     async def _begin_apart(self) -> None:
         """While a run begins: until it is so many seconds since the one before."""
-        now = self._timing.now()
+        now = self.timing.now()
         if self._ramp_ends is None:
             self._ramp_ends = now + self._ramp * self.most
             self._next_begins = now
@@ -144,12 +144,12 @@ class RateLimiter:
             wait = self._next_begins - now
             self._next_begins = max(now, self._next_begins) + self._ramp
             if wait > 0:
-                await self._timing.sleep(wait)
+                await self.timing.sleep(wait)
 
     async def _wait_out(self) -> None:
         """Until the time that the server asked for is over, not all at the same moment."""
-        while (left := self._until - self._timing.now()) > 0:
-            await self._timing.sleep(left + self._timing.random() * self._spread)
+        while (left := self._until - self.timing.now()) > 0:
+            await self.timing.sleep(left + self.timing.random() * self._spread)
 
     async def _take(self) -> None:
         if self.under_way < self.allowed and not self._waiting:

@@ -178,6 +178,23 @@ def _is_a2a_file(part: Fields) -> bool:
     return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
+def _text_of_kind(part: Fields, kind: object) -> str | None:
+    """Return the text of a part whose kind says where it is; None for other kinds."""
+    match kind:
+        case "web_search_result":
+            return texts_in(part, "title", "url")
+        case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
+            return f"[{name}]"
+        case "source-url" | "source-document":
+            return f"[source {name_in(part, 'title', 'url', 'sourceId') or ''}]"
+        case "data" if "data" in part:
+            return dump_text(part["data"])
+        case "text" | "input_text" | "output_text":
+            return content_text(part) if "content" in part or "value" in part else ""
+        case _:
+            return None
+
+
 def known_part_text(part: Fields) -> str | None:
     """Return the text of a part, or a note such as ``[image]``; None for a part of another type."""
     text = part.get("text")
@@ -191,17 +208,8 @@ def known_part_text(part: Fields) -> str | None:
         if isinstance(inner := part.get(field), Mapping):
             return message_text(first_in(inner, "content", "text"))
     kind = kind_of(part) or part.get("kind")
-    match kind:
-        case "web_search_result":
-            return texts_in(part, "title", "url")
-        case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
-            return f"[{name}]"
-        case "source-url" | "source-document":
-            return f"[source {name_in(part, 'title', 'url', 'sourceId') or ''}]"
-        case "data" if "data" in part:
-            return dump_text(part["data"])
-        case "text" | "input_text" | "output_text":
-            return content_text(part) if "content" in part or "value" in part else ""
+    if (of_kind := _text_of_kind(part, kind)) is not None:
+        return of_kind
     if len(part) == 1 and (medium := next(iter(part))) in _FILE_KINDS:
         held = fields_of(part[medium])  # as Bedrock writes it
         return f"[{medium} {name_in(held, 'name', 'format') or ''}".rstrip() + "]"

@@ -1,0 +1,115 @@
+"""Writes docs/options.md, the options of every command, from the commands themselves.
+
+    .venv/bin/python scripts/options_page.py            rewrites the page
+    .venv/bin/python scripts/options_page.py --check    exit code 1 where it is not up to date
+
+A row has the help text of the option and what it needs or excludes by the rules of the command.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Final
+
+import click
+
+from mast_tui.cli.command_line import COMMANDS
+from mast_tui.cli.dispatch import load_command
+from mast_tui.cli.shared.options import rules_of
+
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "options.md"
+HEAD: Final = """\
+# Options of the commands
+
+This page says what `mast-tui COMMAND --help` says; `scripts/options_page.py` writes it from the \
+commands. The options that most commands have (`--workspace`, `--annotator`, `--taxonomy`, \
+`--blind`, `--assisted`) are on [the page of the commands](commands.md#what-they-share).
+"""
+SHARED: Final = ("--workspace", "--annotator", "--taxonomy", "--blind", "--assisted", "--help")
+
+
+def cell(text: str) -> str:
+    """Return a text on one line that Markdown shows as it is in a table, options as code."""
+    pieces = re.split(r"(?<![\w-])(--[a-z][a-z-]*)", " ".join(text.split()))
+    plain = [re.sub(r"([|<>*_])", r"\\\1", piece) for piece in pieces[::2]]
+    code = [f"`{piece}`" for piece in pieces[1::2]]
+    return "".join(chain(*zip_longest(plain, code, fillvalue="")))
+
+
+def conditions(command: click.Command, option: click.Option) -> Iterator[str]:
+    """Yield what an option needs and excludes, by the rules that look at no value.
+
+    Args:
+        command: The command with the rules.
+        option: One of its options.
+    """
+    rules = [
+        rule
+        for rule in rules_of(command)
+        if rule.when is None and not {*rule.options}.isdisjoint(option.opts)
+    ]
+    for rule in rules:
+        if rule.needs:
+            yield f"Needs {listed(rule.needs)}."
+    excluded = tuple(dict.fromkeys(flag for rule in rules for flag in rule.excludes))
+    if excluded:
+        yield f"Not with {listed(excluded)}."
+
+
+def listed(flags: tuple[str, ...]) -> str:
+    """Return options and the names of arguments as a list in words."""
+    names = [f"`{flag if flag.startswith('-') else flag.upper()}`" for flag in flags]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def rows(command: click.Command) -> Iterator[str]:
+    """Yield a row of the table for each option that other commands do not share."""
+    context = click.Context(command)
+    for option in command.params:
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is None or not isinstance(option, click.Option) or option.opts[0] in SHARED:
+            continue
+        flags = record[0].replace("|", "\\|")
+        about = " ".join((cell(record[1]), *conditions(command, option)))
+        yield f"| `{flags}` | {about} |"
+
+
+def sections(name: str, command: click.Command) -> Iterator[str]:
+    """Yield the sections of a command and of those under it.
+
+    Args:
+        name: The name as it is typed.
+        command: The command.
+    """
+    if isinstance(command, click.Group):
+        for below, subcommand in command.commands.items():
+            yield from sections(f"{name} {below}", subcommand)
+        return
+    usage = " ".join(command.collect_usage_pieces(click.Context(command)))
+    option_rows = [*rows(command)]
+    table = ["", "| option | |", "|---|---|", *option_rows] if option_rows else []
+    yield "\n".join(["", f"## {name}", "", f"`mast-tui {name} {usage}`", *table, ""])
+
+
+def page() -> str:
+    """Return the page of today."""
+    return HEAD + "".join(
+        section for name in COMMANDS for section in sections(name, load_command(name))
+    )
+
+
+def main() -> int:
+    """Rewrite the page, or say whether it is up to date."""
+    expected = page()
+    if sys.argv[1:] == ["--check"]:
+        return int(not PAGE.exists() or PAGE.read_text("utf-8") != expected)
+    PAGE.write_text(expected, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
