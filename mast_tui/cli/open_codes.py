@@ -24,9 +24,9 @@ from mast_tui.session.open_codes import (
     OpenCode,
     OpenCoding,
     Saturation,
-    give_tag,
     keep_groups,
     open_coding,
+    toggle_tag,
 )
 
 if TYPE_CHECKING:
@@ -87,20 +87,20 @@ def notes_command(request: StudyNotesRequest) -> None:
     viewer = asked_by(place, chosen.ref, request.common)
     whole = coding_seen_by(viewer, place, chosen)
     if request.by is not None:
-        _group_by(request.by, whole.to_group, viewer, place, chosen)
+        _group_by(request.by, whole.texts_to_group, viewer, place, chosen)
         whole = coding_seen_by(viewer, place, chosen)
     shown = chosen_of(whole, request.chosen)
     if request.give is not None:
         who = viewer.name or request.common.annotator
         if who is None:
             raise click.UsageError("--give wants to know who tags: --annotator NAME")
-        on = give_tag(place, chosen.id, who, shown.codes, request.give)
+        on = toggle_tag(place, chosen.id, who, shown.codes, request.give)
         told = f"{len(shown.codes)} tagged" if on else f"taken off {len(shown.codes)}"
         say(f"#{request.give.removeprefix('#')}: {told}")
-        places = {code.place for code in shown.codes}
+        places = {code.identity for code in shown.codes}
         whole = coding_seen_by(viewer, place, chosen)
-        shown = whole.keeping(lambda code: code.place in places)
-    viewer.reveal(whole.others)
+        shown = whole.keeping(lambda code: code.identity in places)
+    viewer.reveal(whole.revealed_traces)
     left_out = viewer.hidden
     document: dict[str, Any] = {
         "taxonomy": chosen.ref,
@@ -217,7 +217,7 @@ def place_values(code: OpenCode) -> dict[str, Any]:
         "quote": target.quote,
         "text": code.text,
         "tags": list(code.tags),
-        "given": list(code.given),
+        "given": list(code.added_tags),
     }
 
 

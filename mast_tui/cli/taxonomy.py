@@ -42,7 +42,7 @@ from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import known_person, sight_values
-from mast_tui.taxonomy.changes import Candidate, Differs, TaxonomyChanges, changes
+from mast_tui.taxonomy.changes import Differs, ModeCandidate, TaxonomyChanges, changes
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
@@ -561,7 +561,7 @@ def _differs(found: Sequence[Differs]) -> list[dict[str, str]]:
     return [{"mode": one.mode, "from": one.before, "to": one.after} for one in found]
 
 
-def _candidates(found: Sequence[Candidate]) -> list[dict[str, Any]]:
+def _candidates(found: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
     return [
         {"from": list(one.before), "to": list(one.after), "likeness": one.likeness} for one in found
     ]

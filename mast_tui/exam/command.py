@@ -23,7 +23,7 @@ from mast_tui.cli.shared.common import (
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.exam.consistency import consistency_document, judged_by, judges_named
+from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
 from mast_tui.exam.figures import (
     Answers,
     baselines,
@@ -35,7 +35,7 @@ from mast_tui.exam.figures import (
 from mast_tui.exam.input import (
     PUBLISHED_SCORERS,
     SETS,
-    Candidate,
+    ExamCandidate,
     ExamSet,
     annotator_named,
     candidate_from_workspace,
@@ -225,7 +225,7 @@ def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
     request.files.check(outputs)
     may_see = _seen_by(viewer)
     names = judges_named(place, request.judges)
-    judged = [judged_by(place, chosen, name, may_see) for name in names]
+    judged = [labels_of_judge(place, chosen, name, may_see) for name in names]
     judged = [one for one in judged if one.labels]
     if not judged:
         raise click.ClickException(
@@ -288,7 +288,7 @@ def _set_of_workspace(
 
 
 def exam_document(
-    exam: ExamSet, candidates: Sequence[Candidate], rounds: int, seed: int
+    exam: ExamSet, candidates: Sequence[ExamCandidate], rounds: int, seed: int
 ) -> dict[str, Any]:
     """Score everybody, as ``--json`` prints it; what does not apply is None."""
     decisive, places = "decisive" in exam.scorings, "places" in exam.scorings

@@ -1,6 +1,6 @@
 """``mast-tui exam`` without a set: the consistency of judges, which needs no truth.
 
-A judge that says something else when nothing that matters has changed (another reading, smaller
+A judge whose answer differs when nothing that matters has changed (another reading, smaller
 windows, another order of the modes) cannot be right both times. Its readings of one trace are
 compared with each other, and with those of another judge. All figures are over traces.
 """
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """What two judges say of one trace.
+class TraceComparison:
+    """The verdicts of two judges on one trace, compared.
 
     ``both``, ``first``, ``second`` and ``neither`` count the modes that they call present, of those
-    on which both have decided. Of ``both`` the places meet in ``meet`` and differ in ``apart``.
-    ``same_step`` is whether they name the same decisive step, None where neither names one.
+    on which both have a verdict. Of ``both``, ``meet`` counts the modes whose span ranges overlap
+    and ``apart`` those whose ranges do not. ``same_step`` is True if they name the same decisive
+    step, None if neither names one.
     """
 
     both: int
@@ -50,8 +51,11 @@ class Beside:
 
 
 class SamplesJson(TypedDict):
-    """``again``: of what one reading finds, the share that another finds too. ``always``: of all
-    that is found, the share that every reading finds."""
+    """The agreement of the readings of one judge.
+
+    ``again``: of the findings of one reading, the share that another has too. ``always``: of all
+    findings, the share that every reading has.
+    """
 
     samples: int
     traces: int
@@ -60,11 +64,14 @@ class SamplesJson(TypedDict):
     always: CoefficientJson
 
 
-class BesideJson(TypedDict):
-    """``verdicts``: the share of verdicts that are the same. ``modes``: of what either calls
-    present, the share on which the other agrees (positive agreement). ``places``: where both do,
-    how often their places overlap. ``step``: how often they name the same decisive step, of the
-    traces in which either names one."""
+class JudgePairJson(TypedDict):
+    """The agreement of two judges.
+
+    ``verdicts``: the share of verdicts that are the same. ``modes``: of the modes that either calls
+    present, the share on which the other agrees (positive agreement). ``places``: of the modes that
+    both call present, the share whose span ranges overlap. ``step``: of the traces in which either
+    names a decisive step, the share in which both name the same one.
+    """
 
     n: int
     verdicts: CoefficientJson
@@ -74,15 +81,15 @@ class BesideJson(TypedDict):
 
 
 def samples_figures(
-    found: Sequence[Sequence[float]], samples: int, *, rounds: int, seed: int
+    shares_by_trace: Sequence[Sequence[float]], samples: int, *, rounds: int, seed: int
 ) -> SamplesJson:
-    """Tell how often readings of one trace agree.
+    """Compute the agreement of the readings of each trace.
 
     Args:
-        found: By trace the share of its readings that saw each finding.
-        samples: How often each trace was read, two or more.
-        rounds: How many resamples of the traces; 0 leaves out the intervals.
-        seed: What they are drawn from.
+        shares_by_trace: For each trace, the share of its readings that has each finding.
+        samples: The number of readings of each trace, two or more.
+        rounds: The number of resamples of the traces; 0 leaves out the intervals.
+        seed: The seed of the resamples.
 
     Raises:
         ValueError: There was one reading only.
@@ -90,7 +97,7 @@ def samples_figures(
     if samples < 2:
         raise ValueError(f"{samples} reading tells nothing of agreement")
     rows = []
-    for shares in found:
+    for shares in shares_by_trace:
         counts = [round(share * samples) for share in shares]
         rows.append(
             (
@@ -103,43 +110,45 @@ def samples_figures(
     table = _table(rows, 4)
     return {
         "samples": samples,
-        "traces": len(found),
+        "traces": len(shares_by_trace),
         "found": int(table[:, 3].sum()),
         "again": share_of_traces(table[:, :2], rounds=rounds, seed=seed),
         "always": share_of_traces(table[:, 2:], rounds=rounds, seed=seed),
     }
 
 
-def beside_figures(traces: Sequence[Beside], *, rounds: int, seed: int) -> BesideJson:
-    """Tell how alike two judges are on the traces that both have judged.
+def judge_pair_figures(
+    comparisons: Sequence[TraceComparison], *, rounds: int, seed: int
+) -> JudgePairJson:
+    """Compute the agreement of two judges on the traces that both have judged.
 
     Args:
-        traces: What they say, trace by trace.
-        rounds: How many resamples of the traces; 0 leaves out the intervals.
-        seed: What they are drawn from.
+        comparisons: The comparison of each trace.
+        rounds: The number of resamples of the traces; 0 leaves out the intervals.
+        seed: The seed of the resamples.
     """
     table = _table(
         [
             (
-                one.both + one.neither,
-                one.both + one.neither + one.first + one.second,
-                2 * one.both,
-                2 * one.both + one.first + one.second,
-                one.meet,
-                one.meet + one.apart,
-                one.same_step is True,
-                one.same_step is not None,
+                trace.both + trace.neither,
+                trace.both + trace.neither + trace.first + trace.second,
+                2 * trace.both,
+                2 * trace.both + trace.first + trace.second,
+                trace.meet,
+                trace.meet + trace.apart,
+                trace.same_step is True,
+                trace.same_step is not None,
             )
-            for one in traces
+            for trace in comparisons
         ],
         8,
     )
     verdicts, modes, places, step = (
-        share_of_traces(table[:, place : place + 2], rounds=rounds, seed=seed)
-        for place in (0, 2, 4, 6)
+        share_of_traces(table[:, column : column + 2], rounds=rounds, seed=seed)
+        for column in (0, 2, 4, 6)
     )
     return {
-        "n": len(traces),
+        "n": len(comparisons),
         "verdicts": verdicts,
         "modes": modes,
         "places": places,
@@ -152,8 +161,8 @@ def _table(rows: Sequence[tuple[int, ...]], width: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A judge, and what it says of the traces that may be seen: its labels by trace.
+class JudgeLabels:
+    """The labels of a judge on the traces that the user may see, by trace.
 
     ``settings`` are those of its last run, by name; a judge that asks no model has none.
     """
@@ -165,7 +174,7 @@ class Judged:
 
     @property
     def samples(self) -> int:
-        """How often it has read each trace."""
+        """The number of readings of each trace."""
         return int(self.settings.get("samples", "1"))
 
 
@@ -198,16 +207,16 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
     return sorted(named, key=lambda name: (begun.get(name, -1), name))
 
 
-def judged_by(
+def labels_of_judge(
     workspace: Workspace, taxonomy: Taxonomy, name: str, may_see: Callable[[str], bool]
-) -> Judged:
-    """Return what a judge says of the traces that may be seen.
+) -> JudgeLabels:
+    """Return the labels of a judge on the traces that the user may see.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and verdicts.
         name: The judge's name.
-        may_see: Whether a trace, by its id, may be seen.
+        may_see: Checks whether the user may see the labels on a trace, by its id.
     """
     ref = taxonomy.ref
     traces = [
@@ -223,7 +232,7 @@ def judged_by(
         if verdict.trace_id in labels
     }
     side = side_of((label for of_trace in labels.values() for label in of_trace), verdicts)
-    return Judged(name, labels, side, _settings(workspace.runs(), name))
+    return JudgeLabels(name, labels, side, _settings(workspace.runs(), name))
 
 
 def _settings(runs: Sequence[Run], name: str) -> dict[str, str]:
@@ -237,7 +246,7 @@ def _settings(runs: Sequence[Run], name: str) -> dict[str, str]:
 
 
 def consistency_document(
-    workspace: Workspace, taxonomy: Taxonomy, judges: Sequence[Judged], rounds: int, seed: int
+    workspace: Workspace, taxonomy: Taxonomy, judges: Sequence[JudgeLabels], rounds: int, seed: int
 ) -> dict[str, Any]:
     """Return the consistency of judges, as ``--json`` prints it.
 
@@ -245,7 +254,7 @@ def consistency_document(
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and verdicts.
         judges: The judges; the others are compared with the first.
-        rounds: How many resamples of the traces; 0 leaves out the intervals.
+        rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
     order_of = SpanOrders(workspace)
@@ -261,7 +270,7 @@ def consistency_document(
             "others": {
                 judge.name: {
                     "differs": _differs(first.settings, judge.settings),
-                    **beside_figures(
+                    **judge_pair_figures(
                         _compared_traces(first, judge, taxonomy, order_of), rounds=rounds, seed=seed
                     ),
                 }
@@ -271,7 +280,7 @@ def consistency_document(
     }
 
 
-def _alone(judge: Judged, rounds: int, seed: int) -> dict[str, Any]:
+def _alone(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
     quotes = [
         QuoteCounts.of(label.evidence for label in labels) for labels in judge.labels.values()
     ]
@@ -299,15 +308,15 @@ def _differs(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, li
 
 
 def _compared_traces(
-    first: Judged, other: Judged, taxonomy: Taxonomy, order_of: OrderOf
-) -> list[Beside]:
+    first: JudgeLabels, other: JudgeLabels, taxonomy: Taxonomy, order_of: OrderOf
+) -> list[TraceComparison]:
     modes = [mode.slug for mode in taxonomy.modes]
     compared = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):
         total = compare(first.side, other.side, [trace_id], modes, order_of).total
         steps = [_decisive(judge.labels[trace_id]) for judge in (first, other)]
         compared.append(
-            Beside(
+            TraceComparison(
                 total.both,
                 total.first,
                 total.second,
@@ -321,5 +330,5 @@ def _compared_traces(
 
 
 def _decisive(labels: Iterable[Label]) -> set[str | None]:
-    """Return the spans at which the run was decided, as the judge says."""
+    """Return the spans that the judge marked as decisive."""
     return {label.target.first for label in labels if label.decisive}

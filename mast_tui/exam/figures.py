@@ -1,7 +1,7 @@
-"""How well judges pass an exam: a labelled set, and what each of them says of its traces.
+"""The figures of an exam: the answers of judges, scored by a labelled set.
 
-Steps are counted from 0, in the set's own steps where a span is a part of one. All figures are over
-the questions that a judge was asked; one to which it names no step is one that it got wrong.
+Steps are counted from 0; they are the set's own steps where a span is part of one. All figures are
+over the questions that a judge was asked. A question to which it names no step counts as wrong.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.taxonomy.model import Group
 
 DISTANCES: Final = (0, 1, 3, 5)
-"""How far from the true step a named one may be."""
+"""The distances to the true step within which a named step counts as right."""
 
 
-Place = tuple[int | str, str]
-"""Where something shows, and its category."""
+Location = tuple[int | str, str]
+"""The location of a failure with its category: a step, or the key of a span without a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """The one step that decided a run, whose it is, and its category; None where nobody told."""
+    """The step that decided a run, with its agent and category; None if they are unknown."""
 
     step: int
     agent: str | None = None
@@ -37,47 +37,44 @@ class Decisive:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """What somebody says of a trace: the decisive step, and every place with its category.
-
-    A place is a step, or the key of a span whose step nobody can tell.
-    """
+class StepMarks:
+    """The marks of one annotator on a trace: the decisive step, and the locations of failures."""
 
     decisive: Decisive | None = None
-    places: frozenset[Place] = frozenset()
+    locations: frozenset[Location] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A trace of the set with its truth.
 
-    ``agents`` names who takes each step, None where the trace is not at hand.
+    ``agents`` names the agent of each step, None if the trace was not read.
     """
 
     trace_id: str
-    truth: Marks
+    truth: StepMarks
     agents: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a judge says, by trace id; a trace that it has not looked at is missing.
+    """The marks of a judge by trace id, without the traces that it has not judged.
 
-    ``categories`` is whether it speaks in the set's taxonomy: only then its categories count.
+    ``categories`` is True if it judged under the set's taxonomy: only then its categories count.
     """
 
-    by_trace: Mapping[str, Marks]
+    by_trace: Mapping[str, StepMarks]
     categories: bool = True
 
 
 class DecisiveJson(TypedDict):
-    """Shares of the questions in which the decisive step, its agent or its category is named.
+    """The shares of questions in which the decisive step, its agent or its category is named.
 
-    ``step`` is by how many steps the named one may be off. ``named`` is in how many questions a
-    step was named at all, ``not_asked`` how many of the set the judge has not looked at. ``agent``
-    and ``category`` are over the questions that tell them; ``step_and_category`` wants both.
-    ``published_step`` is the share that the set's own scorer counts as right, None where the set
-    has no scorer of another rule than the exact one.
+    ``step`` has a share for each distance to the true step. ``named`` counts the questions in which
+    any step was named, ``not_asked`` those of the set that the judge has not judged. ``agent`` and
+    ``category`` are over the questions whose truth has them; ``step_and_category`` is the share
+    with both right. ``published_step`` is the share that the set's own scorer counts as right, None
+    if the set has no scorer other than the exact one.
     """
 
     n: int
@@ -91,10 +88,9 @@ class DecisiveJson(TypedDict):
 
 
 class MatchJson(TypedDict):
-    """Precision, recall and F1 of what is named, counted over all traces together.
+    """Precision, recall and F1 of the named locations, counted over all traces together.
 
-    ``per_trace`` is the mean over the traces of the share of the true ones that are named, which
-    TRAIL calls accuracy.
+    ``per_trace`` is the mean over the traces of the recall, which TRAIL calls accuracy.
     """
 
     right: int
@@ -107,8 +103,8 @@ class MatchJson(TypedDict):
 
 
 class PlacesJson(TypedDict):
-    """How the marked places are met: ``location`` the steps, ``category`` what shows in the trace,
-    ``joint`` both together."""
+    """The matches of locations: ``location`` by step, ``category`` by the categories in the trace,
+    ``joint`` by both together."""
 
     n: int
     not_asked: int
@@ -118,8 +114,8 @@ class PlacesJson(TypedDict):
 
 
 class LevelJson(TypedDict):
-    """How often what is named falls in the true category of a level: of decisive steps and of what
-    shows in a trace, None where the set has none; ``joint`` with the very step."""
+    """The shares with the true category of a level: of decisive steps, and of the failures in a
+    trace, None if the set has none; ``joint`` is with the exact step."""
 
     decisive: CoefficientJson | None
     step_and_category: CoefficientJson | None
@@ -128,7 +124,7 @@ class LevelJson(TypedDict):
 
 
 class CaseJson(TypedDict):
-    """One trace: the true step and the one named, each from 0, and how far they are apart."""
+    """The true step of one trace, the named step, both from 0, and the distance between them."""
 
     trace: str
     true_step: int | None
@@ -137,7 +133,7 @@ class CaseJson(TypedDict):
 
 
 class BaselinesJson(TypedDict):
-    """The shares that are right by any step, always the first, or always the last.
+    """The shares that are right when a random step is named, always the first, or always the last.
 
     They are over ``n`` traces; ``published_step`` is by the set's own scorer, see ``DecisiveJson``.
     """
@@ -151,14 +147,18 @@ class BaselinesJson(TypedDict):
 
 
 StepScorer = Callable[[int, int], bool]
-"""A function that says whether a named step is right, given the true step and the named one."""
+"""A function that checks a named step; its arguments are the true step and the named one."""
 
 
 def contains_digits(true_step: int, named_step: int) -> bool:
-    """Return whether the digits of the true step are in those of the named one: 1 is in 15.
+    """Check whether the digits of the true step are in those of the named one: 1 is in 15.
 
     The published scorer of Who&When compares the numbers as texts in this way (``evaluate.py`` in
     github.com/ag2ai/Agents_Failure_Attribution), so that it counts some wrong steps as right.
+
+    Args:
+        true_step: The true step.
+        named_step: The named step.
     """
     return str(true_step) in str(named_step)
 
@@ -171,7 +171,7 @@ def decisive_figures(
     Args:
         questions: The questions of the set.
         answers: The answers of one judge.
-        published: The rule of the set's own scorer, where it is not the exact one.
+        published: The set's own scorer, if it is not the exact one.
 
     Returns:
         The shares that are right.
@@ -221,14 +221,14 @@ def decisive_figures(
     }
 
 
-def _at_level(marks: Marks, within: Mapping[str, str]) -> Marks:
-    """Say of each mark in which category of a level it falls, by the category of each mode."""
+def _at_level(marks: StepMarks, category_of: Mapping[str, str]) -> StepMarks:
+    """Replace the mode of each mark by its category at a level."""
     decisive = marks.decisive
     if decisive is not None and decisive.category:
-        decisive = replace(decisive, category=within.get(decisive.category, decisive.category))
-    return Marks(
-        decisive, frozenset((where, within.get(mode, mode)) for where, mode in marks.places)
-    )
+        mode = decisive.category
+        decisive = replace(decisive, category=category_of.get(mode, mode))
+    locations = frozenset((step, category_of.get(mode, mode)) for step, mode in marks.locations)
+    return StepMarks(decisive, locations)
 
 
 def level_figures(
@@ -240,20 +240,25 @@ def level_figures(
     rounds: int,
     seed: int,
 ) -> LevelJson:
-    """Score what is named by the categories of a level, not by mode.
+    """Score answers by the categories of a level instead of by mode.
 
     Args:
-        questions: Those of the set.
-        answers: What the judge says.
-        groups: The categories of the level, as the taxonomy tells them.
+        questions: The questions of the set.
+        answers: The answers of one judge.
+        groups: The categories of the level, as from ``Taxonomy.at_level``.
         scored_by: ``decisive``, ``places`` or both.
-        rounds: How many resamples; 0 leaves out the intervals.
-        seed: What they are drawn from.
+        rounds: The number of resamples; 0 leaves out the intervals.
+        seed: The seed of the resamples.
+
+    Returns:
+        The shares that are right.
     """
-    within = {slug: ident for ident, _, slugs in groups for slug in slugs}
-    asked = [replace(one, truth=_at_level(one.truth, within)) for one in questions]
-    said = {trace: _at_level(marks, within) for trace, marks in answers.by_trace.items()}
-    lifted = replace(answers, by_trace=said)
+    category_of = {slug: ident for ident, _, slugs in groups for slug in slugs}
+    asked = [
+        replace(question, truth=_at_level(question.truth, category_of)) for question in questions
+    ]
+    by_trace = {trace: _at_level(marks, category_of) for trace, marks in answers.by_trace.items()}
+    lifted = replace(answers, by_trace=by_trace)
     decisive = decisive_figures(asked, lifted) if "decisive" in scored_by else None
     places = (
         places_figures(asked, lifted, rounds=rounds, seed=seed) if "places" in scored_by else None
@@ -267,7 +272,7 @@ def level_figures(
 
 
 def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[CaseJson]:
-    """Return trace by trace which step is true and which was named.
+    """Return the true and the named decisive step of each judged trace.
 
     Args:
         questions: The questions of the set.
@@ -277,7 +282,8 @@ def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[Case
     for question in questions:
         if question.truth.decisive is None or question.trace_id not in answers.by_trace:
             continue
-        true, named = question.truth.decisive, answers.by_trace[question.trace_id].decisive
+        true = question.truth.decisive
+        named = answers.by_trace[question.trace_id].decisive
         step = None if named is None else named.step
         cases.append(
             {
@@ -291,21 +297,23 @@ def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[Case
 
 
 def baselines(questions: Sequence[Question], published: StepScorer | None = None) -> BaselinesJson:
-    """Score judges that look at nothing, exactly: over the traces that are at hand.
+    """Score three judges that look at nothing, over the traces that were read.
 
     Args:
         questions: The questions of the set.
-        published: The rule of the set's own scorer, where it is not the exact one.
+        published: The set's own scorer, if it is not the exact one.
 
     Returns:
         The shares that are right.
     """
-    known = [
+    decided = [
         (q.truth.decisive, q.agents) for q in questions if q.truth.decisive is not None and q.agents
     ]
 
     def mean(of_trace: Callable[[Decisive, tuple[str, ...]], float]) -> float:
-        return sum(of_trace(true, agents) for true, agents in known) / len(known) if known else 0.0
+        if not decided:
+            return 0.0
+        return sum(of_trace(true, agents) for true, agents in decided) / len(decided)
 
     def scored(is_right: StepScorer, step: Callable[[int], Sequence[int]]) -> float:
         return mean(
@@ -323,16 +331,16 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
         "last": lambda steps: (steps - 1,),
     }
     by_way = {way: {str(off): near(off, step) for off in DISTANCES} for way, step in ways.items()}
-    with_agent = [(true, agents) for true, agents in known if true.agent is not None]
+    with_agent = [(true, agents) for true, agents in decided if true.agent is not None]
     return {
-        "n": len(known),
+        "n": len(decided),
         "random": by_way["random"],
         "first": by_way["first"],
         "last": by_way["last"],
         "agent": {
             way: _share_of(
                 [
-                    _share_of([agents[one] == true.agent for one in step(len(agents))])
+                    _share_of([agents[named] == true.agent for named in step(len(agents))])
                     for true, agents in with_agent
                 ]
             )
@@ -353,35 +361,36 @@ def _share_of(hits: Sequence[float]) -> float:
 def places_figures(
     questions: Sequence[Question], answers: Answers, *, rounds: int, seed: int
 ) -> PlacesJson:
-    """Score all marked places of the questions; intervals by resampling the traces.
+    """Score the locations of failures; the intervals come from resampling the traces.
 
     Args:
-        questions: Those of the set.
-        answers: What the judge says.
-        rounds: How many resamples; 0 leaves out the intervals.
-        seed: What they are drawn from.
+        questions: The questions of the set.
+        answers: The answers of one judge.
+        rounds: The number of resamples; 0 leaves out the intervals.
+        seed: The seed of the resamples.
     """
     asked = [q for q in questions if q.trace_id in answers.by_trace]
-    pairs = [(q.truth.places, answers.by_trace[q.trace_id].places) for q in asked]
+    pairs = [(q.truth.locations, answers.by_trace[q.trace_id].locations) for q in asked]
 
-    def match(part: Callable[[Place], object], *, counts: bool = True) -> MatchJson:
+    def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
         rows = []
         for true, named in pairs if counts else ():
-            trues, names = set(map(part, true)), set(map(part, named))
+            trues = set(map(part, true))
+            names = set(map(part, named))
             rows.append((len(trues & names), len(names), len(trues)))
         return _match(np.array(rows, dtype=np.float64).reshape(-1, 3), rounds, seed)
 
     return {
         "n": len(asked),
         "not_asked": len(questions) - len(asked),
-        "location": match(lambda place: place[0]),
-        "category": match(lambda place: place[1], counts=answers.categories),
-        "joint": match(lambda place: place, counts=answers.categories),
+        "location": match(lambda location: location[0]),
+        "category": match(lambda location: location[1], counts=answers.categories),
+        "joint": match(lambda location: location, counts=answers.categories),
     }
 
 
 def _match(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
-    """The figures of right, named and true ones, a row for each trace."""
+    """Compute the figures from the right, named and true counts, a row for each trace."""
     right, named, true = rows.T
 
     def figure(above: NDArray[np.float64], below: NDArray[np.float64]) -> CoefficientJson:

@@ -1,4 +1,4 @@
-"""What ``mast-tui exam`` puts together: a labelled set, and what judges say of its traces."""
+"""The input of ``mast-tui exam``: a labelled set, and the answers of judges on its traces."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mast_tui.cli.shared.common import problem_lines
 from mast_tui.exam.figures import (
     Answers,
     Decisive,
-    Marks,
-    Place,
+    Location,
     Question,
+    StepMarks,
     StepScorer,
     contains_digits,
 )
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 Unit = tuple[str, str]
+"""The id of a trace and the slug of a mode."""
 
 SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, ...]]]] = {
     "who-and-when": (read_who_and_when, ("decisive",)),
@@ -58,25 +59,25 @@ SETS: Final[Mapping[str, tuple[Callable[[Sequence[Path]], Incoming], tuple[str, 
     "trail": (read_trail, ("places",)),
     "mast-human": (read_mast_human, ("verdicts",)),
 }
-"""The sets that are read from their own files: by what, and how their labels are scored."""
+"""The sets with their own file formats: the reader of each, and the scorings of its labels."""
 
 PUBLISHED_SCORERS: Final[Mapping[str, StepScorer]] = {"who-and-when": contains_digits}
-"""The rules by which published scorers count a named step as right, where they are not exact."""
+"""The published scorers of steps that count more than the exact step as right, by set."""
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """The steps of a trace: their number by the keys of spans, and whose they are.
+class TraceSteps:
+    """The numbers of a trace's steps by span key, and the agents of the steps.
 
-    Of a trace that is not at hand only keys of message lists tell a number, and no agent.
+    Without the trace, only the keys of message lists tell a number, and the agents are unknown.
     """
 
     numbers: Mapping[str, int] | None = None
     agents: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, trace: Trace) -> Steps:
-        """Those of a trace that is read to its end."""
+    def of(cls, trace: Trace) -> TraceSteps:
+        """Number the steps of a trace that was read to its end."""
         numbers = step_numbers(trace)
         agents = [""] * (max(numbers.values(), default=-1) + 1)
         for index in range(len(trace)):
@@ -85,55 +86,57 @@ class Steps:
         return cls(numbers, tuple(agents))
 
     def number(self, key: str | None) -> int | None:
-        """The number of the step that a span is a part of; None where nobody can tell."""
+        """Return the number of the step that a span is part of, or None if it is unknown."""
         if key is None:
             return None
         return step_of_key(key) if self.numbers is None else self.numbers.get(key)
 
     def agent(self, step: int) -> str | None:
-        """Whose a step is, None where nobody can tell."""
+        """Return the agent of a step, or None if it is unknown."""
         return None if self.agents is None else self.agents[step] or None
 
 
 def _plain(agent: str) -> str:
-    """An agent's name without the remark in brackets that some sets add."""
+    """Remove the remark in brackets that some sets add to the name of an agent."""
     return agent.split("(")[0].strip().casefold()
 
 
 @dataclass(frozen=True, slots=True)
-class AtHand:
-    """What an exam wants of a trace, whichever process has read it.
+class ExamTrace:
+    """The facts of a trace that an exam needs, small enough to send between processes.
 
-    ``told`` is the agent that the trace itself names as the one that failed, ``found`` what rules
-    find, None where none was asked.
+    ``named_agent`` is the agent that the trace's own metadata names as the one that failed.
+    ``rule_findings`` are None if no rules were run.
     """
 
     trace_id: str
     path: Path
-    steps: Steps
-    told: str | None
-    found: tuple[Finding, ...] | None = None
+    steps: TraceSteps
+    named_agent: str | None
+    rule_findings: tuple[Finding, ...] | None = None
 
     @classmethod
-    def of(cls, trace: Trace, rules: RulesJudge | None = None) -> AtHand:
-        """Take what is wanted of a trace that is read to its end.
+    def of(cls, trace: Trace, rules: RulesJudge | None = None) -> ExamTrace:
+        """Extract the facts of a trace that was read to its end.
 
         Args:
             trace: The trace.
-            rules: Who judges it; None for nobody.
+            rules: The rules to run on it; None for none.
         """
-        told = dict(trace.meta.hidden).get("mistake_agent")
-        found = None if rules is None else rules.judge(trace).findings
-        return cls(trace.identity.trace_id, trace.path, Steps.of(trace), told, found)
+        named_agent = dict(trace.meta.hidden).get("mistake_agent")
+        findings = None if rules is None else rules.judge(trace).findings
+        trace_id = trace.identity.trace_id
+        return cls(trace_id, trace.path, TraceSteps.of(trace), named_agent, findings)
 
 
 @dataclass(frozen=True, slots=True)
 class ExamSet:
-    """A labelled set: its questions and how they are scored.
+    """A labelled set: its questions and their scorings.
 
-    ``scorings`` are of ``decisive``, ``places`` and ``verdicts``. ``reference`` says what shows in
-    a trace. ``traces`` are those that are at hand, ``files`` those of the set, ``problems`` what of
-    them could not be read. ``modes`` are those that its labels can tell of, None for all.
+    ``scorings`` are some of ``decisive``, ``places`` and ``verdicts``. ``reference`` holds the true
+    verdicts. ``traces`` are those whose files were read, ``files`` the files of the set,
+    ``problems`` the parts that could not be read. ``modes`` are those that the set's labels can
+    name, None for all.
     """
 
     name: str
@@ -141,17 +144,17 @@ class ExamSet:
     scorings: tuple[str, ...]
     questions: tuple[Question, ...]
     reference: Reference
-    traces: Mapping[str, AtHand]
+    traces: Mapping[str, ExamTrace]
     files: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
     modes: frozenset[str] | None = None
 
     def asks_about(self, mode: str) -> bool:
-        """Whether the set's labels can tell of a mode."""
+        """Check whether the set's labels can name a mode."""
         return self.modes is None or mode in self.modes
 
     def hashes(self) -> list[dict[str, str]]:
-        """The files with their SHA-256, by which somebody else knows that theirs are the same."""
+        """Return the files with their SHA-256, by which others can compare their copies."""
         return [
             {"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
             for file in self.files
@@ -159,12 +162,12 @@ class ExamSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A judge that sits the exam: what it says, and what that took.
+class ExamCandidate:
+    """A judge that takes the exam, with its answers and their cost.
 
-    ``judged`` is what its verdicts are compared by, None where the set has none. ``cost`` is what
-    it used on average for a trace and ``quotes`` how its quotes were found, by kind; None where no
-    model was asked.
+    ``judged`` has its verdicts for the comparison with the reference; None if the set has no
+    verdicts. ``cost`` is the mean cost of a trace and ``quotes`` counts its quotes by kind of
+    match; both are None if no model was asked.
     """
 
     name: str
@@ -174,47 +177,52 @@ class Candidate:
     quotes: Mapping[str, int] | None = None
 
 
-def _of_label(label: Label) -> Finding:
-    """What a label says, as a judge would: decisive is the step that was fatal."""
+def _finding_of_label(label: Label) -> Finding:
+    """Convert a label to a judge's finding; a fatal step counts as decisive."""
     fatal = label.severity is Severity.FATAL or bool(label.decisive)
     fatal = fatal or label.mode == DECISIVE_ERROR
-    place = label.target
-    return Finding(label.mode, place.first, place.last, "", label.confidence or 0.0, fatal)
+    target = label.target
+    return Finding(label.mode, target.first, target.last, "", label.confidence or 0.0, fatal)
 
 
-def _of_gold(label: GoldLabel) -> Finding:
+def _finding_of_gold(label: GoldLabel) -> Finding:
     fatal = label.severity is Severity.FATAL
     return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
 
 
-def _marks(said: Iterable[Finding], steps: Steps, *, truth: bool) -> Marks:
-    """What somebody says, step by step.
+def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) -> StepMarks:
+    """Convert findings to marks on steps.
 
-    The decisive step is the earliest one called so. A judge that calls none so means the one that
-    it is surest of, and of equally sure ones the earliest; a truth that calls none so has none.
+    The decisive step is the earliest one that is marked as decisive. Without such a mark, a judge's
+    decisive step is that of its highest confidence, the earliest on a tie; a truth has none.
     """
-    known = [one for one in said if one.first is not None]
-    placed = [(step, one) for one in known if (step := steps.number(one.first)) is not None]
-    chosen = [(step, one) for step, one in placed if one.decisive] or ([] if truth else placed)
+    anchored = [finding for finding in findings if finding.first is not None]
+    on_steps = [
+        (step, finding) for finding in anchored if (step := steps.number(finding.first)) is not None
+    ]
+    candidates = [(step, finding) for step, finding in on_steps if finding.decisive]
+    if not candidates and not truth:
+        candidates = on_steps
     decisive = None
-    if chosen:
-        step, one = min(
-            chosen, key=lambda pair: (0.0 if pair[1].decisive else -pair[1].confidence, pair[0])
+    if candidates:
+        step, finding = min(
+            candidates, key=lambda pair: (0.0 if pair[1].decisive else -pair[1].confidence, pair[0])
         )
-        named = None if one.mode == DECISIVE_ERROR else one.mode
-        decisive = Decisive(step, steps.agent(step), named)
-    places: set[Place] = set()
-    for one in known:
-        step = steps.number(one.first)
-        places.add((one.first or "" if step is None else step, one.mode))
-    return Marks(decisive, frozenset(places))
+        category = None if finding.mode == DECISIVE_ERROR else finding.mode
+        decisive = Decisive(step, steps.agent(step), category)
+    locations: set[Location] = set()
+    for finding in anchored:
+        number = steps.number(finding.first)
+        locations.add((finding.first or "" if number is None else number, finding.mode))
+    return StepMarks(decisive, frozenset(locations))
 
 
-def _question(trace_id: str, said: Iterable[Finding], trace: AtHand | None) -> Question:
-    steps = Steps() if trace is None else trace.steps
-    marks = _marks(said, steps, truth=True)
-    if trace is not None and trace.told and marks.decisive is not None:
-        marks = replace(marks, decisive=replace(marks.decisive, agent=_plain(trace.told)))
+def _question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace | None) -> Question:
+    steps = TraceSteps() if trace is None else trace.steps
+    marks = _step_marks(findings, steps, truth=True)
+    if trace is not None and trace.named_agent and marks.decisive is not None:
+        decisive = replace(marks.decisive, agent=_plain(trace.named_agent))
+        marks = replace(marks, decisive=decisive)
     return Question(trace_id, marks, steps.agents)
 
 
@@ -225,63 +233,69 @@ def set_from_files(
     pool: WorkerPool,
     crosswalk: Path | None = None,
 ) -> ExamSet:
-    """Read a set that has a reader.
+    """Read a set that has its own file format.
 
     Args:
-        name: The set's.
-        paths: Where its files lie.
-        rules: Who judges its traces, None for nobody.
-        pool: Who reads them.
-        crosswalk: What makes modes of MAST of its categories; those without a link are left out,
-            and so is what a judge says of other modes.
+        name: The name of the set, a key of ``SETS``.
+        paths: The files and folders of the set.
+        rules: The rules to run on its traces; None for none.
+        pool: The processes that read the files.
+        crosswalk: A crosswalk from the set's categories to modes of MAST. Categories without a link
+            are left out, and so are a judge's findings of other modes.
 
     Raises:
-        ExchangeError: Nothing of the set is there, or the crosswalk does not fit.
+        ExchangeError: There is nothing of the set, or the crosswalk does not fit.
     """
     reader, scorings = SETS[name]
     if name == "who-and-when":
-        read = read_who_and_when(pool.reachable(paths), workers=pool.workers)
+        incoming = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
-        read = reader(pool.reachable(paths))
+        incoming = reader(pool.reachable(paths))
     modes = None
     if crosswalk is not None:
         file = find_crosswalk(crosswalk)
         entries = read_crosswalk(file)
-        read = crossed(read, entries, load_mast(), file)
-        targets = {name for entry in entries for name in entry.targets}
-        modes = frozenset(mode.slug for name in targets if (mode := load_mast().find(name)))
-    work = list(read.work)
+        incoming = crossed(incoming, entries, load_mast(), file)
+        targets = {target for entry in entries for target in entry.targets}
+        modes = frozenset(mode.slug for target in targets if (mode := load_mast().find(target)))
+    works = list(incoming.work)
     if name == "mast-human":
-        work = [one for one in work if one.annotator == CONSENSUS]
-    refs = {one.taxonomy for one in work}
+        works = [work for work in works if work.annotator == CONSENSUS]
+    refs = {work.taxonomy for work in works}
     mast = load_mast()
-    taxonomy = next((known for known in (mast, *read.taxonomies) if known.ref in refs), mast)
-    files = sorted({one.path for one in read.traces if one.path is not None})
-    look = partial(_in_files, rules, frozenset(one.trace_id for one in work))
-    traces: list[AtHand] = []
-    found_in = zip(files, each(look, files, pool.workers), strict=True)
-    for number, (file, said) in enumerate(found_in, 1):
-        if isinstance(said, LostItem):
-            raise ExchangeError(f"{file}: {said.reason}")
-        traces += said
-        pool.on_trace(len(said))
+    taxonomies = (mast, *incoming.taxonomies)
+    taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast)
+    files = sorted({trace.path for trace in incoming.traces if trace.path is not None})
+    read = partial(_traces_in_files, rules, frozenset(work.trace_id for work in works))
+    traces: list[ExamTrace] = []
+    results = zip(files, each(read, files, pool.workers), strict=True)
+    for number, (file, in_file) in enumerate(results, 1):
+        if isinstance(in_file, LostItem):
+            raise ExchangeError(f"{file}: {in_file.reason}")
+        traces += in_file
+        pool.on_trace(len(in_file))
         pool.tell(number, len(files))
-    found = _set_of(name, taxonomy, work, traces, read.problems, scorings)
-    return replace(found, modes=modes)
+    exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
+    return replace(exam, modes=modes)
 
 
-def _asked(rules: RulesJudge | None, asked: frozenset[str], trace: Trace) -> AtHand | None:
-    """A trace, if it is one of those asked about."""
+def _exam_trace(
+    rules: RulesJudge | None, trace_ids: frozenset[str], trace: Trace
+) -> ExamTrace | None:
+    """Read a trace to its end; return None if the set has no question on it."""
     read_fully(trace)
-    return AtHand.of(trace, rules) if trace.identity.trace_id in asked else None
+    return ExamTrace.of(trace, rules) if trace.identity.trace_id in trace_ids else None
 
 
-def _in_files(
-    rules: RulesJudge | None, asked: frozenset[str], files: Sequence[Path]
-) -> list[list[AtHand]]:
-    """Those in each file."""
-    looked = ((_asked(rules, asked, trace) for trace in read_traces(file)) for file in files)
-    return [[one for one in found if one is not None] for found in looked]
+def _traces_in_files(
+    rules: RulesJudge | None, trace_ids: frozenset[str], files: Sequence[Path]
+) -> list[list[ExamTrace]]:
+    """Return the traces of the set in each file."""
+    in_files = []
+    for file in files:
+        traces = (_exam_trace(rules, trace_ids, trace) for trace in read_traces(file))
+        in_files.append([trace for trace in traces if trace is not None])
+    return in_files
 
 
 def set_from_table(
@@ -291,192 +305,221 @@ def set_from_table(
     rules: RulesJudge | None,
     pool: WorkerPool,
 ) -> ExamSet:
-    """Take the word of the one annotator of a ``csv-long`` file for the truth.
+    """Make a set whose truth are the labels of the one annotator of a ``csv-long`` file.
 
     Args:
         file: The table.
-        taxonomy: Under which its rows are read.
-        paths: Where the traces lie.
-        rules: Who judges them, None for nobody.
-        pool: Who reads them.
+        taxonomy: The taxonomy of its rows.
+        paths: The files and folders of the traces.
+        rules: The rules to run on the traces; None for none.
+        pool: The processes that read the traces.
 
     Raises:
-        ExchangeError: It is no such table, or holds the words of none or of several.
+        ExchangeError: The file is no such table, or has no annotator or several.
     """
-    read = read_csv_long([file], taxonomy=taxonomy, find_taxonomy={taxonomy.ref: taxonomy}.get)
-    work = [one for one in read.work if one.taxonomy == taxonomy.ref]
-    names = sorted({one.annotator for one in work})
+    incoming = read_csv_long([file], taxonomy=taxonomy, find_taxonomy={taxonomy.ref: taxonomy}.get)
+    works = [work for work in incoming.work if work.taxonomy == taxonomy.ref]
+    names = sorted({work.annotator for work in works})
     if len(names) != 1:
         raise ExchangeError(
             f"{file}: the truth of an exam is one annotator's word, and here are those of "
             f"{', '.join(names) or 'nobody'}"
         )
-    look = partial(_asked, rules, frozenset(one.trace_id for one in work))
-    traces: list[AtHand] = []
-    for _, found in each_trace(pool.reachable(paths), look, pool.workers, tell=pool.tell):
-        for trace in found:
+    read = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
+    traces: list[ExamTrace] = []
+    for _, in_file in each_trace(pool.reachable(paths), read, pool.workers, tell=pool.tell):
+        for trace in in_file:
             traces += () if trace is None else (trace,)
             pool.on_trace()
-    return _set_of(str(file), taxonomy, work, traces, read.problems)
+    return _make_set(str(file), taxonomy, works, traces, incoming.problems)
 
 
-def _set_of(
+def _make_set(
     name: str,
     taxonomy: Taxonomy,
-    work: Sequence[ImportedWork],
-    traces: Iterable[AtHand],
+    works: Sequence[ImportedWork],
+    traces: Iterable[ExamTrace],
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
 ) -> ExamSet:
-    """A set from what was read of files; without ``scorings`` as its labels can be scored."""
-    at_hand = {trace.trace_id: trace for trace in traces}
-    questions, verdicts = [], {}
-    for one in sorted(work, key=lambda one: one.trace_id):
-        trace = at_hand.get(one.trace_id)
-        questions.append(_question(one.trace_id, map(_of_label, one.labels.values()), trace))
-        for mode, value in one.verdicts.items():
-            verdicts[one.trace_id, mode] = value
-        for label in one.labels.values():
-            verdicts[one.trace_id, label.mode] = VerdictValue.PRESENT
-    files = {trace.path for trace in at_hand.values()} | {one.file for one in work}
+    """Make a set of imported labels; without ``scorings``, the labels decide on them."""
+    by_id = {trace.trace_id: trace for trace in traces}
+    questions = []
+    verdicts = {}
+    for work in sorted(works, key=lambda work: work.trace_id):
+        findings = map(_finding_of_label, work.labels.values())
+        questions.append(_question(work.trace_id, findings, by_id.get(work.trace_id)))
+        for mode, value in work.verdicts.items():
+            verdicts[work.trace_id, mode] = value
+        for label in work.labels.values():
+            verdicts[work.trace_id, label.mode] = VerdictValue.PRESENT
+    files = {trace.path for trace in by_id.values()} | {work.file for work in works}
+    lines = ((str(problem.file), problem.place, problem.reason) for problem in problems)
     return ExamSet(
         name,
         taxonomy,
-        _scorings(questions, verdicts) if scorings is None else scorings,
+        _possible_scorings(questions, verdicts) if scorings is None else scorings,
         tuple(questions),
         Reference(name, verdicts),
-        at_hand,
+        by_id,
         tuple(sorted(files)),
-        tuple(problem_lines((str(one.file), one.place, one.reason) for one in problems)),
+        tuple(problem_lines(lines)),
     )
 
 
-def _scorings(
+def _possible_scorings(
     questions: Iterable[Question], verdicts: Mapping[Unit, VerdictValue]
 ) -> tuple[str, ...]:
-    """By what labels can be scored: what nobody calls absent cannot be wrong."""
+    """Return the scorings that labels allow; verdicts need an absent one, to be wrong about."""
     truths = [question.truth for question in questions]
-    there = {
+    is_possible = {
         "decisive": any(truth.decisive is not None for truth in truths),
-        "places": any(truth.places for truth in truths),
+        "places": any(truth.locations for truth in truths),
         "verdicts": VerdictValue.ABSENT in verdicts.values(),
     }
-    return tuple(scoring for scoring in there if there[scoring])
+    return tuple(scoring for scoring in is_possible if is_possible[scoring])
 
 
 def set_from_workspace(
-    place: Workspace,
+    workspace: Workspace,
     name: str,
     taxonomy: Taxonomy,
     trace_of: Callable[[str], Trace | None],
     may_see: Callable[[str], bool],
 ) -> ExamSet:
-    """Take gold, or what one annotator says, for the truth, on the traces that may be seen."""
-    said: dict[str, list[Finding]] = {}
+    """Make a set whose truth is the gold of a workspace, or the labels of one annotator.
+
+    Args:
+        workspace: The workspace.
+        name: ``gold``, or the name of the annotator.
+        taxonomy: The taxonomy of the labels.
+        trace_of: Returns the trace with an id, or None if its file cannot be read.
+        may_see: Checks whether the user may see the labels on a trace, by its id.
+    """
+    findings: dict[str, list[Finding]] = {}
     verdicts: dict[Unit, VerdictValue] = {}
-    seen: set[Unit] = set()
+    judge_seen: set[Unit] = set()
     if name == GOLD:
-        for trace_id, words in words_by_trace(place, taxonomy).items():
-            gold = words.gold(taxonomy)
-            said[trace_id] = list(map(_of_gold, gold.labels))
+        for trace_id, trace_words in words_by_trace(workspace, taxonomy).items():
+            gold = trace_words.gold(taxonomy)
+            findings[trace_id] = list(map(_finding_of_gold, gold.labels))
             for verdict in gold.verdicts:
                 if verdict.value is not None:
                     verdicts[trace_id, verdict.mode] = verdict.value
                     if verdict.judge_seen:
-                        seen.add((trace_id, verdict.mode))
+                        judge_seen.add((trace_id, verdict.mode))
     else:
-        labels = _by_trace(place.labels(annotator=name, taxonomy=taxonomy.ref))
-        looked_at = _looked_at(place, name, taxonomy.ref)
-        said = {one: list(map(_of_label, labels.get(one, ()))) for one in looked_at}
-        for one in place.verdicts(annotator=name, taxonomy=taxonomy.ref):
-            verdicts[one.trace_id, one.mode] = one.value
-    traces: dict[str, AtHand | None] = {}
-    for trace_id in filter(may_see, sorted(said)):
+        labels = _by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
+        for trace_id in _finished_traces(workspace, name, taxonomy.ref):
+            findings[trace_id] = list(map(_finding_of_label, labels.get(trace_id, ())))
+        for record in workspace.verdicts(annotator=name, taxonomy=taxonomy.ref):
+            verdicts[record.trace_id, record.mode] = record.value
+    traces: dict[str, ExamTrace | None] = {}
+    for trace_id in filter(may_see, sorted(findings)):
         trace = trace_of(trace_id)
-        traces[trace_id] = None if trace is None else AtHand.of(trace)
-    questions = [_question(one, said[one], found) for one, found in traces.items()]
+        traces[trace_id] = None if trace is None else ExamTrace.of(trace)
+    questions = [
+        _question(trace_id, findings[trace_id], exam_trace)
+        for trace_id, exam_trace in traces.items()
+    ]
     return ExamSet(
         name,
         taxonomy,
-        _scorings(questions, verdicts),
+        _possible_scorings(questions, verdicts),
         tuple(questions),
         Reference(
             name,
             {unit: value for unit, value in verdicts.items() if unit[0] in traces},
-            frozenset(seen),
+            frozenset(judge_seen),
         ),
-        {trace_id: found for trace_id, found in traces.items() if found is not None},
+        {trace_id: exam_trace for trace_id, exam_trace in traces.items() if exam_trace is not None},
     )
 
 
-def rules_candidate(exam: ExamSet, judge: RulesJudge) -> Candidate:
-    """Take what rules find in the traces of a set that are at hand.
+def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
+    """Return the findings of the rules in the traces of a set as answers.
 
     Args:
-        exam: The set, whose traces they have judged.
+        exam: The set; the rules have run on its traces.
         judge: The rules.
     """
-    same = exam.taxonomy.ref == load_mast().ref
-    answers, verdicts = {}, {}
+    same_taxonomy = exam.taxonomy.ref == load_mast().ref
+    answers = {}
+    verdicts = {}
     for trace_id, trace in exam.traces.items():
-        found = [one for one in trace.found or () if exam.asks_about(one.mode)]
-        answers[trace_id] = _marks(found, trace.steps, truth=False)
-        shown = {finding.mode for finding in found}
+        findings = [
+            finding for finding in trace.rule_findings or () if exam.asks_about(finding.mode)
+        ]
+        answers[trace_id] = _step_marks(findings, trace.steps, truth=False)
+        present = {finding.mode for finding in findings}
         for mode in judge.looks_at:
-            present = mode in shown
-            verdicts[trace_id, mode] = VerdictValue.PRESENT if present else VerdictValue.ABSENT
-    return Candidate(
-        judge.name, Answers(answers, same), _judged(exam, judge.name, verdicts if same else {})
-    )
+            is_present = mode in present
+            verdicts[trace_id, mode] = VerdictValue.PRESENT if is_present else VerdictValue.ABSENT
+    judge_input = _judge_input(exam, judge.name, verdicts if same_taxonomy else {})
+    return ExamCandidate(judge.name, Answers(answers, same_taxonomy), judge_input)
 
 
 def candidate_from_workspace(
-    place: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
-) -> Candidate:
-    """Take what a judge, or anybody whose answers were imported, says in a workspace.
+    workspace: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
+) -> ExamCandidate:
+    """Return the labels of a judge, or of any annotator of a workspace, as answers.
 
     Args:
-        place: The workspace.
+        workspace: The workspace.
         exam: The set.
-        name: The judge's, or the annotator's.
-        may_see: Of which traces it may be told.
+        name: The name of the judge or annotator.
+        may_see: Checks whether the user may see the labels on a trace, by its id.
     """
-    asked = {one.trace_id for one in exam.questions if may_see(one.trace_id)}
-    refs = {one.taxonomy for one in place.passes(annotator=name)}
-    refs |= {one.taxonomy for one in place.judgements(annotator=name)}
+    trace_ids = {question.trace_id for question in exam.questions if may_see(question.trace_id)}
+    refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
+    refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
-    same = ref == exam.taxonomy.ref
-    labels = place.labels(annotator=name, taxonomy=ref)
-    of_trace = _by_trace(label for label in labels if exam.asks_about(label.mode))
+    same_taxonomy = ref == exam.taxonomy.ref
+    labels = workspace.labels(annotator=name, taxonomy=ref)
+    labels_of_trace = _by_trace(label for label in labels if exam.asks_about(label.mode))
     answers = {
-        trace_id: _marks(
-            map(_of_label, of_trace.get(trace_id, ())),
-            exam.traces[trace_id].steps if trace_id in exam.traces else Steps(),
+        trace_id: _step_marks(
+            map(_finding_of_label, labels_of_trace.get(trace_id, ())),
+            exam.traces[trace_id].steps if trace_id in exam.traces else TraceSteps(),
             truth=False,
         )
-        for trace_id in _looked_at(place, name, ref)
-        if trace_id in asked
+        for trace_id in _finished_traces(workspace, name, ref)
+        if trace_id in trace_ids
     }
-    said = place.verdicts(annotator=name, taxonomy=ref) if same else ()
+    records = workspace.verdicts(annotator=name, taxonomy=ref) if same_taxonomy else ()
     # ``answers`` has the traces that the judge has finished.
-    verdicts = {(one.trace_id, one.mode): one.value for one in said if one.trace_id in answers}
-    quoted = [one.evidence for one in labels if one.trace_id in asked]
-    quotes = QuoteCounts.of(quoted)
-    return Candidate(
+    verdicts = {
+        (record.trace_id, record.mode): record.value
+        for record in records
+        if record.trace_id in answers
+    }
+    quotes = QuoteCounts.of([label.evidence for label in labels if label.trace_id in trace_ids])
+    return ExamCandidate(
         name,
-        Answers(answers, same),
-        _judged(exam, name, verdicts),
-        _cost(place, name),
+        Answers(answers, same_taxonomy),
+        _judge_input(exam, name, verdicts),
+        _mean_cost(workspace, name),
         asdict(quotes) if quotes.all else None,
     )
 
 
-def annotator_named(place: Workspace, text: str) -> str:
-    """Whoever has this name, or the one judge whose name begins so."""
-    return text if text in {one.name for one in place.annotators()} else judge_named(place, text)
+def annotator_named(workspace: Workspace, text: str) -> str:
+    """Return the annotator with this name, or the one judge whose name begins with it.
+
+    Args:
+        workspace: The workspace.
+        text: A name, or the beginning of a judge's name.
+
+    Raises:
+        click.ClickException: No judge has such a name, or several have.
+    """
+    names = {annotator.name for annotator in workspace.annotators()}
+    return text if text in names else judge_named(workspace, text)
 
 
-def _judged(exam: ExamSet, name: str, verdicts: Mapping[Unit, VerdictValue]) -> JudgeInput | None:
+def _judge_input(
+    exam: ExamSet, name: str, verdicts: Mapping[Unit, VerdictValue]
+) -> JudgeInput | None:
     if "verdicts" not in exam.scorings or not verdicts:
         return None
     modes = tuple((mode.slug, mode.code, mode.name) for mode in exam.taxonomy.modes)
@@ -484,31 +527,31 @@ def _judged(exam: ExamSet, name: str, verdicts: Mapping[Unit, VerdictValue]) -> 
 
 
 def _by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
-    found: dict[str, list[Label]] = {}
+    by_trace: dict[str, list[Label]] = {}
     for label in labels:
-        found.setdefault(label.trace_id, []).append(label)
-    return found
+        by_trace.setdefault(label.trace_id, []).append(label)
+    return by_trace
 
 
-def _looked_at(place: Workspace, name: str, ref: str) -> list[str]:
-    """The traces that somebody has finished, or a judge has judged."""
-    finished = {p.trace_id for p in place.passes(annotator=name, taxonomy=ref) if p.finished}
-    judged = {one.trace_id for one in place.judgements(annotator=name, taxonomy=ref)}
-    return sorted(finished | judged)
+def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
+    """Return the traces that an annotator has finished, or a judge has judged."""
+    passes = workspace.passes(annotator=name, taxonomy=ref)
+    finished = {labelling_pass.trace_id for labelling_pass in passes if labelling_pass.finished}
+    judgements = workspace.judgements(annotator=name, taxonomy=ref)
+    return sorted(finished | {judgement.trace_id for judgement in judgements})
 
 
-def _cost(place: Workspace, name: str) -> dict[str, float | None] | None:
-    """What a model's runs used on average for a trace that they judged."""
-    runs = [run for run in place.runs() if run.judge == name and run.usage.requests]
-    traces = sum(one.problem is None for run in runs for one in run.traces)
+def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:
+    """Return the mean cost of a trace that a model has judged."""
+    runs = [run for run in workspace.runs() if run.judge == name and run.usage.requests]
+    traces = sum(trace.problem is None for run in runs for trace in run.traces)
     if not traces:
         return None
-    costs = [run.cost for run in runs]
-    known = [cost for cost in costs if cost is not None]
+    costs = [run.cost for run in runs if run.cost is not None]
     return {
         "traces": traces,
         "requests": sum(run.usage.requests for run in runs) / traces,
         "tokens_in": sum(run.usage.tokens_in for run in runs) / traces,
         "tokens_out": sum(run.usage.tokens_out for run in runs) / traces,
-        "cost": sum(known) / traces if len(known) == len(costs) else None,
+        "cost": sum(costs) / traces if len(costs) == len(runs) else None,
     }

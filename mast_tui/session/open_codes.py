@@ -1,8 +1,8 @@
-"""Open coding: what people wrote down that no mode describes, gathered across traces.
+"""Open coding: the notes on failures that no mode describes, gathered across traces.
 
-An open code is a label of the open mode, or a note on a span. Those alike are grouped by a tag
-(given to them afterwards, or ``#name`` in their text), else as a model has proposed, else by their
-words; a group may become a mode of the next codebook.
+An open code is a label of the open mode, or a note on a span. Open codes are grouped by their tag
+(added to them afterwards, or ``#name`` in their text), else as a model has proposed, else by
+similar words. A group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -25,65 +25,65 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by
 
 ALIKE: Final = 60.0
-"""From this likeness on, of 0 to 100, texts are about the same."""
+"""The similarity, from 0 to 100, from which texts are in one group."""
 
 NO_WORDS: Final = "no words yet"
-"""What the group is called of labels that nobody has written anything on."""
+"""The name of the group of labels without a text."""
 
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
-"""So many first letters tell words apart: ``ignored`` is ``ignores``."""
+"""The number of first letters that are compared of a word: ``ignored`` is ``ignores``."""
 
-_SAYS_NOTHING: Final = frozenset(
+_STOP_WORDS: Final = frozenset(
     word
-    for words in (
+    for line in (
         "a about after again all also an and any are as at be because been before but by can did",
         "do does for from had has have here how i if in into is it its just more no not of on or",
         "so than that the their them then there these they this to too was were what when where",
         "which while who why will with without",
     )
-    for word in words.split()
+    for word in line.split()
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCode:
-    """What somebody wrote of a place: on a label of the open mode, or beside a span."""
+    """A text that an annotator wrote on a label of the open mode, or as a note on a span."""
 
     annotator: str
     trace_id: str
     target: Target
     text: str
     is_label: bool
-    given: tuple[str, ...] = ()
-    """Tags that it was given afterwards."""
+    added_tags: tuple[str, ...] = ()
+    """The tags that were added to it afterwards."""
 
     @property
-    def place(self) -> TaggedPlace:
-        """What names it in every pass."""
+    def identity(self) -> TaggedPlace:
+        """The fields that identify it in every pass."""
         return self.annotator, self.trace_id, self.target, self.is_label
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Those given, then those in its text, in small letters; ``#13`` is a span."""
+        """The added tags, then those in its text, in small letters; ``#13`` is a span."""
         written = (tag.casefold() for tag in _TAG.findall(self.text))
-        return tuple(dict.fromkeys((*self.given, *written)))
+        return tuple(dict.fromkeys((*self.added_tags, *written)))
 
     @property
     def tagged_text(self) -> str:
-        """Its text with the tags that it was given."""
-        return " ".join((self.text, *(f"#{tag}" for tag in self.given))).strip()
+        """Its text, followed by the added tags."""
+        return " ".join((self.text, *(f"#{tag}" for tag in self.added_tags))).strip()
 
     @property
-    def words(self) -> str:
+    def untagged_text(self) -> str:
         """Its text without tags, on one line."""
         return " ".join(_TAG.sub(" ", self.text).split())
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Open codes that are about the same, those of earlier traces first."""
+class CodeGroup:
+    """Open codes about the same failure, those of earlier traces first."""
 
     name: str
     codes: tuple[OpenCode, ...]
@@ -91,13 +91,13 @@ class Group:
 
     @property
     def traces(self) -> int:
-        """In how many traces it shows."""
+        """The number of its traces."""
         return len({code.trace_id for code in self.codes})
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A trace that was looked at, and the kinds of failure that showed there for the first time.
+class CodedTrace:
+    """A finished trace: the number of its kinds of failure, and those that were new in it.
 
     A kind is a mode (its slug) or a group of open codes (its name).
     """
@@ -109,61 +109,63 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """Which kinds of failure were new in each trace, in the order of looking."""
+    """The kinds of failure that were new in each trace, in the order of coding."""
 
-    traces: tuple[Looked, ...]
+    traces: tuple[CodedTrace, ...]
 
     @property
     def kinds(self) -> int:
-        """All kinds that were found."""
-        return sum(len(one.new) for one in self.traces)
+        """The number of all kinds."""
+        return sum(len(trace.new) for trace in self.traces)
 
     @property
     def since_last_new(self) -> int:
-        """How many traces were looked at since one last brought something new."""
-        for count, one in enumerate(reversed(self.traces)):
-            if one.new:
+        """The number of traces after the last one with a new kind."""
+        for count, trace in enumerate(reversed(self.traces)):
+            if trace.new:
                 return count
         return len(self.traces)
 
     def new_in_last(self, count: int) -> int:
-        """How many kinds the last ``count`` traces brought."""
-        return sum(len(one.new) for one in self.traces[-count:])
+        """Count the kinds that were new in the last ``count`` traces."""
+        return sum(len(trace.new) for trace in self.traces[-count:])
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCoding:
-    """All open codes that somebody may see, grouped: the biggest group first."""
+    """All open codes that an annotator may see, grouped: the biggest group first."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[CodeGroup, ...]
     saturation: Saturation
-    others: frozenset[str] = frozenset()
-    """The traces on which something is shown that somebody else wrote."""
+    revealed_traces: frozenset[str] = frozenset()
+    """The traces of which it shows an open code of another annotator."""
     model: str | None = None
-    """Which model has proposed groups; None where they go by words."""
+    """The model that proposed groups; None if they are by words."""
 
     @property
     def codes(self) -> tuple[OpenCode, ...]:
-        """Those of all groups."""
+        """The open codes of all groups."""
         return tuple(code for group in self.groups for code in group.codes)
 
     @property
-    def to_group(self) -> tuple[str, ...]:
-        """The words that a tag puts into no group, each once, as a model is shown them."""
-        words = (code.words for group in self.groups if group.tag is None for code in group.codes)
-        return tuple(dict.fromkeys(one for one in words if one))
-
-    def matching(self, words: str) -> OpenCoding:
-        """Keep the open codes that hold all of these words, or tags, whatever their case."""
-        wanted = words.casefold().split()
-        return self.keeping(
-            lambda code: all(word in code.tagged_text.casefold() for word in wanted)
+    def texts_to_group(self) -> tuple[str, ...]:
+        """The texts that no tag puts into a group, each once, as a model gets them."""
+        texts = (
+            code.untagged_text for group in self.groups if group.tag is None for code in group.codes
         )
+        return tuple(dict.fromkeys(text for text in texts if text))
 
-    def keeping(self, wanted: Callable[[OpenCode], bool]) -> OpenCoding:
-        """Keep some open codes, in their groups."""
-        kept = (replace(group, codes=tuple(filter(wanted, group.codes))) for group in self.groups)
-        return replace(self, groups=tuple(group for group in kept if group.codes))
+    def matching(self, query: str) -> OpenCoding:
+        """Keep the open codes that contain all words or tags of a query, in any case."""
+        terms = query.casefold().split()
+        return self.keeping(lambda code: all(term in code.tagged_text.casefold() for term in terms))
+
+    def keeping(self, condition: Callable[[OpenCode], bool]) -> OpenCoding:
+        """Keep the open codes that meet a condition, in their groups."""
+        filtered = (
+            replace(group, codes=tuple(filter(condition, group.codes))) for group in self.groups
+        )
+        return replace(self, groups=tuple(group for group in filtered if group.codes))
 
 
 def open_coding(
@@ -172,70 +174,77 @@ def open_coding(
     reader: str | None,
     visible: Collection[str] | None,
 ) -> OpenCoding:
-    """Gather the open codes that somebody may see, and how far they saturate.
+    """Gather the open codes that an annotator may see, with their saturation.
 
     Args:
-        workspace: Where they are.
-        taxonomy: Under which taxonomy.
-        reader: Who asks: what is theirs is shown, but for traces that come to them once more.
-        visible: The traces on which they may see what others wrote; None for all.
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels and notes.
+        reader: The annotator who asks, or None. Their own codes are included, except on traces that
+            they have to label again.
+        visible: The traces on which they may see the codes of other annotators; None for all.
     """
     ref = taxonomy.ref
-    again = frozenset[str]()
+    retests = frozenset[str]()
     if reader is not None:
-        own = by_trace(workspace.passes(annotator=reader, taxonomy=ref))
-        again = retests_of(workspace.study(ref), reader, own).now
+        passes = by_trace(workspace.passes(annotator=reader, taxonomy=ref))
+        retests = retests_of(workspace.study(ref), reader, passes).now
 
     def may_see(annotator: str, trace_id: str) -> bool:
         if annotator_kind(annotator) is AnnotatorKind.JUDGE:
             return False
         if annotator == reader:
-            return trace_id not in again
+            return trace_id not in retests
         return visible is None or trace_id in visible
 
     readings = [
-        one
-        for one in workspace.passes(taxonomy=ref)
-        if one.kind.is_reading and may_see(one.annotator, one.trace_id)
+        reading
+        for reading in workspace.passes(taxonomy=ref)
+        if reading.kind.is_reading and may_see(reading.annotator, reading.trace_id)
     ]
-    place = {trace_id: number for number, trace_id in enumerate(_in_order(readings))}
-    labels = [one for one in workspace.labels(taxonomy=ref) if may_see(one.annotator, one.trace_id)]
+    order = {trace_id: number for number, trace_id in enumerate(_in_order(readings))}
+    labels = [
+        label
+        for label in workspace.labels(taxonomy=ref)
+        if may_see(label.annotator, label.trace_id)
+    ]
     notes = [
-        one for one in workspace.span_notes(taxonomy=ref) if may_see(one.annotator, one.trace_id)
+        note
+        for note in workspace.span_notes(taxonomy=ref)
+        if may_see(note.annotator, note.trace_id)
     ]
     codes = [
         *(
             OpenCode(
-                annotator=one.annotator,
-                trace_id=one.trace_id,
-                target=one.target,
-                text=one.note,
+                annotator=label.annotator,
+                trace_id=label.trace_id,
+                target=label.target,
+                text=label.note,
                 is_label=True,
             )
-            for one in labels
-            if one.mode == OPEN_SLUG
+            for label in labels
+            if label.mode == OPEN_SLUG
         ),
         *(
             OpenCode(
-                annotator=one.annotator,
-                trace_id=one.trace_id,
-                target=Target(one.key, one.key),
-                text=one.text,
+                annotator=note.annotator,
+                trace_id=note.trace_id,
+                target=Target(note.key, note.key),
+                text=note.text,
                 is_label=False,
             )
-            for one in notes
+            for note in notes
         ),
     ]
-    given = _given_tags(workspace, taxonomy.id, may_see)
-    codes = [replace(code, given=given.get(code.place, ())) for code in codes]
-    codes.sort(key=lambda code: place.get(code.trace_id, len(place)))
+    added_tags = _added_tags(workspace, taxonomy.id, may_see)
+    codes = [replace(code, added_tags=added_tags.get(code.identity, ())) for code in codes]
+    codes.sort(key=lambda code: order.get(code.trace_id, len(order)))
     model, proposed = proposed_groups(workspace, ref, reader, visible)
     groups = grouped(codes, proposed)
     modes: dict[str, set[str]] = defaultdict(set)
     for label in labels:
         if label.mode != OPEN_SLUG:
             modes[label.trace_id].add(label.mode)
-    finished = [one for one in readings if one.finished]
+    finished = [reading for reading in readings if reading.finished]
     return OpenCoding(
         groups,
         saturation(_in_order(finished), groups, modes),
@@ -252,10 +261,20 @@ def _key(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> 
 def proposed_groups(
     workspace: Workspace, taxonomy: str, reader: str | None, visible: Collection[str] | None
 ) -> tuple[str | None, Mapping[str, str]]:
-    """Read which model has proposed groups of what somebody may see, and each text's group."""
-    kept = workspace.get_setting(_key(taxonomy, reader, visible))
-    found = json.loads(kept) if kept else {"model": None, "groups": {}}
-    return found["model"], found["groups"]
+    """Read the groups that a model has proposed for the codes that an annotator may see.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The ref of the taxonomy.
+        reader: The annotator who asks, or None.
+        visible: The traces on which they may see the codes of other annotators; None for all.
+
+    Returns:
+        The name of the model, None without one, and the name of the group of each text.
+    """
+    stored = workspace.get_setting(_key(taxonomy, reader, visible))
+    proposal = json.loads(stored) if stored else {"model": None, "groups": {}}
+    return proposal["model"], proposal["groups"]
 
 
 def keep_groups(
@@ -266,166 +285,171 @@ def keep_groups(
     model: str | None,
     groups: Mapping[str, str],
 ) -> None:
-    """Keep what a model has proposed, for whoever may see what it was shown.
+    """Store the groups that a model has proposed, for those who may see what it was shown.
 
     Args:
-        workspace: Where open codes are.
-        taxonomy: Under which taxonomy.
-        reader: Who asked.
-        visible: The traces on which they may see what others wrote; None for all.
-        model: Which model it was; None to go by words again.
-        groups: The name of its group by text.
+        workspace: The workspace.
+        taxonomy: The ref of the taxonomy.
+        reader: The annotator who asked, or None.
+        visible: The traces on which they may see the codes of other annotators; None for all.
+        model: The name of the model; None to group by words again.
+        groups: The name of the group of each text.
     """
-    kept = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
-    workspace.set_setting(_key(taxonomy, reader, visible), kept)
+    proposal = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
+    workspace.set_setting(_key(taxonomy, reader, visible), proposal)
 
 
-def give_tag(
-    workspace: Workspace, taxonomy: str, who: str, codes: Iterable[OpenCode], tag: str
+def toggle_tag(
+    workspace: Workspace, taxonomy: str, annotator: str, codes: Iterable[OpenCode], tag: str
 ) -> bool:
-    """Give open codes a tag; where all have it from this person, take it off.
+    """Add a tag to open codes, or remove it if this annotator has added it to all of them.
 
     Args:
-        workspace: Where they are.
+        workspace: The workspace.
         taxonomy: The id of the taxonomy; tags stay from version to version.
-        who: Who tags.
-        codes: What is tagged, whoever wrote it.
+        annotator: The annotator who tags.
+        codes: The open codes, by any annotator.
         tag: The tag, with or without ``#``.
 
     Returns:
-        Whether they have it now.
+        True if the codes have the tag now.
 
     Raises:
-        SessionError: It can be no tag.
+        SessionError: The text cannot be a tag.
     """
     tag = checked_tag(tag)
-    own = dict(tags_by(workspace, taxonomy, who))
-    places = [code.place for code in codes]
-    on = not all(tag in own.get(place, ()) for place in places)
-    for place in places:
-        left = [one for one in own.get(place, ()) if one != tag]
-        own[place] = (*left, tag) if on else tuple(left)
-    keep_tags(workspace, taxonomy, who, own)
-    return on
+    all_added = dict(tags_by(workspace, taxonomy, annotator))
+    identities = [code.identity for code in codes]
+    is_added = not all(tag in all_added.get(identity, ()) for identity in identities)
+    for identity in identities:
+        other_tags = tuple(other for other in all_added.get(identity, ()) if other != tag)
+        all_added[identity] = (*other_tags, tag) if is_added else other_tags
+    keep_tags(workspace, taxonomy, annotator, all_added)
+    return is_added
 
 
-def checked_tag(words: str) -> str:
-    """Give a tag in small letters, without ``#``; raises ``SessionError`` for what can be none."""
-    found = _TAG.fullmatch(f"#{words.strip().removeprefix('#')}")
-    if found is None:
+def checked_tag(text: str) -> str:
+    """Return a tag in small letters, without ``#``; raises ``SessionError`` if it cannot be one."""
+    match = _TAG.fullmatch(f"#{text.strip().removeprefix('#')}")
+    if match is None:
         raise SessionError("a tag is one word that begins with a letter, such as #retry")
-    return found[1].casefold()
+    return match[1].casefold()
 
 
-def _given_tags(
+def _added_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[TaggedPlace, tuple[str, ...]]:
-    """The tags that were given, of those whose words may be seen on the trace."""
-    found: dict[TaggedPlace, tuple[str, ...]] = {}
-    for _, who, given in all_tags(workspace, [taxonomy]):
-        for place, tags in given.items():
-            if may_see(who, place[1]):
-                found[place] = tuple(dict.fromkeys((*found.get(place, ()), *tags)))
-    return found
+    """Gather the tags of those annotators whose codes on the trace are visible."""
+    added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
+    for _, annotator, tags_of_codes in all_tags(workspace, [taxonomy]):
+        for identity, tags in tags_of_codes.items():
+            if may_see(annotator, identity[1]):
+                earlier = added_tags.get(identity, ())
+                added_tags[identity] = tuple(dict.fromkeys((*earlier, *tags)))
+    return added_tags
 
 
 def _in_order(readings: Iterable[Pass]) -> list[str]:
-    """Traces in the order in which somebody first looked at them."""
+    """Sort traces by the time at which an annotator first began them."""
     first: dict[str, str] = {}
-    for one in readings:
-        first[one.trace_id] = min(one.started_at, first.get(one.trace_id, one.started_at))
+    for reading in readings:
+        earliest = first.get(reading.trace_id, reading.started_at)
+        first[reading.trace_id] = min(reading.started_at, earliest)
     return sorted(first, key=lambda trace_id: (first[trace_id], trace_id))
 
 
 def grouped(
     codes: Sequence[OpenCode], proposed: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Group, ...]:
-    """Put open codes together that are about the same, the biggest group first.
+) -> tuple[CodeGroup, ...]:
+    """Group open codes about the same failure, the biggest group first.
 
-    Those with a tag stand under their first one, others in the group that was proposed for them.
-    Of the rest each joins, in their order, the group to whose texts it is most alike on average,
-    so that what comes later moves nothing.
+    A code with tags is in the group of its first one, another in the group that was proposed for
+    it. Each of the rest joins, in their order, the group with the highest mean similarity of texts,
+    so that later codes never move earlier ones.
 
     Args:
-        codes: In the order of looking.
-        proposed: The names of groups by text.
+        codes: The open codes in the order of coding.
+        proposed: The name of the proposed group of each text.
     """
     tagged: dict[str, list[OpenCode]] = defaultdict(list)
     named: dict[str, list[OpenCode]] = defaultdict(list)
-    rest: list[OpenCode] = []
+    ungrouped: list[OpenCode] = []
     for code in codes:
         if code.tags:
             tagged[code.tags[0]].append(code)
-        elif code.words in proposed:
-            named[proposed[code.words]].append(code)
+        elif code.untagged_text in proposed:
+            named[proposed[code.untagged_text]].append(code)
         else:
-            rest.append(code)
-    groups = [Group(f"#{tag}", tuple(found), tag) for tag, found in tagged.items()]
-    for group in _by_words(rest):
+            ungrouped.append(code)
+    groups = [CodeGroup(f"#{tag}", tuple(members), tag) for tag, members in tagged.items()]
+    for group in _grouped_by_words(ungrouped):
         named[group.name] += group.codes
-    groups += [Group(name, tuple(found)) for name, found in named.items()]
+    groups += [CodeGroup(name, tuple(members)) for name, members in named.items()]
     return tuple(sorted(groups, key=lambda group: -len(group.codes)))
 
 
-def _by_words(codes: Sequence[OpenCode]) -> list[Group]:
+def _grouped_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
     texts: list[str] = []
-    owner: list[int] = []
+    group_of_text: list[int] = []
     groups: list[list[OpenCode]] = []
-    wordless = [code for code in codes if not code.words]
+    wordless = [code for code in codes if not code.untagged_text]
     for code in codes:
-        if not code.words:
+        if not code.untagged_text:
             continue
-        text = _stems(code.words)
-        likeness = [0.0] * len(groups)
-        for place, score in _alike(text, texts):
-            likeness[owner[place]] += score
-        best = max(range(len(groups)), key=lambda g: likeness[g] / len(groups[g]), default=-1)
-        if best < 0 or likeness[best] / len(groups[best]) < ALIKE:
+        text = _stems(code.untagged_text)
+        similarity = [0.0] * len(groups)
+        for index, score in _similarities(text, texts):
+            similarity[group_of_text[index]] += score
+        best = max(range(len(groups)), key=lambda g: similarity[g] / len(groups[g]), default=-1)
+        if best < 0 or similarity[best] / len(groups[best]) < ALIKE:
             best = len(groups)
             groups.append([])
         groups[best].append(code)
         texts.append(text)
-        owner.append(best)
-    found = [Group(min((c.words for c in group), key=len), tuple(group)) for group in groups]
-    return found + ([Group(NO_WORDS, tuple(wordless))] if wordless else [])
+        group_of_text.append(best)
+    named = [
+        CodeGroup(min((code.untagged_text for code in group), key=len), tuple(group))
+        for group in groups
+    ]
+    return named + ([CodeGroup(NO_WORDS, tuple(wordless))] if wordless else [])
 
 
-def _stems(words: str) -> str:
-    """The words that say something, each by its first letters; all where none does."""
-    found = _WORD.findall(words.casefold())
-    said = [word for word in found if word not in _SAYS_NOTHING] or found
-    return " ".join(dict.fromkeys(word[:_STEM] for word in said))
+def _stems(text: str) -> str:
+    """Return the stems of the words that are no stop words, or of all if there are no others."""
+    all_words = _WORD.findall(text.casefold())
+    content_words = [word for word in all_words if word not in _STOP_WORDS] or all_words
+    return " ".join(dict.fromkeys(word[:_STEM] for word in content_words))
 
 
-def _alike(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
-    """How alike a text is to each of the others, by its place: 0 to 100.
+def _similarities(text: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the similarity of a text to each other one, 0 to 100, with the index of the other.
 
-    The mean of two likenesses: that of all words, and that which takes a text within another for
-    the same.
+    It is the mean of two scores: that of all words, and that which counts a text within another one
+    as the same.
     """
     whole = process.extract(text, texts, scorer=fuzz.token_sort_ratio, limit=None)
     part = {
-        place: score
-        for _, score, place in process.extract(text, texts, scorer=fuzz.token_set_ratio, limit=None)
+        index: score
+        for _, score, index in process.extract(text, texts, scorer=fuzz.token_set_ratio, limit=None)
     }
-    return [(place, (score + part[place]) / 2) for _, score, place in whole]
+    return [(index, (score + part[index]) / 2) for _, score, index in whole]
 
 
 def saturation(
-    looked_at: Sequence[str], groups: Iterable[Group], modes: Mapping[str, Collection[str]]
+    finished: Sequence[str], groups: Iterable[CodeGroup], modes: Mapping[str, Collection[str]]
 ) -> Saturation:
-    """Tell which kinds of failure each trace brought that none before it had.
+    """Find the kinds of failure in each trace that no earlier trace had.
 
     Guest, Namey and Chen, "A simple method to assess and report thematic saturation in qualitative
-    research", PLoS ONE 15(5), 2020: new kinds per unit looked at, in the order of looking.
+    research", PLoS ONE 15(5), 2020: new kinds per unit, in the order of coding.
 
     Args:
-        looked_at: The traces, in the order of looking.
-        groups: The open codes by kind; labels that nobody has described are of none.
+        finished: The ids of the finished traces, in the order of coding.
+        groups: The groups of open codes; labels without a text are no kind.
         modes: The slugs of the modes that were labelled, by trace id.
     """
     kinds: dict[str, dict[str, None]] = {
-        trace_id: dict.fromkeys(sorted(modes.get(trace_id, ()))) for trace_id in looked_at
+        trace_id: dict.fromkeys(sorted(modes.get(trace_id, ()))) for trace_id in finished
     }
     for group in groups:
         if group.name == NO_WORDS and group.tag is None:
@@ -434,8 +458,9 @@ def saturation(
             if code.trace_id in kinds:
                 kinds[code.trace_id][group.name] = None
     seen: set[str] = set()
-    found = []
-    for trace_id, here in kinds.items():
-        found.append(Looked(trace_id, len(here), tuple(kind for kind in here if kind not in seen)))
-        seen.update(here)
-    return Saturation(tuple(found))
+    coded = []
+    for trace_id, of_trace in kinds.items():
+        new = tuple(kind for kind in of_trace if kind not in seen)
+        coded.append(CodedTrace(trace_id, len(of_trace), new))
+        seen.update(of_trace)
+    return Saturation(tuple(coded))

@@ -1,7 +1,7 @@
-"""What has changed from one taxonomy to another: words, names, and modes that came, went or moved.
+"""The changes from one taxonomy to another: texts, names, and modes that are new, gone or moved.
 
-That a mode became another one is a guess, by names, former names and definitions; a map says what
-is so.
+Which mode became which other one is a guess, by names, former names and definitions; a codebook map
+states it for certain.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rapidfuzz import fuzz
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 ALIKE: Final = 0.6
-"""From this likeness on, of 0 to 1, a mode may have become another."""
+"""The similarity, from 0 to 1, from which a mode may have become another."""
 
 NEARLY: Final = 0.85
-"""Beside a pair that is more alike, one counts where it comes to this share of it."""
+"""The share of the best similarity of either mode from which a pair still counts."""
 
 _TEXTS: Final = (
     *("stages", "definition", "applies", "applies_not"),
@@ -28,7 +28,7 @@ _TEXTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Something short of a mode that is another now: its name, code or category."""
+    """A field of a mode that has changed: its name, code or category."""
 
     mode: str
     before: str
@@ -36,8 +36,8 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """Old modes that may have become new ones; ``likeness`` is that of the least alike pair."""
+class ModeCandidate:
+    """Old modes that may have become new ones; ``likeness`` is that of the least similar pair."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -46,11 +46,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyChanges:
-    """Everything that differs; modes by slug, in the order of the old or of the new taxonomy.
+    """All differences; modes by slug, in the order of the old or of the new taxonomy.
 
-    ``wording`` names the texts that differ by mode. ``same`` is whether labels can stay: texts and
-    names alone differ. ``added`` and ``dropped`` hold all slugs of one side alone, candidates among
-    them. ``categories`` are ids that are on one side only, old ones with ``-``.
+    ``same`` is True if labels can stay, as only texts and names differ. ``wording`` has the fields
+    whose text differs, by mode. ``added`` and ``dropped`` hold all slugs of one side only,
+    candidates included. ``categories`` are the ids of one side only, old ones with ``-``.
     """
 
     same: bool
@@ -62,13 +62,18 @@ class TaxonomyChanges:
     reordered: bool
     added: tuple[str, ...]
     dropped: tuple[str, ...]
-    renamed: tuple[Candidate, ...]
-    split: tuple[Candidate, ...]
-    merged: tuple[Candidate, ...]
+    renamed: tuple[ModeCandidate, ...]
+    split: tuple[ModeCandidate, ...]
+    merged: tuple[ModeCandidate, ...]
 
 
 def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
-    """Hold a taxonomy against another, or a later version of it."""
+    """Compare a taxonomy with another, or with a later version of it.
+
+    Args:
+        old: The taxonomy.
+        new: The other one.
+    """
     was = {mode.slug: mode for mode in old.modes}
     now = {mode.slug: mode for mode in new.modes}
     both = [slug for slug in was if slug in now]
@@ -77,7 +82,8 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
     added = tuple(slug for slug in now if slug not in was)
     pairs = _pairs([was[slug] for slug in dropped], [now[slug] for slug in added])
     reverse = {(b, a): likeness for (a, b), likeness in pairs.items()}
-    ids = [one.identity[1] for one in (old, new)]
+    old_ids = old.identity[1]
+    new_ids = new.identity[1]
     return TaxonomyChanges(
         same=old.identity[1:] == new.identity[1:],
         wording={slug: texts for slug, texts in wording.items() if texts},
@@ -85,15 +91,15 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
         codes=_differing(both, was, now, "code"),
         moved=_differing(both, was, now, "category"),
         categories=(
-            *(f"-{one}" for one in ids[0] if one not in ids[1]),
-            *(one for one in ids[1] if one not in ids[0]),
+            *(f"-{ident}" for ident in old_ids if ident not in new_ids),
+            *(ident for ident in new_ids if ident not in old_ids),
         ),
         reordered=both != [slug for slug in now if slug in was],
         added=added,
         dropped=dropped,
         renamed=_one_to_one(pairs),
-        split=tuple(Candidate((a,), b, alike) for a, b, alike in _one_to_several(pairs)),
-        merged=tuple(Candidate(a, (b,), alike) for b, a, alike in _one_to_several(reverse)),
+        split=tuple(ModeCandidate((a,), b, alike) for a, b, alike in _one_to_several(pairs)),
+        merged=tuple(ModeCandidate(a, (b,), alike) for b, a, alike in _one_to_several(reverse)),
     )
 
 
@@ -112,9 +118,9 @@ _Pairs = Mapping[tuple[str, str], float]
 
 
 def _pairs(old: Sequence[Mode], new: Sequence[Mode]) -> _Pairs:
-    """How alike each old mode is to each new one, where they are at all."""
-    found = {(a.slug, b.slug): _likeness(a, b) for a in old for b in new}
-    alike = {pair: likeness for pair, likeness in found.items() if likeness >= ALIKE}
+    """Return the similarity of each old mode to each new one that it may have become."""
+    likenesses = {(a.slug, b.slug): _likeness(a, b) for a in old for b in new}
+    alike = {pair: likeness for pair, likeness in likenesses.items() if likeness >= ALIKE}
     best: dict[str, float] = {}
     for (a, b), likeness in alike.items():
         best[f"-{a}"] = max(likeness, best.get(f"-{a}", 0.0))
@@ -127,32 +133,32 @@ def _pairs(old: Sequence[Mode], new: Sequence[Mode]) -> _Pairs:
 
 
 def _likeness(old: Mode, new: Mode) -> float:
-    names = {old.name.casefold(), *(alias.name.casefold() for alias in old.aliases)}
-    others = {new.name.casefold(), *(alias.name.casefold() for alias in new.aliases)}
-    if names & others:
+    old_names = {old.name.casefold(), *(alias.name.casefold() for alias in old.aliases)}
+    new_names = {new.name.casefold(), *(alias.name.casefold() for alias in new.aliases)}
+    if old_names & new_names:
         return 1.0
     likeness = fuzz.token_sort_ratio(old.name.casefold(), new.name.casefold())
     if old.definition and new.definition:
-        words = (old.definition.casefold(), new.definition.casefold())
-        likeness = max(likeness, fuzz.token_set_ratio(*words))
+        definitions = (old.definition.casefold(), new.definition.casefold())
+        likeness = max(likeness, fuzz.token_set_ratio(*definitions))
     return round(likeness / 100, 2)
 
 
-def _one_to_one(pairs: _Pairs) -> tuple[Candidate, ...]:
+def _one_to_one(pairs: _Pairs) -> tuple[ModeCandidate, ...]:
     return tuple(
-        Candidate((a,), (b,), likeness)
+        ModeCandidate((a,), (b,), likeness)
         for (a, b), likeness in pairs.items()
-        if sum(a == one for one, _ in pairs) == 1 and sum(b == other for _, other in pairs) == 1
+        if sum(a == old for old, _ in pairs) == 1 and sum(b == new for _, new in pairs) == 1
     )
 
 
 def _one_to_several(pairs: _Pairs) -> tuple[tuple[str, tuple[str, ...], float], ...]:
-    """What has several counterparts, with these and the likeness of the least alike."""
-    found: dict[str, list[str]] = {}
-    for one, other in pairs:
-        found.setdefault(one, []).append(other)
+    """Return each mode that has several counterparts, with these and their lowest similarity."""
+    counterparts: dict[str, list[str]] = {}
+    for slug, counterpart in pairs:
+        counterparts.setdefault(slug, []).append(counterpart)
     return tuple(
-        (one, tuple(others), min(pairs[one, other] for other in others))
-        for one, others in found.items()
-        if len(others) > 1
+        (slug, tuple(several), min(pairs[slug, counterpart] for counterpart in several))
+        for slug, several in counterparts.items()
+        if len(several) > 1
     )

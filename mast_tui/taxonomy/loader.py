@@ -1,6 +1,6 @@
-"""Taxonomy files: TOML in, a checked ``Taxonomy`` out, and plain values for storing one.
+"""Taxonomy files: from TOML to a checked ``Taxonomy``, and to plain values for storage.
 
-The shape of a file is described in ``docs/taxonomy-file.md``; ``to_dict`` gives the same shape.
+``docs/taxonomy-file.md`` describes the shape of a file; ``to_dict`` returns the same shape.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STAGES: Final = ("pre", "execution", "post")
 _MAST: Final = Path(__file__).with_name("mast.toml")
 
 MOST_ENTRIES: Final = 1000
-"""How many modes, and how many categories, a file may have. People choose among them."""
+"""The most modes, and the most categories, of a file, since people choose among them."""
 
 _MODE_HEAD: Final = re.compile(r"^[ \t]*\[\[[ \t]*modes[ \t]*\]\]", re.MULTILINE)
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*\Z")
@@ -31,20 +31,20 @@ _TYPE_NAMES: Final = {bool: "true or false", int: "a number", float: "a number",
 
 
 class TaxonomyError(MastError, ValueError):
-    """A taxonomy that cannot be used; the message names file, place and what to do."""
+    """A taxonomy that cannot be used; the message says where the fault is and what to do."""
 
 
 def load_mast() -> Taxonomy:
-    """MAST, version 3, as it comes with the package."""
+    """Load MAST, version 3, which comes with the package."""
     return load_taxonomy(_MAST)
 
 
 def load_taxonomy(path: Path) -> Taxonomy:
-    """The taxonomy in the TOML file at ``path``.
+    """Load the taxonomy of a TOML file.
 
     Raises:
-        TaxonomyError: the file cannot be read, is not TOML in UTF-8, or says something that
-            cannot be; the message names the file, the place in it and what to do.
+        TaxonomyError: The file cannot be read, is not TOML in UTF-8, or describes no valid
+            taxonomy; the message says where the fault is and what to do.
     """
     try:
         data = path.read_bytes()
@@ -85,16 +85,15 @@ def _refuse_many(source: str, key: str, number: int) -> None:
 
 
 def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
-    """The taxonomy as plain values in the shape of its file, fit for JSON.
+    """Convert a taxonomy to plain values in the shape of its file, fit for JSON.
 
-    ``from_dict`` makes an equal taxonomy of it again; the content hash is worked out anew there.
+    ``from_dict`` makes an equal taxonomy of them and computes the content hash again.
     """
-    own = taxonomy.own_open
     return {
         "id": taxonomy.id,
         "version": taxonomy.version,
         "name": taxonomy.name,
-        **({} if own is None else {"open": {"code": own.code, "name": own.name}}),
+        **_open_to_dict(taxonomy.own_open),
         **({"levels": list(taxonomy.own_levels)} if taxonomy.own_levels else {}),
         "categories": [
             {"id": c.id, "name": c.name, **({"under": c.under} if c.under else {})}
@@ -102,6 +101,10 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
         ],
         "modes": [_mode_to_dict(mode) for mode in taxonomy.modes],
     }
+
+
+def _open_to_dict(mode: Mode | None) -> dict[str, object]:
+    return {} if mode is None else {"open": {"code": mode.code, "name": mode.name}}
 
 
 def _mode_to_dict(mode: Mode) -> dict[str, object]:
@@ -114,13 +117,17 @@ def _mode_to_dict(mode: Mode) -> dict[str, object]:
 
 
 def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxonomy:
-    """The taxonomy that plain values in the shape of a file describe.
+    """Make a taxonomy of plain values in the shape of a file.
 
-    ``source`` names in error messages where the values come from. Runs of white space in prose
-    count as one space, so that a text may be wrapped differently and stay the same.
+    Runs of white space in a text count as one space, so that it stays the same when it is wrapped
+    differently.
+
+    Args:
+        document: The values.
+        source: The origin of the values, for error messages.
 
     Raises:
-        TaxonomyError: as for ``load_taxonomy``.
+        TaxonomyError: The values describe no valid taxonomy.
     """
     top = Table(document, source)
     top.only(("id", "version", "name", "open", "levels", "categories", "modes"))
@@ -147,7 +154,7 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
 
 
 def _open(document: Mapping[str, object], source: str) -> Mode | None:
-    """The open mode where the file names its own."""
+    """Return the open mode if the file names its own."""
     if "open" not in document:
         return None
     values = document["open"]
@@ -155,30 +162,32 @@ def _open(document: Mapping[str, object], source: str) -> Mode | None:
         raise TaxonomyError(f"{source}: 'open' is no table; write open = {{ code = \"9.9\" }}")
     table = Table(values, f"{source}: open")
     table.only(("code", "name"))
-    usual = open_mode()
-    return open_mode(table.word("code", default=usual.code), table.text("name", default=usual.name))
+    default = open_mode()
+    code = table.word("code", default=default.code)
+    return open_mode(code, table.text("name", default=default.name))
 
 
 def _categories(top: Table) -> tuple[Category, ...]:
-    """All categories; one that stands under another comes after it, so none is within itself."""
-    found: list[Category] = []
+    """Read all categories; each comes after the one that contains it, so there is no cycle."""
+    categories: list[Category] = []
     for table in top.tables("categories"):
         table.only(("id", "name", "under"))
         identifier = table.slug("id")
         table.called(identifier)
         under = table.text("under", default="")
-        if under and under not in [one.id for one in found]:
+        if under and under not in [category.id for category in categories]:
             raise table.error(
                 f"'under' is {under!r}, which is no category before this one; name the id of one"
             )
-        found.append(Category(identifier, table.text("name", default=identifier), under))
-    refuse_duplicates(top.where, "category", [(category.id,) for category in found])
-    return tuple(found)
+        categories.append(Category(identifier, table.text("name", default=identifier), under))
+    refuse_duplicates(top.where, "category", [(category.id,) for category in categories])
+    return tuple(categories)
 
 
 def _with_levels(taxonomy: Taxonomy, top: Table) -> Taxonomy:
-    """The taxonomy with the names of its levels, where the file gives them."""
-    names, depth = top.texts("levels"), len(taxonomy.levels)
+    """Add the names of the levels of categories, if the file has them."""
+    names = top.texts("levels")
+    depth = len(taxonomy.levels)
     if names and (len(names) != depth or len(set(names)) != depth):
         raise top.error(
             f"'levels' has {', '.join(map(repr, names))}; the categories stand in {depth} "
@@ -221,15 +230,15 @@ def _alias(table: Table) -> Alias:
 def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
     for confusable in mode.confusable:
         if confusable.slug not in slugs or confusable.slug == mode.slug:
-            what = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
+            reason = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
             raise TaxonomyError(
-                f"{source}: mode {mode.slug!r}: confusable {confusable.slug!r} is {what}; "
+                f"{source}: mode {mode.slug!r}: confusable {confusable.slug!r} is {reason}; "
                 "name another mode by its slug"
             )
 
 
 def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
-    """The taxonomy with the SHA-256 (hex) of its content in a canonical form."""
+    """Add the SHA-256 (hex) of the content in a canonical form."""
     import hashlib
     import json
 
@@ -240,28 +249,36 @@ def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
 
 
 class Table:
-    """One table of the file, and where it stands: ``FILE: mode 3 'step_repetition'``."""
+    """A table of the file with its location, such as ``FILE: mode 3 'step_repetition'``."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = values
         self.where = where
 
     def called(self, name: str) -> None:
-        """Name the table in messages from now on."""
+        """Add the table's name to its location in messages."""
         self.where = f"{self.where} {name!r}"
 
     def error(self, message: str) -> TaxonomyError:
-        """An error at this table, to be raised."""
+        """Make an error at this table, to be raised."""
         return TaxonomyError(f"{self.where}: {message}")
 
-    def only(self, known: Sequence[str]) -> None:
-        """Refuse keys that nobody would read: most often they are slips of the pen."""
+    def only(self, keys: Sequence[str]) -> None:
+        """Refuse unknown keys, which most often are typing errors."""
         for key in self._values:
-            if key not in known:
-                raise self.error(f"unknown key {key!r}; known are {', '.join(known)}")
+            if key not in keys:
+                raise self.error(f"unknown key {key!r}; known are {', '.join(keys)}")
 
     def text(self, key: str, *, default: str | None = None) -> str:
-        """The prose under ``key``, its white space evened out."""
+        """Return the text under a key, with single spaces.
+
+        Args:
+            key: The key.
+            default: The text if the key is missing; None if the key is required.
+
+        Raises:
+            TaxonomyError: The text is missing, empty or no text.
+        """
         value = self._values.get(key)
         if value is None:
             if default is None:
@@ -276,7 +293,15 @@ class Table:
         return text
 
     def word(self, key: str, *, default: str | None = None) -> str:
-        """A short name without white space, ``,``, ``|`` and ``@``, which separate names."""
+        """Return a short name under a key, without the characters that separate names.
+
+        Args:
+            key: The key.
+            default: The name if the key is missing; None if the key is required.
+
+        Raises:
+            TaxonomyError: The name is missing, too long, or has a space, ``,``, ``|`` or ``@``.
+        """
         word = self.text(key, default=default)
         if not word:
             raise self.error(f"{key!r} is empty")
@@ -288,7 +313,7 @@ class Table:
         return word
 
     def slug(self, key: str) -> str:
-        """A lasting name: lower-case ASCII letters and digits, joined by ``_`` or ``-``."""
+        """Return a permanent name: small ASCII letters and digits, joined by ``_`` or ``-``."""
         slug = self.text(key)
         if len(slug) > 64 or _SLUG.match(slug) is None:
             raise self.error(
@@ -297,39 +322,63 @@ class Table:
             )
         return slug
 
-    def choice(self, key: str, known: Sequence[str]) -> str:
-        """One of the names in ``known``."""
+    def choice(self, key: str, names: Sequence[str]) -> str:
+        """Return the name under a key.
+
+        Args:
+            key: The key.
+            names: The allowed names.
+
+        Raises:
+            TaxonomyError: It is none of them.
+        """
         chosen = self.text(key)
-        if chosen not in known:
-            raise self.error(f"{key!r} is {chosen!r}; it must be one of {', '.join(known)}")
+        if chosen not in names:
+            raise self.error(f"{key!r} is {chosen!r}; it must be one of {', '.join(names)}")
         return chosen
 
-    def choices(self, key: str, known: Sequence[str]) -> tuple[str, ...]:
-        """Any of the names in ``known``, each at most once."""
+    def choices(self, key: str, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the list of names under a key.
+
+        Args:
+            key: The key.
+            names: The allowed names.
+
+        Raises:
+            TaxonomyError: A name is none of them, or is there twice.
+        """
         chosen = self.texts(key)
         for name in chosen:
-            if name not in known:
-                raise self.error(f"{key!r} has {name!r}; known are {', '.join(known)}")
+            if name not in names:
+                raise self.error(f"{key!r} has {name!r}; known are {', '.join(names)}")
         if len(set(chosen)) < len(chosen):
             raise self.error(f"{key!r} names something twice")
         return chosen
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The list of texts under ``key``; none where the key is missing."""
+        """Return the list of texts under ``key``, empty if the key is missing."""
         value = self._values.get(key, [])
         if not isinstance(value, list):
             raise self.error(f'{key!r} is {_kind(value)}, not a list; write {key} = ["…"]')
         texts = []
-        for place, item in enumerate(value, start=1):
+        for number, item in enumerate(value, start=1):
             if not isinstance(item, str) or not item.strip():
-                what = "empty" if isinstance(item, str) else f"{_kind(item)}, not text"
-                raise self.error(f"entry {place} of {key!r} is {what}")
+                reason = "empty" if isinstance(item, str) else f"{_kind(item)}, not text"
+                raise self.error(f"entry {number} of {key!r} is {reason}")
             texts.append(_even(item))
             _refuse_surrogates(self, key, item)
         return tuple(texts)
 
     def tables(self, key: str, *, needed: bool = True) -> list[Table]:
-        """The tables under ``key``: ``[[modes]]`` in a file; at least one where needed."""
+        """Return the tables under a key, such as ``[[modes]]``.
+
+        Args:
+            key: The key.
+            needed: True if there must be at least one.
+
+        Raises:
+            TaxonomyError: There is no list of tables, or none is there although one is needed.
+        """
         value = self._values.get(key, [])
         if not isinstance(value, list):
             raise self.error(f"{key!r} is {_kind(value)}, not a list of tables; write [[{key}]]")
@@ -337,26 +386,31 @@ class Table:
             raise self.error(f"no {key}; add at least one under [[{key}]]")
         noun = {"categories": "category", "modes": "mode", "aliases": "alias"}.get(key, key)
         tables = []
-        for place, item in enumerate(value, start=1):
+        for number, item in enumerate(value, start=1):
             if not isinstance(item, Mapping):
-                raise self.error(f"{noun} {place} is {_kind(item)}, not a table")
-            tables.append(Table(item, f"{self.where}: {noun} {place}"))
+                raise self.error(f"{noun} {number} is {_kind(item)}, not a table")
+            tables.append(Table(item, f"{self.where}: {noun} {number}"))
         return tables
 
 
 def refuse_duplicates(source: str, noun: str, names: Sequence[Sequence[str]]) -> None:
-    """Refuse two entries that share a name: a slug, code or name finds one entry only.
+    """Refuse two entries with a common slug, code or name, in any case.
 
-    ``names`` holds the names of each entry, the first of them the one used in messages. Case
-    makes no difference, because what people type is matched without it.
+    Args:
+        source: The file, for error messages.
+        noun: The kind of the entries, for error messages.
+        names: The names of each entry; messages use the first one.
+
+    Raises:
+        TaxonomyError: Two entries have a common name.
     """
     seen: dict[str, int] = {}
-    for place, entry in enumerate(names):
+    for index, entry in enumerate(names):
         for name in {name.casefold(): name for name in entry}.values():
-            other = seen.setdefault(name.casefold(), place)
-            if other != place:
+            other = seen.setdefault(name.casefold(), index)
+            if other != index:
                 raise TaxonomyError(
-                    f"{source}: {noun} {place + 1} {entry[0]!r}: {name!r} already names "
+                    f"{source}: {noun} {index + 1} {entry[0]!r}: {name!r} already names "
                     f"{noun} {other + 1} {names[other][0]!r}; give each its own"
                 )
 

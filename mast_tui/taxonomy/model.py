@@ -1,4 +1,4 @@
-"""A failure taxonomy: categories, and modes with all that helps to tell them apart."""
+"""A failure taxonomy: categories, and modes with the texts that help to distinguish them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A group of modes, or of other groups; ``under`` is the id of the one that it stands in."""
+    """A group of modes or of other categories; ``under`` is the id of the category above it."""
 
     id: str
     name: str
@@ -18,7 +18,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name under which a mode stands in older files, and where."""
+    """Another name of a mode, and the source that uses it."""
 
     name: str
     source: str
@@ -26,7 +26,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Confusable:
-    """A mode that is easily taken for this one, and how to tell the two apart."""
+    """A mode that is easily mistaken for another one, and the difference between the two."""
 
     slug: str
     difference: str
@@ -34,10 +34,10 @@ class Confusable:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One failure mode.
+    """A failure mode.
 
-    ``slug`` names it for good within its taxonomy; ``code`` is the short form people type, such
-    as ``1.3``. ``stages`` are of ``pre``, ``execution``, ``post``.
+    ``slug`` is its permanent name within its taxonomy; ``code`` is the short form that people type,
+    such as ``1.3``. ``stages`` are of ``pre``, ``execution``, ``post``.
     """
 
     slug: str
@@ -55,7 +55,7 @@ class Mode:
 
 
 OPEN_SLUG: Final = "none_of_these"
-"""The slug under which labels stand that are none of a taxonomy's modes: open codes."""
+"""The slug of open codes: labels of failures that no mode of the taxonomy describes."""
 
 _OPEN_NAME: Final = "Something, none of these"
 _OPEN_CODE: Final = "0.0"
@@ -66,26 +66,26 @@ _OPEN_DEFINITION: Final = (
 
 
 def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
-    """Make the mode of open coding: a failure that is none of the modes there are.
+    """Make the mode of open coding: a failure that no mode of the taxonomy describes.
 
     Args:
-        code: What people type and tables show.
-        name: What it is called.
+        code: The code that people type and tables show.
+        name: The name of the mode.
     """
     return Mode(OPEN_SLUG, code, name, category="", definition=_OPEN_DEFINITION)
 
 
 Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
-"""A taxonomy's ``ref``, its categories as ``id`` or ``above/id``, and slug, code and category of
-its modes, all in their order. Codes belong to it, for files that people keep name modes by them,
-and keys type them.
+"""The ``ref`` of a taxonomy, its categories as ``id`` or ``above/id``, and the slug, code and
+category of its modes, all in their order. Codes are included because people's files name modes by
+them, and people type them.
 """
 
 Group = tuple[str, str, tuple[str, ...]]
-"""A category's id, its name after those of all that it stands in, and the modes within, by slug."""
+"""The id of a category, its name after those of the categories above it, and its modes by slug."""
 
 LAST_PLACE: Final = 99
-"""Places from this one on no two digits name."""
+"""The last position of a mode that two digits can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class Taxonomy:
     """Categories and modes in the order of their file, with the hash of its content.
 
     ``ref`` is ``id@version``, under which labels are stored. ``content_hash`` names the revision:
-    it changes with every word, where ``identity`` stays. ``own_open`` is the open mode where the
-    file names its own, ``own_levels`` the names of the levels of categories where it does.
-    ``places`` are those of its modes, by slug, where earlier versions have given them some.
+    it changes with every text, while ``identity`` stays. ``own_open`` is the open mode and
+    ``own_levels`` are the names of the levels of categories, if the file has its own. ``places``
+    are the positions of its modes, by slug, if earlier versions have fixed them.
     """
 
     id: str
@@ -110,84 +110,86 @@ class Taxonomy:
 
     @property
     def ref(self) -> str:
-        """The name under which labels keep the taxonomy: ``id@version``."""
+        """The name of the taxonomy in stored labels: ``id@version``."""
         return f"{self.id}@{self.version}"
 
     @property
     def identity(self) -> Identity:
-        """What labels rely on: two taxonomies that are equal in it differ in their texts alone."""
-        categories = tuple("/".join(c.id for c in self.path(one.id)) for one in self.categories)
+        """The part that labels rely on: taxonomies of equal identity differ only in their texts."""
+        categories = tuple(
+            "/".join(above.id for above in self.path(category.id)) for category in self.categories
+        )
         modes = tuple((mode.slug, mode.code, mode.category) for mode in self.modes)
         return self.ref, categories, modes
 
     # Levels
 
     def path(self, category: str) -> tuple[Category, ...]:
-        """The category with this id under all that it stands in, the topmost first."""
-        by_id = {one.id: one for one in self.categories}
-        found: list[Category] = []
+        """Return the categories above the one with this id, from the top, and that one itself."""
+        by_id = {other.id: other for other in self.categories}
+        path: list[Category] = []
         while category:
-            found.insert(0, by_id[category])
-            category = found[0].under
-        return tuple(found)
+            path.insert(0, by_id[category])
+            category = path[0].under
+        return tuple(path)
 
     def title(self, category: str) -> str:
-        """The name of a category after those of all that it stands in."""
-        return " › ".join(one.name for one in self.path(category))
+        """Return the name of a category after those of the categories above it."""
+        return " › ".join(above.name for above in self.path(category))
 
     @property
     def levels(self) -> tuple[str, ...]:
         """The names of the levels of categories, from the top; modes are one level more."""
-        depth = max(len(self.path(one.id)) for one in self.categories)
-        usual = ("category", "group", *(f"group {level}" for level in range(3, depth + 1)))
-        return self.own_levels or usual[:depth]
+        depth = max(len(self.path(category.id)) for category in self.categories)
+        default = ("category", "group", *(f"group {level}" for level in range(3, depth + 1)))
+        return self.own_levels or default[:depth]
 
     def at_level(self, level: int) -> tuple[Group, ...]:
-        """The categories of a level, 0 being the topmost, with all modes that stand within each.
+        """Return the categories of a level, from 0 at the top, with all modes in each.
 
-        Every mode is in one of them: where its branch ends above the level, in the branch's end.
+        Every mode is in one of them: if its branch ends above the level, in the lowest category of
+        the branch.
         """
-        paths = {one.id: self.path(one.id) for one in self.categories}
-        ends = {m.slug: paths[m.category][: level + 1][-1].id for m in self.modes}
-        return tuple(
-            (one.id, self.title(one.id), tuple(slug for slug, end in ends.items() if end == one.id))
-            for one in self.categories
-            if len(paths[one.id]) == level + 1 or one.id in ends.values()
-        )
+        paths = {category.id: self.path(category.id) for category in self.categories}
+        category_of = {mode.slug: paths[mode.category][: level + 1][-1].id for mode in self.modes}
+        groups: list[Group] = []
+        for ident, path in paths.items():
+            slugs = tuple(slug for slug, category in category_of.items() if category == ident)
+            if slugs or len(path) == level + 1:
+                groups.append((ident, self.title(ident), slugs))
+        return tuple(groups)
 
     @property
     def by_level(self) -> dict[str, tuple[Group, ...]]:
-        """All levels of categories by name, from the top; none where there is one only."""
+        """All levels of categories by name, from the top; empty if there is only one level."""
         names = self.levels
         return {name: self.at_level(n) for n, name in enumerate(names)} if names[1:] else {}
 
     def tree(self, under: str = "") -> Iterator[Category]:
-        """All categories within one, or within none: each before those that it holds."""
-        for one in self.categories:
-            if one.under == under:
-                yield one
-                yield from self.tree(one.id)
+        """Iterate over the categories below one, or over all: each before those below it."""
+        for category in self.categories:
+            if category.under == under:
+                yield category
+                yield from self.tree(category.id)
 
     @property
     def open_mode(self) -> Mode:
-        """The mode of labels that are none of ``modes``, among which it never is.
-
-        A taxonomy in which that slug is a mode has no other.
-        """
-        own = next((mode for mode in self.modes if mode.slug == OPEN_SLUG), None) or self.own_open
-        if own is not None:
-            return own
-        is_taken = any(mode.code == _OPEN_CODE for mode in self.modes)
-        return open_mode(OPEN_SLUG if is_taken else _OPEN_CODE)
+        """The mode of open codes: by slug one of ``modes``, that of the file, or the default."""
+        defined = next((mode for mode in self.modes if mode.slug == OPEN_SLUG), None)
+        defined = defined or self.own_open
+        if defined is not None:
+            return defined
+        is_used = any(mode.code == _OPEN_CODE for mode in self.modes)
+        return open_mode(OPEN_SLUG if is_used else _OPEN_CODE)
 
     @property
     def all_modes(self) -> tuple[Mode, ...]:
-        """All that a label can be of: the modes, and last the open one."""
-        found = self.open_mode
-        return self.modes if found in self.modes else (*self.modes, found)
+        """All modes that a label can have: those of the taxonomy, and last the open one."""
+        open_mode = self.open_mode
+        return self.modes if open_mode in self.modes else (*self.modes, open_mode)
 
     def mode(self, slug: str) -> Mode:
-        """The mode with this slug, also the open one; raises ``KeyError`` where there is none."""
+        """Return the mode with this slug, also the open one; raises ``KeyError`` without one."""
         for mode in self.modes:
             if mode.slug == slug:
                 return mode
@@ -196,75 +198,84 @@ class Taxonomy:
         raise KeyError(slug)
 
     def find(self, text: str) -> Mode | None:
-        """The mode with this slug, code or exact name (in any case), or None."""
-        wanted = text.strip().casefold()
+        """Return the mode with this slug, code or full name (in any case), or None."""
+        name = text.strip().casefold()
         for mode in self.all_modes:
-            if wanted in (mode.slug.casefold(), mode.code.casefold(), mode.name.casefold()):
+            if name in (mode.slug.casefold(), mode.code.casefold(), mode.name.casefold()):
                 return mode
         return None
 
     def by_digits(self, first: str, second: str) -> Mode | None:
-        """The mode that two digit keys name.
+        """Return the mode that two digit keys name, or None.
 
-        Where every code is two single digits with a dot, the digits are the code; elsewhere they
-        are the mode's place, from 01, and 00 is the open one.
+        If every code is two single digits with a dot, the digits are the code. Otherwise they are
+        the position of the mode, from 01, and 00 is the open one.
+
+        Args:
+            first: The first digit.
+            second: The second digit.
         """
         if self.coded_by_digits:
             return next((m for m in self.all_modes if m.code == f"{first}.{second}"), None)
-        place = int(first + second)
-        if place == 0:
+        position = int(first + second)
+        if position == 0:
             return self.open_mode
-        return next((m for m in self.modes if self._place_of()[m.slug] == place), None)
+        return next((m for m in self.modes if self._positions()[m.slug] == position), None)
 
-    def _place_of(self) -> dict[str, int]:
-        """The place of each mode: that of earlier versions, else that in the file, from 1."""
-        return dict(self.places) or {m.slug: place for place, m in enumerate(self.modes, start=1)}
+    def _positions(self) -> dict[str, int]:
+        """Return the position of each mode: that of earlier versions, else in the file, from 1."""
+        return dict(self.places) or {m.slug: n for n, m in enumerate(self.modes, start=1)}
 
     @property
     def coded_by_digits(self) -> bool:
-        """Whether every code has the form ``d.d``."""
+        """True if every code has the form ``d.d``."""
         return all(
             len(m.code) == 3 and m.code[0].isdigit() and m.code[1] == "." and m.code[2].isdigit()
             for m in self.modes
         )
 
     def keys_of(self, mode: Mode) -> str:
-        """The two digits that label with this mode, as typed; dots beyond the last place."""
+        """Return the two digits that people type for a mode, dots after the last position."""
         if self.coded_by_digits:
             return mode.code.replace(".", "")
-        place = self._place_of().get(mode.slug, 0)
-        return f"{place:02d}" if place <= LAST_PLACE else "··"
+        position = self._positions().get(mode.slug, 0)
+        return f"{position:02d}" if position <= LAST_PLACE else "··"
 
 
 def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
-    """Give each mode of the last of some versions the place that it had when it came.
+    """Return the position of each mode of the last version: the one that it got when it was new.
 
-    A mode that is new comes after all that there ever were; only where no place is left it takes
-    one that has become free.
+    A new mode gets the position after all that were ever used. When the positions are used up, it
+    gets one that has become free.
 
     Args:
-        versions: Of one taxonomy, in the order in which they came.
+        versions: The versions of one taxonomy, from the first to the last.
     """
-    places: dict[str, int] = {}
-    kept: dict[str, int] = {}
+    ever_used: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for version in versions:
-        kept = {m.slug: places[m.slug] for m in version.modes if m.slug in places}
+        positions = {m.slug: ever_used[m.slug] for m in version.modes if m.slug in ever_used}
         for mode in version.modes:
-            if mode.slug not in kept:
-                after = max(places.values(), default=0) + 1
-                if after > LAST_PLACE:
-                    free = (n for n in range(1, LAST_PLACE) if n not in kept.values())
-                    after = next(free, after)
-                kept[mode.slug] = places[mode.slug] = after
-    return tuple(kept.items())
+            if mode.slug in positions:
+                continue
+            position = max(ever_used.values(), default=0) + 1
+            if position > LAST_PLACE:
+                free = (n for n in range(1, LAST_PLACE) if n not in positions.values())
+                position = next(free, position)
+            positions[mode.slug] = position
+            ever_used[mode.slug] = position
+    return tuple(positions.items())
 
 
 def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
-    """Tell in words where the identities of two taxonomies of one name differ, none where equal.
+    """Describe the differences between the identities of two taxonomies of one name.
 
     Args:
-        old: The one that is known.
-        new: The one that is held against it.
+        old: The stored taxonomy.
+        new: The taxonomy to compare with it.
+
+    Returns:
+        A phrase for each difference; none if the identities are equal.
     """
     return tuple(_differences(old, new))
 
@@ -277,11 +288,12 @@ def _differences(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
     for slug in (slug for slug in was if slug not in now):
         yield f"mode {slug!r} is gone"
     for slug in (slug for slug in was if slug in now):
-        before, after = was[slug], now[slug]
-        if before.code != after.code:
-            yield f"{slug!r} has the code {after.code}, not {before.code}"
-        if before.category != after.category:
-            yield f"{slug!r} is under {after.category!r}, not {before.category!r}"
+        old_mode = was[slug]
+        new_mode = now[slug]
+        if old_mode.code != new_mode.code:
+            yield f"{slug!r} has the code {new_mode.code}, not {old_mode.code}"
+        if old_mode.category != new_mode.category:
+            yield f"{slug!r} is under {new_mode.category!r}, not {old_mode.category!r}"
     if old.identity[1] != new.identity[1] and set(old.identity[1]) == set(new.identity[1]):
         yield "the categories stand in another order"
     elif old.identity[1] != new.identity[1]:

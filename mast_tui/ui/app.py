@@ -367,9 +367,14 @@ class MastApp(TextualApp):
             if session is not None:
                 screen.attach(session)
 
-        self.workspace.when_ready(
-            lambda opened: self.writes.do(partial(attach, opened), HeldKeys.NOTHING)
-        )
+        def queue(opened: OpenWorkspace) -> None:
+            # Keys wait for the session, because it brings the place at which the trace was left.
+            # A server that is away would hold them for as long as it is.
+            keys_wait = not anew and not opened.workspace.away
+            holds = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
+            self.writes.do(partial(attach, opened), holds)
+
+        self.workspace.when_ready(queue)
 
     @property
     def open_trace_id(self) -> str | None:

@@ -26,14 +26,14 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import record_reveal, viewer_named, visible_traces_for_agreement
 from mast_tui.session.open_codes import (
     NO_WORDS,
-    Group,
+    CodeGroup,
     OpenCode,
     OpenCoding,
     Saturation,
     checked_tag,
-    give_tag,
     keep_groups,
     open_coding,
+    toggle_tag,
 )
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
@@ -114,7 +114,7 @@ class _CodeRow:
     """A group, or one of its codes."""
 
     id: str
-    group: Group
+    group: CodeGroup
     code: OpenCode | None = None
 
 
@@ -122,11 +122,11 @@ def _rows(coding: OpenCoding) -> Iterator[_CodeRow]:
     for group in coding.groups:
         yield _CodeRow(f"group {group.name}", group)
         for code in group.codes:
-            yield _CodeRow(repr(code.place), group, code)
+            yield _CodeRow(repr(code.identity), group, code)
 
 
 def _either(
-    of_group: Callable[[Group], str], of_code: Callable[[OpenCode], str]
+    of_group: Callable[[CodeGroup], str], of_code: Callable[[OpenCode], str]
 ) -> Callable[[_CodeRow], str]:
     return lambda row: of_group(row.group) if row.code is None else of_code(row.code)
 
@@ -176,7 +176,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         try:
             coding = open_coding(workspace, opened.taxonomy, who, _visible_to(opened))
             if not _leads(opened):
-                record_reveal(workspace, who, opened.taxonomy.ref, sorted(coding.others))
+                record_reveal(workspace, who, opened.taxonomy.ref, sorted(coding.revealed_traces))
             at_hand = self._at_hand or TraceLoader(workspace, known)
             if worker.is_cancelled:
                 # What has changed since is read by another one, which may be through already.
@@ -196,7 +196,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     def _show_gathered(self, coding: OpenCoding, at_hand: TraceLoader) -> None:
         self._coding, self._at_hand = coding, at_hand
-        there = {code.place: code for code in coding.codes}
+        there = {code.identity: code for code in coding.codes}
         self._marked = {place: there[place] for place in self._marked if place in there}
         self.show_title()
         if not coding.codes:
@@ -229,7 +229,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         def is_marked(row: _CodeRow) -> bool:
             codes = row.group.codes if row.code is None else (row.code,)
-            return all(code.place in self._marked for code in codes)
+            return all(code.identity in self._marked for code in codes)
 
         def sign(row: _CodeRow) -> str:
             if is_marked(row):
@@ -314,11 +314,11 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.hints.say("No note is listed yet that could be marked")
             return
         codes = row.group.codes if row.code is None else (row.code,)
-        if all(code.place in self._marked for code in codes):
+        if all(code.identity in self._marked for code in codes):
             for code in codes:
-                del self._marked[code.place]
+                del self._marked[code.identity]
         else:
-            self._marked |= {code.place: code for code in codes}
+            self._marked |= {code.identity: code for code in codes}
         self._show_rows()
         self.main_list.move_by(1)
         key = self.mast.key_of("open_codes.new_mode")
@@ -370,7 +370,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         def written(tag: str | None) -> None:
             if tag is not None:
-                on = give_tag(opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag)
+                on = toggle_tag(opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag)
                 self._marked = {}
                 self.hints.say(f"#{tag} {'on' if on else 'off'} {counted(len(codes), 'place')}")
                 self._read(opened)
@@ -390,7 +390,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         coding, opened = self._coding, self.mast.opened
         if coding is None or opened is None:
             return
-        notes = coding.to_group
+        notes = coding.texts_to_group
         if not notes:
             self.hints.say("There is nothing that no tag groups")
             return

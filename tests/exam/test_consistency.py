@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exam.consistency import Beside, beside_figures, samples_figures
+from mast_tui.exam.consistency import TraceComparison, judge_pair_figures, samples_figures
 from mast_tui.figures.jackknife import share_of_traces
 
 
@@ -52,13 +52,13 @@ def test_it_is_the_share_of_all_pairs_of_readings(made: tuple[int, list[list[int
 
 
 def test_two_judges_side_by_side() -> None:
-    traces = [Beside(1, 1, 0, 12, 1, 0, True), Beside(1, 0, 1, 12, 0, 1, False)]
-    figures = beside_figures(traces, rounds=0, seed=0)
+    traces = [TraceComparison(1, 1, 0, 12, 1, 0, True), TraceComparison(1, 0, 1, 12, 0, 1, False)]
+    figures = judge_pair_figures(traces, rounds=0, seed=0)
     assert figures["verdicts"]["value"] == pytest.approx(26 / 28)
     assert figures["modes"]["value"] == pytest.approx(4 / 6)
     assert figures["places"]["value"] == 0.5
     assert figures["step"]["value"] == 0.5
-    nothing = beside_figures([Beside(0, 0, 0, 14, 0, 0)] * 3, rounds=0, seed=0)
+    nothing = judge_pair_figures([TraceComparison(0, 0, 0, 14, 0, 0)] * 3, rounds=0, seed=0)
     assert nothing["verdicts"]["value"] == 1
     assert nothing["modes"]["value"] is None
     assert nothing["step"]["value"] is None

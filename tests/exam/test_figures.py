@@ -7,8 +7,8 @@ import pytest
 from mast_tui.exam.figures import (
     Answers,
     Decisive,
-    Marks,
     Question,
+    StepMarks,
     baselines,
     contains_digits,
     decisive_cases,
@@ -21,17 +21,19 @@ from mast_tui.exam.figures import (
 def question(name: str, step: int, agents: str | None = "abab", category: str = "x") -> Question:
     """A run whose decisive step is ``step``; of its agents each has a letter."""
     agent = None if agents is None else agents[step]
-    truth = Marks(Decisive(step, agent, category), frozenset({(step, category)}))
+    truth = StepMarks(Decisive(step, agent, category), frozenset({(step, category)}))
     return Question(name, truth, None if agents is None else tuple(agents))
 
 
-def named(step: int, agent: str = "a", category: str = "x") -> Marks:
-    return Marks(Decisive(step, agent, category), frozenset({(step, category)}))
+def named(step: int, agent: str = "a", category: str = "x") -> StepMarks:
+    return StepMarks(Decisive(step, agent, category), frozenset({(step, category)}))
 
 
 def test_a_step_counts_by_how_far_it_is_off() -> None:
     questions = [question(name, 1) for name in "pqrs"]
-    answers = Answers({"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": Marks()})
+    answers = Answers(
+        {"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": StepMarks()}
+    )
     found = decisive_figures(questions, answers)
     assert (found["n"], found["named"], found["not_asked"]) == (4, 3, 0)
     assert {off: one["value"] for off, one in found["step"].items()} == {
@@ -83,10 +85,10 @@ def test_judges_that_look_at_nothing() -> None:
 
 
 def test_places_are_scored_by_step_category_and_both() -> None:
-    truth = Marks(None, frozenset({(1, "x"), (4, "y")}))
+    truth = StepMarks(None, frozenset({(1, "x"), (4, "y")}))
     questions = [Question(name, truth) for name in "pq"]
-    said = Marks(None, frozenset({(1, "y"), (2, "x"), (4, "y")}))
-    found = places_figures(questions, Answers({"p": said, "q": Marks()}), rounds=0, seed=0)
+    said = StepMarks(None, frozenset({(1, "y"), (2, "x"), (4, "y")}))
+    found = places_figures(questions, Answers({"p": said, "q": StepMarks()}), rounds=0, seed=0)
     assert (found["n"], found["not_asked"]) == (2, 0)
     location, joint = found["location"], found["joint"]
     assert (location["right"], location["named"], location["true"]) == (2, 3, 4)
@@ -98,7 +100,9 @@ def test_places_are_scored_by_step_category_and_both() -> None:
 
 
 def test_nothing_named_and_nothing_true_is_no_figure() -> None:
-    found = places_figures([Question("p", Marks())], Answers({"p": Marks()}), rounds=100, seed=0)
+    found = places_figures(
+        [Question("p", StepMarks())], Answers({"p": StepMarks()}), rounds=100, seed=0
+    )
     assert found["joint"]["f1"] == {"value": None, "undefined": "no_overlap"}
 
 

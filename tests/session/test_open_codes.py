@@ -91,7 +91,7 @@ def test_others_words_show_only_where_one_has_finished(room: Class) -> None:
     room.finish("t01")
     found = seen_by(room)
     assert {code.text for code in found.codes} == {"one's own", "beside it", "bob's on t01"}
-    assert found.others == {"t01"}
+    assert found.revealed_traces == {"t01"}
     assert len(seen_by(room, "carol").codes) == 0
     assert len(open_coding(room.workspace, MAST, None, None).codes) == 4
 

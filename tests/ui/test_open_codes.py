@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.session import Session
-from mast_tui.session.open_codes import Looked, Saturation
+from mast_tui.session.open_codes import CodedTrace, Saturation
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -192,7 +192,7 @@ async def test_what_is_marked_becomes_a_mode_of_the_next_version(office: Office)
 
 
 def test_saturation_is_drawn_a_sign_a_trace() -> None:
-    looked = tuple(Looked(str(n), 3, ("x",) * new) for n, new in enumerate((9, 3, 0, 1, 0)))
+    looked = tuple(CodedTrace(str(n), 3, ("x",) * new) for n, new in enumerate((9, 3, 0, 1, 0)))
     line = saturation_line(Saturation(looked))
     assert f"{BARS[-1]}{BARS[3]}{BARS[0]}{BARS[1]}{BARS[0]}  13 in 5 traces" in line
     assert line.endswith("the last 5 brought 13, the last 1 none")

@@ -23,7 +23,7 @@ from mast_tui.errors import SessionError
 from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
 from mast_tui.session import Session, resolve_sight, working_person
-from mast_tui.session.open_codes import OpenCode, give_tag
+from mast_tui.session.open_codes import OpenCode, toggle_tag
 from mast_tui.study import Study
 from mast_tui.team import postgresql
 from mast_tui.traces.model import Outcome
@@ -146,7 +146,7 @@ def tag(workspace: Workspace, who: str) -> None:
     """Tag what bob says of both traces."""
     for trace_id in (TRACE, "run-2"):
         code = OpenCode("bob", trace_id, Target("k0", "k0", "a \0 quote"), "", is_label=True)
-        give_tag(workspace, MAST.id, who, [code], f"{who}-tagged")
+        toggle_tag(workspace, MAST.id, who, [code], f"{who}-tagged")
 
 
 def of_second(workspace: Workspace, name: str) -> Label:

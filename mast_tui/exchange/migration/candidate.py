@@ -98,7 +98,7 @@ def candidate_map(
         codes: Those that become labels of it.
     """
     same = {mode.slug: (mode.slug,) for mode in old.modes}
-    return CodebookMap(old, new, same, {code.place: slug for code in codes})
+    return CodebookMap(old, new, same, {code.identity: slug for code in codes})
 
 
 def taxonomy_toml(taxonomy: Taxonomy) -> str:
