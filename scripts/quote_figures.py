@@ -741,7 +741,7 @@ def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
     if found is None:
         return Evidence(key=None, quote=quote)
     return Evidence(
-        key=None,
+        key=str(found.index),
         quote=quote,
         char_start=found.place.start,
         char_end=found.place.end,
