@@ -25,7 +25,6 @@ SOUND = Finding(
         {"confidence": -0.1},
         {"confidence": float("nan")},
         {"last": None},
-
         {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
     ],
 )
