@@ -57,7 +57,7 @@ def judge_with_rules(
         files=files,
         tell=partial(show_progress, pool),
     )
-    return print_shards(command, run, folder.place, taxonomy)
+    return print_shards(command, run, folder.address, taxonomy)
 
 
 def show_progress(pool: WorkerPool, run: ShardRun) -> None:

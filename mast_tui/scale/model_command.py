@@ -73,7 +73,7 @@ def judge_with_model(
             JudgeUnitsByModel(
                 replace(setup, concurrency=max(1, at_once)),
                 folder,
-                None if books is None else books.door,
+                None if books is None else books.address,
             ),
             setup.taxonomy,
             command.paths,
@@ -85,4 +85,4 @@ def judge_with_model(
         )
         if books is not None and (books.spent or run.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
-    return print_shards(command, run, folder.place, setup.taxonomy)
+    return print_shards(command, run, folder.address, setup.taxonomy)

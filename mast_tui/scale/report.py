@@ -1,4 +1,4 @@
-"""``mast-tui report SHARDS``: what a judge found in all traces of its shards."""
+"""``mast-tui report SHARDS``: the report on all traces of the shards of a judge."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import Rules
     from mast_tui.scale.figures import ShardGroupJson, ShardReport
 
-TAKEN: Final = frozenset(
+_OPTIONS: Final = frozenset(
     {"shards", "by", "failed_below", "alpha", "margin", "least", "annotator", "blind", "assisted"}
     | {"as_json", "wanted_workers"}
 )
-"""The options that mean something for shards."""
+"""The options that apply to shards."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 def refuse_others(context: click.Context) -> None:
-    """Refuse the options that say nothing of shards.
+    """Refuse the options that do not apply to shards.
 
     Args:
-        context: The command's.
+        context: The context of the command.
 
     Raises:
-        click.UsageError: One of them was given.
+        click.UsageError: The user has given one of them.
     """
     for parameter in context.command.params:
         name = parameter.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in TAKEN:
+        is_set = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_set and name not in _OPTIONS:
             raise click.UsageError(
                 f"{parameter.opts[0]} is for a workspace; import a part of the shards into one"
             )
 
 
 def report_shards(
-    place: str,
-    by: str,
+    address: str,
+    group_by: str,
     rules: Rules,
     failed_below: float | None,
     common: CommonOptions,
-    wanted_workers: str | None,
+    workers: str | None,
     *,
     as_json: bool,
 ) -> None:
     """Print the report on a folder of shards.
 
     Args:
-        place: The folder's path or URL.
-        by: What tells groups apart.
-        rules: Where the lines are drawn.
-        failed_below: Lets the outcome follow from the score.
-        common: Who asks.
-        wanted_workers: What ``--workers`` says.
-        as_json: Whether one JSON document is printed.
+        address: The path or URL of the folder.
+        group_by: The field that groups the traces.
+        rules: The thresholds of the report.
+        failed_below: The score below which a trace counts as failed; None to use its outcome.
+        common: The options that name the workspace and the annotator.
+        workers: The value of ``--workers``.
+        as_json: True to print one JSON document.
 
     Raises:
-        ShardsError: They cannot be read.
-        click.ClickException: Whoever asks works blind here.
+        ShardsError: The shards cannot be read.
+        click.ClickException: The annotator works blind or without suggestions.
     """
-    folder = ShardFolder(place)
+    folder = ShardFolder(address)
     if judges_hidden(common, folder.manifest().taxonomy):
         raise click.ClickException(
-            f"{place}: what a judge found is hidden while you work blind or without suggestions"
+            f"{address}: what a judge found is hidden while you work blind or without suggestions"
         )
-    with WorkerPool(wanted_workers) as pool:
+    with WorkerPool(workers) as pool:
         report = shard_report(
             folder,
-            by=by,
+            group_by=group_by,
             rules=rules,
             failed_below=failed_below,
             workers=pool.workers,
@@ -102,12 +102,13 @@ def report_shards(
             print_table(_columns(group), codes)
         else:
             click.echo("no mode shows")
-    for words in report["cannot_say"]:
-        say(words)
+    for sentence in report["cannot_say"]:
+        say(sentence)
 
 
 def _lines(report: ShardReport) -> Iterator[str]:
-    traces, shards = report["traces"], report["shards"]
+    traces = report["traces"]
+    shards = report["shards"]
     yield (
         f"{report['labels']} on {counted(traces['labelled'], 'trace')} in "
         f"{counted(shards['done'], 'shard')}, under "
@@ -116,8 +117,8 @@ def _lines(report: ShardReport) -> Iterator[str]:
     if traces["unread"]:
         yield f"{counted(traces['unread'], 'trace')} could not be read"
     if traces["twice"]:
-        were = counted(traces["twice"], "trace was", "traces were")
-        yield f"{were} there before; each counts once"
+        repeated = counted(traces["twice"], "trace was", "traces were")
+        yield f"{repeated} there before; each counts once"
 
 
 def _sides(group: ShardGroupJson) -> str:
@@ -157,6 +158,6 @@ def _share(rate: Mapping[str, Any]) -> str:
 
 
 def _bars(bins: list[int]) -> str:
-    """A bar for each tenth of the run."""
+    """Draw a bar for each tenth of the run."""
     most = max(bins)
     return "".join(_BARS[round(count * (len(_BARS) - 1) / most)] for count in bins)
