@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -15,7 +13,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
 from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, say
 from mast_tui.counts import counted
-from mast_tui.exchange.page.content import RunPage, RunPages
+from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
 from mast_tui.exchange.page.markdown import render_page_markdown
 from mast_tui.output_files import Outputs, Rules
@@ -23,9 +21,6 @@ from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.outputs import outputs_beside, protected_kind
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
-
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST_NAME: Final = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +108,7 @@ def _add_folder(
     taken: set[str] = {f"index.{suffix}"}
     for trace in traces:
         page = pages.page_of(trace)
-        stem = _NOT_IN_NAMES.sub("-", page.title)[:_LONGEST_NAME]
-        name = next(name for name in _names(stem, suffix) if name.lower() not in taken)
+        name = _free_name(file_name_of(page.title, suffix), taken)
         taken.add(name.lower())
         outputs.add(folder / name, _content(page, request.markdown))
         rows.append(IndexRow(name, page))
@@ -126,13 +120,14 @@ def _add_folder(
     return sum(len(row.page.labels) for row in rows)
 
 
-def _names(stem: str, suffix: str) -> Iterator[str]:
-    """Yield the names that a file may have, the preferred one first."""
-    yield f"{stem}.{suffix}"
-    number = 2
-    while True:
-        yield f"{stem}-{number}.{suffix}"
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return a name that no other file of the folder has, whatever the case of its letters."""
+    stem, _, suffix = name.rpartition(".")
+    number = 1
+    while name.lower() in taken:
         number += 1
+        name = f"{stem}-{number}.{suffix}"
+    return name
 
 
 def _content(page: RunPage, markdown: bool) -> Iterator[bytes]:

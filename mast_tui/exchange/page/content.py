@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,10 +31,24 @@ JUDGE: Final = "judge"
 _SOURCES: Final = (GOLD, PERSON, JUDGE)
 
 
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME: Final = 120
+
+
+def file_name_of(trace_id: str, suffix: str) -> str:
+    """Return the usual name of the file of a run's page.
+
+    Args:
+        trace_id: The id of the run.
+        suffix: The suffix of the file.
+    """
+    return f"{_NOT_IN_NAMES.sub('-', trace_id)[:_LONGEST_NAME]}.{suffix}"
+
+
 class QuotePlace(NamedTuple):
     """The place of a quote: the index of its span, and code points in the span's text."""
 
-    index: int
+    span: int
     start: int
     end: int
 
@@ -151,7 +166,7 @@ class RunPage:
         places: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
         for label in self.labels:
             if label.place is not None:
-                places[label.place.index].append((label.place.start, label.place.end, label))
+                places[label.place.span].append((label.place.start, label.place.end, label))
         return places
 
     def steps(self) -> Iterator[PageStep]:

@@ -45,6 +45,7 @@ from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
     JudgeProgress,
+    RunToWrite,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -578,6 +579,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def session(self) -> Session | None:
         """The annotator's session on it; None until the workspace is open."""
         return self.state.session
+
+    def report_to_write(self) -> RunToWrite | None:
+        """Return the run on screen; None until it has been opened."""
+        return None if self.trace is None else RunToWrite(self.trace)
 
     def awaits_content(self, action: str | None) -> bool:
         """Check if input has to wait for the trace, or for what a key before it has asked for.
