@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from mast_tui.traces.model import Role, Span, SpanKind
+from mast_tui.traces.sub_agent_steps import SubAgentFinder
 from mast_tui.ui.trace_view.folding import (
     FoldedSteps,
-    SubAgentFinder,
     steps_of_sub_agent,
     steps_under,
 )

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from mast_tui.counts import offset
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.trace_view.background_index import TraceFacts
 from mast_tui.ui.trace_view.timeline import Columns, names_apart, who_words, whole_words
-from mast_tui.ui.wording import offset
 from tests.ui.build import SmallTrace
 
 

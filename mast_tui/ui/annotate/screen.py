@@ -24,6 +24,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
+from mast_tui.counts import duration
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, MastError
 from mast_tui.labels import Label, Target
 from mast_tui.safe_text import one_line
@@ -44,6 +45,7 @@ from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
     JudgeProgress,
+    RunToWrite,
     ShowGuidelines,
     ShowLibrary,
     ShowTrace,
@@ -76,7 +78,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import distinct_names, duration, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import distinct_names, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -577,6 +579,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     def session(self) -> Session | None:
         """The annotator's session on it; None until the workspace is open."""
         return self.state.session
+
+    def report_to_write(self) -> RunToWrite | None:
+        """Return the run on screen; None until it has been opened."""
+        return None if self.trace is None else RunToWrite(self.trace)
 
     def awaits_content(self, action: str | None) -> bool:
         """Check if input has to wait for the trace, or for what a key before it has asked for.

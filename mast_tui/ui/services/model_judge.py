@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mast_tui.counts import counted, duration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.run.estimate import Estimate
@@ -22,7 +23,7 @@ from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import JudgeProgress
-from mast_tui.ui.wording import cost_words, counted, duration, short_count
+from mast_tui.ui.wording import cost_words, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:

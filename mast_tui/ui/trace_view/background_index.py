@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from mast_tui.safe_text import one_line
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
-from mast_tui.ui.trace_view.folding import SubAgentFinder
+from mast_tui.traces.sub_agent_steps import SubAgentFinder
 from mast_tui.ui.trace_view.repeats import RepeatFinder
 
 

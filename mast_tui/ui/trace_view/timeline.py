@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from mast_tui.columns import padded
+from mast_tui.counts import offset
 from mast_tui.safe_text import COLOUR_SEQUENCE, one_line
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.ui.context import HasInputQueue
@@ -36,7 +37,6 @@ from mast_tui.ui.trace_view.folding import (
 )
 from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import offset
 
 KEPT: Final = 200
 """Places that are remembered."""
