@@ -15,7 +15,7 @@ from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
 def test_all_the_way_back_and_forth_again(jumps: list[int]) -> None:
     trail, here, way = Trail(), 0, [0]
     for there in jumps:
-        trail.left(here, there)
+        trail.record_jump(here, there)
         if abs(there - here) > 1:
             way.append(there)
         here = there

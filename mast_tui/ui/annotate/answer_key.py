@@ -71,7 +71,7 @@ class AnswerKeyScreen(LinesDialog):
     def on_mount(self) -> None:
         """Fill in the text."""
         self.line.display = False
-        self.lines.show_text(self._page.text, self._page.parts, written="output")
+        self.lines.show_text(self._page.text, self._page.parts, text_format="output")
         self.lines.focus()
 
     @on(Input.Changed)

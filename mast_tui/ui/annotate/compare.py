@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from mast_tui.ui.dialogs.dialog import LinesDialog
 from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
 from mast_tui.ui.text.highlighting import TextPart
-from mast_tui.ui.trace_view.repeats import twin_of
+from mast_tui.ui.trace_view.repeats import earlier_repetition
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import plain_title
 
@@ -48,7 +48,7 @@ class CompareScreen(LinesDialog):
             self._found.text,
             [TextPart(first, end, "evidence") for first, end in self._found.changed],
             empty="Nothing differs so far.",
-            written="diff",
+            text_format="diff",
         )
 
 
@@ -61,7 +61,7 @@ def compare_step(screen: AnnotateScreen) -> None:
     trace, index = state.trace, state.index
     if trace is None or not state.has_spans:
         return
-    twin = twin_of(trace, index)
+    twin = earlier_repetition(trace, index)
     if twin is None:
         hints.say(f"#{index + 1} repeats no step before it")
         return

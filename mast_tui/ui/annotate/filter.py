@@ -205,7 +205,7 @@ class Filter:
         if chosen.shows_all or trace is None:
             self._shown_only = None
             if self._timeline.filtered:
-                self._timeline.show_only(None)
+                self._timeline.set_filter(None)
             self.show()
             self._screen.catch_up()
             return
@@ -272,7 +272,7 @@ class Filter:
             return
         self._shown_only.extend(indices)
         first, self._applied, self._narrows = not self._applied, True, False
-        self._timeline.show_only(self._shown_only)
+        self._timeline.set_filter(self._shown_only)
         self.show()
         self._screen.catch_up()
         if first and self._choice is None:

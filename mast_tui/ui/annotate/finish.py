@@ -62,7 +62,7 @@ class DrawnSpans:
         assert self._state.trace is not None
         if self._timeline.follows_end:
             return set()
-        keys = set(self._timeline.fully_shown())
+        keys = set(self._timeline.fully_visible_keys())
         if self._seen < 0:
             return keys
         keys.add(self._state.trace.span(self._seen).key)

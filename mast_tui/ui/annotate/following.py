@@ -87,7 +87,7 @@ class Following:
     def _begin(self, *, asked: bool) -> bool:
         """Whether a look at the file could begin: one thread alone may read a trace on."""
         trace = self._state.trace
-        if trace is None or not self._timeline.hold():
+        if trace is None or not self._timeline.pause_reading():
             return False
         self._looking, self._asked = trace, asked
         self._known, self._began = len(trace), monotonic()
@@ -117,7 +117,7 @@ class Following:
             return
         self._looking = None
         self._rest()
-        self._timeline.release()
+        self._timeline.resume_reading()
         reason = news.reason
         if news.growth is Growth.ANEW and (fresh is None or news.moved):
             reason = "earlier steps are others now"
@@ -126,7 +126,7 @@ class Following:
         elif fresh is not None:
             trace.become(fresh)
             self._state.texts.forget()
-            self._timeline.regrown()
+            self._timeline.reread()
             self._screen.spans_added()
         elif news.growth is Growth.MORE:
             self._timeline.grown()
@@ -140,7 +140,7 @@ class Following:
         """The file is not the one that was opened, or not its beginning."""
         asked, self._asked = self._asked, False
         if not asked:
-            self._state.texts.tell(news.trace, reason)
+            self._state.texts.warn(news.trace, reason)
         elif not news.asked:
             self._begin(asked=True)
         elif news.fresh is None or not len(news.fresh):

@@ -70,7 +70,7 @@ from mast_tui.ui.trace_view.gutter import (
     Pointing,
 )
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, written_as
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
@@ -870,7 +870,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             MarkKind.OTHER: {label.id: label for label in session.others},
             MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
         }
-        return self._keeper[1].follow(shown, len(trace))
+        return self._keeper[1].update(shown, len(trace))
 
     def _mark(self, slug: str, kind: MarkKind) -> GutterMark:
         if kind is MarkKind.NOTE:
@@ -886,7 +886,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _place_marks(self, trace: Trace) -> None:
         """More spans are known: place the marks that have waited for them."""
         session = self.session
-        if session is None or self._keeper is None or not self._keeper[1].waits:
+        if session is None or self._keeper is None or not self._keeper[1].incomplete:
             return
         marks = self._marks_of(session, trace)
         if marks is not self.timeline.marks:
@@ -991,8 +991,8 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.show_text(
                 text,
                 self._highlights(span),
-                empty=self.state.texts.words_on_nothing,
-                written=written_as(span),
+                empty=self.state.texts.empty_text,
+                text_format=text_format(span),
                 opens_at=opens_at(span, text),
             )
 
@@ -1000,8 +1000,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Say above the text which span it is of; while one reads also what is said of it."""
         title = _span_title(trace, span)
         if self.panes.reading:
-            marks = self.timeline.marks.at(span.index)
-            title = " · ".join([title, *(mark.shown for mark in marks)])
+            marks = self.timeline.marks.marks_on(span.index)
+            title = " · ".join([title, *(mark.text for mark in marks)])
         self.span_view.show_titles(plain_title(title), origin_title(span))
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
@@ -1048,7 +1048,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         rows = timeline.rows_on_screen()
         first = timeline.rows.index_at(rows[0]) if rows else self.index
         last = timeline.rows.index_at(rows[-1]) if rows else self.index
-        self.overview.show_place(self.index, first, last)
+        self.overview.show_position(self.index, first, last)
 
     @on(VirtualLines.Resized)
     def _timeline_resized(self, event: VirtualLines.Resized) -> None:
@@ -1122,7 +1122,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Go to the first row."""
         self._forget_message()
         if self.pane is self.timeline:
-            self.timeline.trail.left(self.index, 0)
+            self.timeline.trail.record_jump(self.index, 0)
         self.pane.move_to(0)
         self._follow_cursor()
 
@@ -1131,7 +1131,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         it."""
         self._forget_message()
         if self.pane is self.timeline and self.trace is not None:
-            self.timeline.trail.left(self.index, len(self.trace) - 1)
+            self.timeline.trail.record_jump(self.index, len(self.trace) - 1)
         self.pane.move_to_end()
         self._follow_cursor()
 

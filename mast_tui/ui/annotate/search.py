@@ -242,7 +242,7 @@ class Search:
     def submit(self) -> None:
         """Keep what was found."""
         if self._origin is not None and self._state.has_spans:
-            self._timeline.trail.left(self._origin, self._state.index)
+            self._timeline.trail.record_jump(self._origin, self._state.index)
         self.close()
         self._say_search()
 

@@ -139,13 +139,15 @@ class AnnotateState:
     def text_here(self) -> str:
         """Return the text of the span under the cursor; empty where it cannot be read any more."""
         assert self.trace is not None
-        return self.texts.of(self.trace, self.index)
+        return self.texts.text_of(self.trace, self.index)
 
     def target_here(self) -> Target:
         """Return where a label would point now."""
         assert self.trace is not None
         text = "" if self.selection.quote is None else self.text_here()
-        return target_of(self.selection, self.trace, self.index, self._timeline.fold_here, text)
+        return target_of(
+            self.selection, self.trace, self.index, self._timeline.fold_at_cursor, text
+        )
 
     def labels_here(self) -> tuple[Label, ...]:
         """Return one's own labels on the span under the cursor, or, while that is what is meant,
