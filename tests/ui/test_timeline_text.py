@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.trace_view.background_index import TraceFacts
-from mast_tui.ui.trace_view.timeline import Columns, distinct_names, actor_text, row_text
+from mast_tui.ui.trace_view.timeline import Columns, actor_text, distinct_names, row_text
 from mast_tui.ui.wording import offset
 from tests.ui.build import SmallTrace
 
