@@ -120,7 +120,7 @@ async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
             seen.append(on.number)
         assert seen == errors
         await on.press("E")
-        assert "No step that failed further on" in on.message
+        assert "No failed step after this one" in on.message
         await on.press("B")
         assert on.number == errors[-2]
         assert on.message == ""

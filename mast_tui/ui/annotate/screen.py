@@ -1188,7 +1188,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         so_far = "" if overview.complete else " so far"
         if not overview.totals.errors:
-            self.hints.say(f"No step of this trace has failed{so_far}")
+            self.hints.say(f"No step of this trace is known to have failed{so_far}")
         else:
             direction = f"after this one{so_far}" if step > 0 else "before this one"
             self.hints.say(f"No failed step {direction}")
