@@ -359,7 +359,7 @@ class AdjudicateScreen(BaseScreen):
         self._shown_trace = trace_id
         at_hand = self.queue.cases.at_hand
         if at_hand is not None and at_hand.is_known(trace_id):
-            self.evidence.show_trace(at_hand.known(trace_id))
+            self.evidence.show_trace(at_hand.loaded(trace_id))
             return
         self.evidence.show_trace(None)
         if at_hand is not None:

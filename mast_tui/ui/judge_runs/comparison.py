@@ -137,7 +137,7 @@ def compare_with_gold(
         at_hand.orders,
         left_out=frozenset() if with_seen else seen,
     )
-    kept_back = counted if opened.blind else opened.withheld()
+    kept_back = counted if opened.blind else opened.hidden_traces()
     told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
     hidden = len(with_gold - visible)
