@@ -171,4 +171,4 @@ async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
         async with looking(office) as on:
             told = "asked for the decisive step (step by step)"
             assert (told in on.text) == (way[0] == "decisive")
-            assert ("looked at twice" in on.text) == (way[0] == "verify")
+            assert ("each finding verified" in on.text) == (way[0] == "verify")
