@@ -1000,7 +1000,7 @@ class AdjudicateScreen(BaseScreen):
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
-                hint="Enter saves it · Esc leaves the decision without a reason",
+                hint="Enter keeps it · Esc leaves the decision without a reason",
             ),
             reason_entered,
         )
