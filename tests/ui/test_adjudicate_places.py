@@ -62,7 +62,7 @@ def row(on: Stage) -> tuple[str, str]:
     """State of the row under the cursor, and what it says."""
     found = screen(on).queue.row
     assert found is not None
-    return str(found.state), found.what
+    return str(found.state), found.summary
 
 
 def shown(on: Stage) -> list[tuple[int | None, str, list[str]]]:
@@ -237,7 +237,7 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
             trace_id = office.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol", order=trace.index_of)
-            row_now = screen(on).queue.subject_here
+            row_now = screen(on).queue.current_subject
             assert row_now is not None
             again = screen(on).queue.items[trace_id].question(row_now.mode + "@")
             assert again is not None
@@ -246,7 +246,7 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
             await on.pilot.pause()
         assert said(on) == (
             "carol has decided 2.6 Reasoning-action mismatch: 1 of 3 places taken, as bob, "
-            "otherwise than you, and that stands"
+            "otherwise than you, and that counts"
         )
         assert row(on) == ("decided", "at #7, as bob")
 
