@@ -248,10 +248,10 @@ class AgreementScreen(ReportScreen):
             held = None if self.judge is None else self.judge.report
             if held is None:
                 return ("Agreement",)
-            told = f"{judge_name(held['judge'])} against {one_line(against_words(held))}"
+            title = f"{judge_name(held.judge)} against {one_line(against_words(held))}"
             # Gold is of no pass.
-            passes = () if held["gold"] is not None else (of_pass,)
-            return ("Agreement", told, counted(held["traces"]["compared"], "trace"), *passes)
+            passes = () if held.gold is not None else (of_pass,)
+            return ("Agreement", title, counted(held.count("compared"), "trace"), *passes)
         report = None if self.people is None else self.people.report
         if report is None:
             return ("Agreement",)
@@ -646,14 +646,13 @@ def nothing_of_judge(judge: JudgeFigures, key_of: KeyOf) -> str:
     report = judge.report
     if report is None:
         return HOLDING
-    held = report["withheld"]
-    withheld = 0 if held is None else sum(held["passes"].values())
-    if report["pooled"]["n"] or report["answers"]["n"] or withheld:
+    counts = [report.table(scope).count("n") for scope in ("judge_pooled", "answers")]
+    if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
-    against = one_line(report["against"])
-    seen = report["left_out"]["judge_seen"]
-    lines = [f"{one_line(report['judge'])} cannot be held against {against} yet.", ""]
-    if seen and not report["judge_seen_counted"]:
+    against = one_line(report.against)
+    seen = report.table("judge_left_out").count("judge_seen")
+    lines = [f"{one_line(report.judge)} cannot be held against {against} yet.", ""]
+    if seen and not report.judge_seen_counted:
         lines.append(
             f"{seen} verdicts came about with a judge on screen, and are left out: "
             f"{key_of('agreement.seen')} counts them all the same."
