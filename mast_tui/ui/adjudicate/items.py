@@ -37,7 +37,15 @@ from mast_tui.gold import (
     Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
-from mast_tui.labels import JUDGE_PREFIX, Label, Target, TraceWork, VerdictValue
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    AnnotatorKind,
+    Label,
+    Target,
+    TraceWork,
+    VerdictValue,
+    annotator_kind,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
 from mast_tui.study.model import Study
@@ -464,14 +472,14 @@ def _said_words(side: Said, index_of: IndexOf, places_only: bool) -> str:
 
 
 def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
-    """What judges say, per judge; no key takes their word."""
+    """Return a side for the answer of each judge and agent; no key takes it."""
     return [
         SideView(
             number=None,
             name=word.judge.removeprefix(JUDGE_PREFIX),
             verdict=_judge_verdict(word),
             places=tuple(_place(label.target, [label], index_of) for label in word.labels),
-            remark="judge",
+            remark=annotator_kind(word.judge).value,
             is_judge=True,
         )
         for word in words
@@ -479,7 +487,7 @@ def judge_views(words: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]
 
 
 def _judge_verdict(word: JudgeWord) -> str:
-    if word.labels:
+    if word.labels and annotator_kind(word.judge) is AnnotatorKind.JUDGE:
         return "suggests it"
     return word.value.value if word.value is not None else "cannot tell"
 

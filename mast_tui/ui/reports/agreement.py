@@ -571,9 +571,7 @@ def _who_there_is(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ..
     done = {one.annotator for one in workspace.passes(taxonomy=ref) if one.finished}
     names = [info.name for info in workspace.annotators()]
     judges = tuple(name for name in names if name in at_work)
-    people = tuple(
-        name for name in names if name in done and annotator_kind(name) is not AnnotatorKind.JUDGE
-    )
+    people = tuple(name for name in names if name in done and annotator_kind(name).is_person)
     return judges, (GOLD, *people)
 
 
