@@ -130,7 +130,7 @@ def _traces(paths: Iterable[Path]) -> list[Trace]:
     Raises:
         MastError: There is none.
     """
-    traces = []
+    traces: list[Trace] = []
     for report in scan(paths, keep_spans=False):
         traces.extend(report.traces)
         if report.failed is not None:

@@ -64,14 +64,14 @@ class _Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of a tool; the docstring of a subclass is the tool's description."""
 
 
-class ListTraces(_Request):
+class ListTraces(_Request, frozen=True):
     """List the traces to annotate: id, task, number of spans, and the state of your own work."""
 
     first: First = 1
     count: Count = 50
 
 
-class Outline(_Request):
+class Outline(_Request, frozen=True):
     """List the spans (steps) of a trace, one short row each: number, key, kind, agent, preview."""
 
     trace: TraceId
@@ -79,7 +79,7 @@ class Outline(_Request):
     count: Count = 50
 
 
-class ReadSpans(_Request):
+class ReadSpans(_Request, frozen=True):
     """Read the full text of spans from a number on. A long text comes in pieces: go on with
     'first' and 'offset' of the field 'next'. A span counts as read once its whole text was
     returned."""
@@ -92,7 +92,7 @@ class ReadSpans(_Request):
     ] = 0
 
 
-class Search(_Request):
+class Search(_Request, frozen=True):
     """Find text in one trace, or in all: the number and key of each span that has it."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=500)]
@@ -101,20 +101,20 @@ class Search(_Request):
     count: Count = 20
 
 
-class TaxonomyQuestion(_Request):
+class TaxonomyQuestion(_Request, frozen=True):
     """Show the failure modes: code, name, definition, when each applies and when it does not."""
 
     mode: ModeName | None = None
 
 
-class GuidelinesQuestion(_Request):
+class GuidelinesQuestion(_Request, frozen=True):
     """Show the team's guidelines for a mode, and the decided cases of traces that you have
     finished."""
 
     mode: ModeName
 
 
-class MyLabels(_Request):
+class MyLabels(_Request, frozen=True):
     """Show your own labels, verdicts and notes on a trace, and what is left to do before you
     finish it."""
 
@@ -123,12 +123,12 @@ class MyLabels(_Request):
     count: Count = 50
 
 
-class FiguresQuestion(_Request):
+class FiguresQuestion(_Request, frozen=True):
     """Show how far you agree with other annotators on the traces that you have finished. Your
     finishes cannot be taken back after that."""
 
 
-class LabelRequest(_Request):
+class LabelRequest(_Request, frozen=True):
     """Label a failure mode on the whole trace, a range of spans, or a quote in one span; or change
     or remove the same label. A quote must occur in the span letter by letter. A label says that
     the mode is present."""
@@ -144,7 +144,7 @@ class LabelRequest(_Request):
     remove: bool = False
 
 
-class VerdictRequest(_Request):
+class VerdictRequest(_Request, frozen=True):
     """Say that a mode is absent or that you are unsure; 'open' takes that back. Label the mode to
     say that it is present."""
 
@@ -153,7 +153,7 @@ class VerdictRequest(_Request):
     value: Literal["absent", "unsure", "open"]
 
 
-class NoteRequest(_Request):
+class NoteRequest(_Request, frozen=True):
     """Write a note on a span; an empty text removes it."""
 
     trace: TraceId
@@ -161,7 +161,7 @@ class NoteRequest(_Request):
     text: Words
 
 
-class FinishRequest(_Request):
+class FinishRequest(_Request, frozen=True):
     """Finish a trace. 'absent' sets every mode without a verdict absent, which needs every span
     read; 'leave' leaves these modes open."""
 
@@ -244,7 +244,7 @@ class AgentDesk:
         """Return the text of spans up to the size of an answer, and mark what was read."""
         work = self._at(request.trace)
         row_of = _span_row(work.trace)
-        spans = []
+        spans: list[dict[str, Any]] = []
         left = MOST_CHARS
         offset = request.offset
         following: dict[str, int] | None = None
