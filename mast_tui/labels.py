@@ -134,9 +134,9 @@ def kind_fits_name(kind: str, name: str) -> bool:
         kind: The value of an ``AnnotatorKind``, as a file has it.
         name: The annotator's name.
     """
-    shown = annotator_kind(name)
+    name_kind = annotator_kind(name)
     return kind in set(AnnotatorKind) and (
-        AnnotatorKind(kind).is_person if shown.is_person else kind == shown
+        AnnotatorKind(kind).is_person if name_kind.is_person else kind == name_kind
     )
 
 

@@ -88,9 +88,9 @@ def mcp_command(request: McpRequest) -> None:
             "agents label in a workspace in a file; name one with --workspace PATH, and import "
             "its labels into the server's"
         )
-    known = [info.name for info in workspace.annotators()]
-    if name not in known:
-        check_unlike(name, known)
+    annotators = [info.name for info in workspace.annotators()]
+    if name not in annotators:
+        check_unlike(name, annotators)
     desk_module = import_module("mast_tui.agents.desk")
     paths = request.paths or tuple(_known_paths(workspace))
     desk = desk_module.AgentDesk(workspace, taxonomy, name, _traces(paths))

@@ -53,25 +53,25 @@ SpanName = Annotated[
     str,
     Meta(max_length=400, description="A span: its key, or its number as #12."),
 ]
-Words = Annotated[str, Meta(max_length=4000)]
+NoteText = Annotated[str, Meta(max_length=4000)]
 First = Annotated[
     int, Meta(ge=1, le=1 << 40, description="The number of the first row; rows count from 1.")
 ]
 Count = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The most rows in the answer.")]
 
 
-class _Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _ToolCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The arguments of a tool; the docstring of a subclass is the tool's description."""
 
 
-class ListTraces(_Request, frozen=True):
+class ListTracesCall(_ToolCall, frozen=True):
     """List the traces to annotate: id, task, number of spans, and the state of your own work."""
 
     first: First = 1
     count: Count = 50
 
 
-class Outline(_Request, frozen=True):
+class OutlineCall(_ToolCall, frozen=True):
     """List the spans (steps) of a trace, one short row each: number, key, kind, agent, preview."""
 
     trace: TraceId
@@ -79,7 +79,7 @@ class Outline(_Request, frozen=True):
     count: Count = 50
 
 
-class ReadSpans(_Request, frozen=True):
+class ReadSpansCall(_ToolCall, frozen=True):
     """Read the full text of spans from a number on. A long text comes in pieces: go on with
     'first' and 'offset' of the field 'next'. A span counts as read once its whole text was
     returned."""
@@ -92,7 +92,7 @@ class ReadSpans(_Request, frozen=True):
     ] = 0
 
 
-class Search(_Request, frozen=True):
+class SearchCall(_ToolCall, frozen=True):
     """Find text in one trace, or in all: the number and key of each span that has it."""
 
     pattern: Annotated[str, Meta(min_length=1, max_length=500)]
@@ -101,20 +101,20 @@ class Search(_Request, frozen=True):
     count: Count = 20
 
 
-class TaxonomyQuestion(_Request, frozen=True):
+class TaxonomyCall(_ToolCall, frozen=True):
     """Show the failure modes: code, name, definition, when each applies and when it does not."""
 
     mode: ModeName | None = None
 
 
-class GuidelinesQuestion(_Request, frozen=True):
+class GuidelinesCall(_ToolCall, frozen=True):
     """Show the team's guidelines for a mode, and the decided cases of traces that you have
     finished."""
 
     mode: ModeName
 
 
-class MyLabels(_Request, frozen=True):
+class MyLabelsCall(_ToolCall, frozen=True):
     """Show your own labels, verdicts and notes on a trace, and what is left to do before you
     finish it."""
 
@@ -123,12 +123,12 @@ class MyLabels(_Request, frozen=True):
     count: Count = 50
 
 
-class FiguresQuestion(_Request, frozen=True):
+class FiguresCall(_ToolCall, frozen=True):
     """Show how far you agree with other annotators on the traces that you have finished. Your
     finishes cannot be taken back after that."""
 
 
-class LabelRequest(_Request, frozen=True):
+class LabelCall(_ToolCall, frozen=True):
     """Label a failure mode on the whole trace, a range of spans, or a quote in one span; or change
     or remove the same label. A quote must occur in the span letter by letter. A label says that
     the mode is present."""
@@ -138,13 +138,13 @@ class LabelRequest(_Request, frozen=True):
     first: SpanName | None = None
     last: SpanName | None = None
     quote: Annotated[str, Meta(min_length=1, max_length=4000)] | None = None
-    note: Words | None = None
+    note: NoteText | None = None
     confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
     severity: Literal["fatal", "benign"] | None = None
     remove: bool = False
 
 
-class VerdictRequest(_Request, frozen=True):
+class VerdictCall(_ToolCall, frozen=True):
     """Say that a mode is absent or that you are unsure; 'open' takes that back. Label the mode to
     say that it is present."""
 
@@ -153,15 +153,15 @@ class VerdictRequest(_Request, frozen=True):
     value: Literal["absent", "unsure", "open"]
 
 
-class NoteRequest(_Request, frozen=True):
+class NoteCall(_ToolCall, frozen=True):
     """Write a note on a span; an empty text removes it."""
 
     trace: TraceId
     span: SpanName
-    text: Words
+    text: NoteText
 
 
-class FinishRequest(_Request, frozen=True):
+class FinishCall(_ToolCall, frozen=True):
     """Finish a trace. 'absent' sets every mode without a verdict absent, which needs every span
     read; 'leave' leaves these modes open."""
 
@@ -174,7 +174,7 @@ class Tool:
     """A tool: its name, its request, and the method of ``AgentDesk`` that answers it."""
 
     name: str
-    request: type[_Request]
+    request: type[_ToolCall]
     answer: Callable[[AgentDesk, Any], Mapping[str, Any]]
     writes: bool = False
 
@@ -216,7 +216,7 @@ class AgentDesk:
 
     # Reading
 
-    def list_traces(self, request: ListTraces) -> Mapping[str, Any]:
+    def list_traces(self, request: ListTracesCall) -> Mapping[str, Any]:
         """Return a page of the traces with the state of the agent's work on each."""
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
 
@@ -224,25 +224,25 @@ class AgentDesk:
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
             record = self._workspace.find_trace(TraceRecord.of(trace))
-            known = None if record is None else view.get(record.trace_id)
+            entry = None if record is None else view.get(record.trace_id)
             return {
                 "trace": shown_id,
-                "state": "untouched" if known is None else known.state,
-                "your_labels": 0 if known is None else known.own_labels,
+                "state": "untouched" if entry is None else entry.state,
+                "your_labels": 0 if entry is None else entry.own_labels,
                 "spans": len(trace) if trace.loaded.complete else None,
                 "trace_text": {"task": one_line(trace.meta.task or "", 400)},
             }
 
         return _page("traces", list(self._traces.items()), request.first, request.count, row)
 
-    def outline(self, request: Outline) -> Mapping[str, Any]:
+    def outline(self, request: OutlineCall) -> Mapping[str, Any]:
         """Return a page of the rows of a trace's spans."""
-        trace = self._at(request.trace).trace
+        trace = self._opened(request.trace).trace
         return _page("spans", range(len(trace)), request.first, request.count, _span_row(trace))
 
-    def read_spans(self, request: ReadSpans) -> Mapping[str, Any]:
+    def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
         """Return the text of spans up to the size of an answer, and mark what was read."""
-        work = self._at(request.trace)
+        work = self._opened(request.trace)
         row_of = _span_row(work.trace)
         spans: list[dict[str, Any]] = []
         left = MOST_CHARS
@@ -253,7 +253,7 @@ class AgentDesk:
             if len(spans) == request.count or not left:
                 following = {"first": index + 1, "offset": 0}
                 break
-            text = _shown(work.trace.text(index))
+            text = _display_text(work.trace.text(index))
             piece = text[offset : offset + left]
             end = offset + len(piece)
             row = row_of(index) | {"trace_text": piece, "offset": offset, "chars": len(text)}
@@ -267,7 +267,7 @@ class AgentDesk:
             offset = 0
         return {"notice": DATA_NOTICE, "spans": spans, "next": following}
 
-    def search(self, request: Search) -> Mapping[str, Any]:
+    def search(self, request: SearchCall) -> Mapping[str, Any]:
         """Return the spans in which a pattern occurs, at most so many."""
         query = Query(request.pattern, regex=request.regex)
         matcher = query.matcher()
@@ -296,7 +296,7 @@ class AgentDesk:
                     )
         return {"notice": DATA_NOTICE, "hits": hits, "complete": True}
 
-    def taxonomy(self, request: TaxonomyQuestion) -> Mapping[str, Any]:
+    def taxonomy(self, request: TaxonomyCall) -> Mapping[str, Any]:
         """Return the failure modes, or one of them."""
         modes = self._taxonomy.modes if request.mode is None else (self._mode(request.mode),)
         return {
@@ -308,7 +308,7 @@ class AgentDesk:
             },
         }
 
-    def guidelines(self, request: GuidelinesQuestion) -> Mapping[str, Any]:
+    def guidelines(self, request: GuidelinesCall) -> Mapping[str, Any]:
         """Return the guidelines of a mode, and the cases of traces that the agent has finished."""
         mode = self._mode(request.mode)
         page = mode_page(self._workspace, self._taxonomy, mode.slug, reader=self._name)
@@ -318,7 +318,9 @@ class AgentDesk:
         )
         return {
             "mode": mode.code,
-            "guidelines": [one_line(one.text, 4000) for one in page.guidelines[-MOST_ROWS:]],
+            "guidelines": [
+                one_line(guideline.text, 4000) for guideline in page.guidelines[-MOST_ROWS:]
+            ],
             "cases": [
                 {
                     "trace": one_line(case.trace_id),
@@ -329,9 +331,9 @@ class AgentDesk:
             ],
         }
 
-    def my_labels(self, request: MyLabels) -> Mapping[str, Any]:
+    def my_labels(self, request: MyLabelsCall) -> Mapping[str, Any]:
         """Return the agent's labels, verdicts and notes on a trace, and what is not read yet."""
-        session = self._at(request.trace).session
+        session = self._opened(request.trace).session
         verdicts = {
             self._modes[slug].code: value
             for slug, value in session.verdicts.items()
@@ -348,7 +350,7 @@ class AgentDesk:
             "not_read": unread[:MOST_ROWS],
         }
 
-    def figures(self, _request: FiguresQuestion) -> Mapping[str, Any]:
+    def figures(self, _request: FiguresCall) -> Mapping[str, Any]:
         """Return the agreement with others on the traces that the agent has finished."""
         ref = self._taxonomy.ref
         viewer = viewer_named(self._workspace, ref, self._name, blind=True, assisted=False)
@@ -380,9 +382,9 @@ class AgentDesk:
 
     # Writing
 
-    def label(self, request: LabelRequest) -> Mapping[str, Any]:
+    def label(self, request: LabelCall) -> Mapping[str, Any]:
         """Add a label, change the label with the same mode and place, or remove it."""
-        work = self._at(request.trace)
+        work = self._opened(request.trace)
         session = work.session
         mode = self._mode(request.mode)
         target = self._target(work.trace, request)
@@ -406,24 +408,24 @@ class AgentDesk:
             message = f"{message}; {session.edit_label(same[0].id, **values).message}"
         return _done(message, session)
 
-    def verdict(self, request: VerdictRequest) -> Mapping[str, Any]:
+    def verdict(self, request: VerdictCall) -> Mapping[str, Any]:
         """Set a mode absent, unsure or open."""
-        session = self._at(request.trace).session
+        session = self._opened(request.trace).session
         mode = self._mode(request.mode)
         value = None if request.value == "open" else VerdictValue(request.value)
         if session.verdict(mode.slug) is value:
             return _done("nothing changed", session)
         return _done(session.set_verdict(mode.slug, value).message, session)
 
-    def note(self, request: NoteRequest) -> Mapping[str, Any]:
+    def note(self, request: NoteCall) -> Mapping[str, Any]:
         """Write a note on a span."""
-        work = self._at(request.trace)
+        work = self._opened(request.trace)
         key = self._key(work.trace, request.span)
         return _done(work.session.note_span(key, request.text).message, work.session)
 
-    def finish(self, request: FinishRequest) -> Mapping[str, Any]:
+    def finish(self, request: FinishCall) -> Mapping[str, Any]:
         """Finish a trace."""
-        session = self._at(request.trace).session
+        session = self._opened(request.trace).session
         unread = sum(map(len, session.unread()))
         if request.open_modes == "absent" and unread:
             raise SessionError(
@@ -441,7 +443,7 @@ class AgentDesk:
         read_fully(trace)
         return trace
 
-    def _at(self, trace_id: str) -> _OpenTrace:
+    def _opened(self, trace_id: str) -> _OpenTrace:
         """Return the trace with the agent's session on it, as the workspace has it now."""
         trace = self._trace(trace_id)
         if self._open is None or self._open.trace is not trace:
@@ -479,7 +481,7 @@ class AgentDesk:
             )
         return trace.span(number - 1).key
 
-    def _target(self, trace: Trace, request: LabelRequest) -> Target:
+    def _target(self, trace: Trace, request: LabelCall) -> Target:
         if request.first is None:
             if request.last is not None or request.quote is not None:
                 raise SessionError("a range or a quote needs 'first', the span where it begins")
@@ -509,18 +511,18 @@ class AgentDesk:
 
 
 TOOLS: Final = (
-    Tool("list_traces", ListTraces, AgentDesk.list_traces),
-    Tool("outline", Outline, AgentDesk.outline),
-    Tool("read_spans", ReadSpans, AgentDesk.read_spans),
-    Tool("search", Search, AgentDesk.search),
-    Tool("taxonomy", TaxonomyQuestion, AgentDesk.taxonomy),
-    Tool("guidelines", GuidelinesQuestion, AgentDesk.guidelines),
-    Tool("my_labels", MyLabels, AgentDesk.my_labels),
-    Tool("figures", FiguresQuestion, AgentDesk.figures),
-    Tool("label", LabelRequest, AgentDesk.label, writes=True),
-    Tool("verdict", VerdictRequest, AgentDesk.verdict, writes=True),
-    Tool("note", NoteRequest, AgentDesk.note, writes=True),
-    Tool("finish", FinishRequest, AgentDesk.finish, writes=True),
+    Tool("list_traces", ListTracesCall, AgentDesk.list_traces),
+    Tool("outline", OutlineCall, AgentDesk.outline),
+    Tool("read_spans", ReadSpansCall, AgentDesk.read_spans),
+    Tool("search", SearchCall, AgentDesk.search),
+    Tool("taxonomy", TaxonomyCall, AgentDesk.taxonomy),
+    Tool("guidelines", GuidelinesCall, AgentDesk.guidelines),
+    Tool("my_labels", MyLabelsCall, AgentDesk.my_labels),
+    Tool("figures", FiguresCall, AgentDesk.figures),
+    Tool("label", LabelCall, AgentDesk.label, writes=True),
+    Tool("verdict", VerdictCall, AgentDesk.verdict, writes=True),
+    Tool("note", NoteCall, AgentDesk.note, writes=True),
+    Tool("finish", FinishCall, AgentDesk.finish, writes=True),
 )
 
 
@@ -572,7 +574,7 @@ def _mode_values(mode: Mode) -> dict[str, Any]:
         "definition": mode.definition,
         "applies": mode.applies,
         "applies_not": mode.applies_not,
-        "not_to_be_confused_with": {one.slug: one.difference for one in mode.confusable},
+        "not_to_be_confused_with": {other.slug: other.difference for other in mode.confusable},
         "detection": mode.detection,
     }
 
@@ -597,7 +599,7 @@ def _in_order(trace: Trace, first: str, last: str) -> Target:
 
 
 @lru_cache(maxsize=4)
-def _shown(text: str) -> str:
+def _display_text(text: str) -> str:
     """Return a text with hidden and control characters made visible, as people see it."""
     return "\n".join(display_lines(text))
 
@@ -613,8 +615,8 @@ def _find_quote(text: str, quote: str) -> tuple[int, int]:
     start = text.find(quote)
     if start >= 0:
         return start, start + len(quote)
-    shown = _shown(text)
-    start = shown.find(quote)
+    display_text = _display_text(text)
+    start = display_text.find(quote)
     if start < 0:
         raise SessionError("the quote does not occur in this span letter by letter; copy it")
     places = _places_shown(text)
@@ -624,16 +626,16 @@ def _find_quote(text: str, quote: str) -> tuple[int, int]:
 
 
 def _places_shown(text: str) -> list[int]:
-    """Return for each code point of a text, and for its end, its place in ``_shown(text)``."""
+    """Return for each code point of a text, and for its end, its place in its display text."""
     places: list[int] = []
     begin = 0
     for start, end in line_ranges(text):
         line_end = begin
         line, offsets = safe_line_map(text[start:end])
-        own = range(len(line) + 1) if offsets is None else offsets
+        line_places = range(len(line) + 1) if offsets is None else offsets
         # The break before this line, which is one or two code points.
         places.extend([begin - 1] * (start - len(places)))
-        places.extend(begin + place for place in own[:-1])
+        places.extend(begin + offset for offset in line_places[:-1])
         line_end = begin + len(line)
         begin = line_end + 1
     places.extend([begin - 1] * (len(text) + 1 - len(places)))

@@ -41,12 +41,12 @@ def server_of(desk: AgentDesk) -> Server[Any]:
     tools = {tool.name: tool for tool in TOOLS}
     descriptions = [_description(tool) for tool in TOOLS]
 
-    async def list_tools(
+    async def _list_tools(
         _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         return ListToolsResult(tools=descriptions)
 
-    async def call_tool(
+    async def _call_tool(
         _context: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult:
         # Calls run one after the other: a method of the desk never waits.
@@ -59,8 +59,8 @@ def server_of(desk: AgentDesk) -> Server[Any]:
         NAME,
         version=__version__,
         instructions=skill_text(),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
     )
 
 

@@ -684,15 +684,19 @@ class _People:
         """Make a table of pairs of readings of the same traces; None for no pair."""
         if not tables:
             return None
-        whose = "with themselves: " if name == "retests" else ""
+        relation = "with themselves: " if name == "retests" else ""
         rows = [
             Row(
-                who,
-                {"annotator": who, "traces": table.count("n_traces"), **_cells(table, self.alone)},
+                annotator,
+                {
+                    "annotator": annotator,
+                    "traces": table.count("n_traces"),
+                    **_cells(table, self.alone),
+                },
                 _mark(table),
-                (f"{who} {whose}{_said(table, _UNITS)}", *_undefined(table, self.alone)),
+                (f"{annotator} {relation}{_said(table, _UNITS)}", *_undefined(table, self.alone)),
             )
-            for who, table in tables.items()
+            for annotator, table in tables.items()
         ]
         return Table(
             name,
