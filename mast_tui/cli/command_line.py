@@ -39,6 +39,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.lint.watch",
             "Follow running sessions and say so the moment a rule finds something.",
         ),
+        "guard": Command(
+            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
+        ),
         "exam": Command(
             "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
         ),
