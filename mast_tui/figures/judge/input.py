@@ -178,15 +178,12 @@ def judge_input_from_workspace(
     of_people = [
         one
         for one in passes
-        if annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
-        and (traces is None or one.trace_id in traces)
+        if annotator_kind(one.annotator).is_person and (traces is None or one.trace_id in traces)
     ]
     people = [one for one in of_people if one.annotator not in outside]
     # What anybody has labelled is no longer the judge's alone, whoever may see it.
     met = {
-        one.trace_id
-        for one in passes
-        if one.finished and annotator_kind(one.annotator) is not AnnotatorKind.JUDGE
+        one.trace_id for one in passes if one.finished and annotator_kind(one.annotator).is_person
     }
     looked = {
         (one.trace_id, mode)

@@ -602,11 +602,7 @@ def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tupl
     finished_by = {a_pass.annotator for a_pass in workspace.passes(taxonomy=ref) if a_pass.finished}
     names = [info.name for info in workspace.annotators()]
     judges = tuple(name for name in names if name in active_judges)
-    people = tuple(
-        name
-        for name in names
-        if name in finished_by and annotator_kind(name) is not AnnotatorKind.JUDGE
-    )
+    people = tuple(name for name in names if name in finished_by and annotator_kind(name).is_person)
     return judges, (GOLD, *people)
 
 
