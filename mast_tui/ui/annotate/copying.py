@@ -46,7 +46,7 @@ class Copying:
         if self._state.selection.quote is not None:
             choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
         location = location_of(trace, trace.span(self._state.index))
-        choices.append(FinderChoice("place", "", "its location in the file", location))
+        choices.append(FinderChoice("place", "", "its place in the file", location))
         choices.append(
             FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
         )

@@ -117,7 +117,12 @@ class HintBar(RenderCache):
         return one_line(getattr(self.app, "report", ""))
 
     def say(self, message: str, *, error: bool = False) -> None:
-        """Show a message, or an error."""
+        """Show a message.
+
+        Args:
+            message: The message.
+            error: Whether it reports an error.
+        """
         self._show(message, "error" if error else "message")
 
     def prompt(self, message: str) -> None:
