@@ -100,7 +100,9 @@ def test_what_another_file_tells_of_a_trace_is_news(folder: Path, tmp_path: Path
         (folder / "x" / "outcomes.csv").write_text("trace,outcome\ntold.json,succeeded\n")
         news = Differences()
         news.add_cached(cached_traces(folder, library))
-        told = [news.news_in(report) for report in Scan([folder], library=library, keep_spans=False)]
+        told = [
+            news.news_in(report) for report in Scan([folder], library=library, keep_spans=False)
+        ]
         news.finish()
     changed = [trace for one in told if one is not None for trace in one.traces]
     assert [trace.meta.outcome for trace in changed] == [Outcome.SUCCEEDED]

@@ -19,7 +19,9 @@ MAST = load_mast()
 BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 
 
-def typed(taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT) -> TypedDigit:
+def typed(
+    taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
+) -> TypedDigit:
     """What came of the last key."""
     done = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:

@@ -13,8 +13,8 @@ from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
 from mast_tui.ui.annotate.search import Hits
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
-    MarkedSpans,
     FilterScan,
+    MarkedSpans,
     SpanFilter,
     SpanRanges,
 )

@@ -69,7 +69,9 @@ class SuggestionPanel(SpanView):
             offset = len(head) + 1
             if line.warns:
                 marked.append(TextPart(offset, offset + len(line.text), "warning"))
-            marked += [TextPart(offset + start, offset + end, "match") for start, end in line.highlights]
+            marked += [
+                TextPart(offset + start, offset + end, "match") for start, end in line.highlights
+            ]
             head = f"{head}\n{line.text}"
         self._fill(f"{head}\n{body}", marked)
         self.set_class(False, "-idle")

@@ -64,9 +64,7 @@ class TraceLoader:
         Raises:
             WorkspaceError: The workspace cannot be read.
         """
-        missing = [
-            trace_id for trace_id in dict.fromkeys(trace_ids) if not self.is_known(trace_id)
-        ]
+        missing = [trace_id for trace_id in dict.fromkeys(trace_ids) if not self.is_known(trace_id)]
         for trace_id in missing[:limit]:
             if stopped():
                 return False
