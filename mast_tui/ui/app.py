@@ -279,6 +279,7 @@ class MastApp(TextualApp):
             self.call_later(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
+        """Open the annotate screen for a single file, else the library, and begin to read."""
         self.traces.prefetch.load_cache()
         self.add_styles(ANNOTATE)
         if self.traces.prefetch.single:
@@ -339,6 +340,7 @@ class MastApp(TextualApp):
             self.screen.leave_for_a_while()
 
     def _show_library(self) -> None:
+        """Close all screens above the library; open it if there is none."""
         while len(self.screen_stack) > 1:
             if isinstance(self.screen, ListsTraces):
                 self.screen.refresh_rows()
@@ -351,6 +353,7 @@ class MastApp(TextualApp):
         return screen_of(ShowTrace)(self.taxonomy)  # type: ignore[arg-type]
 
     def _show_trace(self, trace: Trace, location: TraceLocation | None) -> None:
+        """Show a trace on the open annotate screen, or on a new one."""
         trace = self.catalog.opened(trace)
         current: Screen[Any] = self.screen
         screen = current if isinstance(current, TraceScreen) else self._make_trace_screen()
@@ -478,6 +481,7 @@ class MastApp(TextualApp):
         self.workspace.when_ready(self._choose_format)
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
+        """Ask for the format of an export, and open its form."""
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, HasReport) else None
 
@@ -582,6 +586,7 @@ class MastApp(TextualApp):
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
     async def _follow_study(self, opened: OpenWorkspace) -> None:
+        """Apply the study to the session, the counts and the queue."""
         await self.workspace.carry_out(opened.follow_study)
         await self.trace_queue.count_finished()
         for screen in self.screen_stack:

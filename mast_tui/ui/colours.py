@@ -101,6 +101,7 @@ def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=32)
 def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Compute the variables for the colours of a theme; cached."""
     # Textual asks for the variables each time it reads styles, and themes are switched back.
     colours = {name: Color.parse(value) for name, value in theme}
     background = colours["background"]

@@ -99,6 +99,7 @@ def log_of(error: BaseException) -> str:
 
 
 def _head() -> str:
+    """Return the versions and the time at the beginning of a log."""
     from importlib.metadata import version
 
     return (

@@ -86,6 +86,7 @@ class EndingSignals:
             os._exit(code)
 
     def _close_safely(self) -> None:
+        """Close the workspace, and log an error of that."""
         try:
             self._close()
         finally:
@@ -106,6 +107,7 @@ class EndingSignals:
             loop.call_later(CHECK_TERMINAL_EVERY, self._check_terminal, loop, terminal)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
+        """Note the first signal and start the time limit; end the process when that is over."""
         if number == signal.SIGALRM:
             if not self._restored:
                 restore_terminal(self._app)

@@ -116,6 +116,7 @@ def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLi
 
 
 def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[SuggestionLine]:
+    """Yield a line for each doubt about the quote: not found, moved, or differing."""
     if not evidence.placed:
         quote = one_line(evidence.quote, MOST_OF_A_QUOTE)
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")

@@ -32,6 +32,7 @@ class OpensTraces(BaseScreen):
 
     @work(thread=True, group="open", exclusive=True)
     def _load_and_show(self, location: TraceLocation, open_traces: list[Trace]) -> None:
+        """Read the trace in a worker thread."""
         opened = self.mast.opened
         if opened is None:
             return

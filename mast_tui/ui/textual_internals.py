@@ -200,6 +200,7 @@ class TextualApp(App[None]):
         """
 
     def _handle_exception(self, error: Exception) -> None:
+        """Log an error; end the app, unless a background worker raised it."""
         # Textual calls this with all errors that a handler or a worker did not catch.
         if "debug" in self.features:
             super()._handle_exception(error)

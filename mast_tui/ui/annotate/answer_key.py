@@ -76,6 +76,7 @@ class AnswerKeyScreen(LinesDialog):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
+        """Highlight the matches of the typed text, and go to the first one."""
         event.stop()
         text = event.value.strip()
         matches = re.finditer(re.escape(text), self._page.text, re.IGNORECASE) if text else ()

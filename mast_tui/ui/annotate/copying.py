@@ -54,6 +54,7 @@ class Copying:
         self._screen.app.push_screen(dialog, self._copy)
 
     def _copy(self, content: str | None) -> None:
+        """Copy the content of a choice: ``text``, ``quote``, ``place`` or ``trace``."""
         trace = self._state.trace
         quote = self._state.selection.quote
         if trace is None or content is None:
@@ -85,6 +86,7 @@ class Copying:
         self._screen.in_background(partial(self._make_and_copy, name, make), "copy")
 
     def _make_and_copy(self, name: str, make: Callable[[], str]) -> None:
+        """Make a text and copy it with the available tools, in a worker thread."""
         worker = get_current_worker()
         try:
             text = make()

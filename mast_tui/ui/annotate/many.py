@@ -147,6 +147,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._show()
 
     def _rows(self) -> list[tuple[str, str]]:
+        """Return key and text of each scope, with the number of its suggestions."""
         code = self._mode.partition(" ")[0]
         names = {
             Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
@@ -170,6 +171,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         return "however sure the judge is"
 
     def _show(self) -> None:
+        """Show the scopes, limits and answers with the present choice."""
         count = counted(len(self.scope.select(self._pending)), "suggestion")
         rows = self._rows()
         if self._like.confidence is not None:

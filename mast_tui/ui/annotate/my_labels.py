@@ -196,6 +196,7 @@ class MyLabels(VirtualLines):
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
 
     def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
+        """Yield the rows of an entry."""
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
             location = one_line(entry.key, 24) if index is None else f"#{index + 1}"

@@ -181,6 +181,7 @@ class Panes:
             self._set_share(round(100 * (bottom - y) / (bottom - top)))
 
     def _set_share(self, share: int) -> None:
+        """Set the share of the text in the height, within its limits, and remember it."""
         if self.reading:
             key = self._screen.context.key_of("annotate.read")
             self._screen.hints.say(f"The text fills the window; {key} goes back")
@@ -269,6 +270,8 @@ class SessionCommands:
         self._queue(work, session, HeldKeys.NOTHING)
 
     def _queue(self, work: Callable[[Session], object], session: Session, blocks: HeldKeys) -> None:
+        """Queue work with a session; a refusal is shown."""
+
         async def piece() -> None:
             try:
                 outcome = work(session)
@@ -616,6 +619,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._fill(trace)
 
     def _fill(self, trace: Trace) -> None:
+        """Show a trace in all panes, without labels."""
         self.timeline.show_trace(trace, reads=True)
         self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background)
@@ -702,6 +706,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._other_screen_open = False
 
     async def _read_again(self, session: Session) -> None:
+        """Read the labels that were changed on another screen, and show them."""
         read = partial(session.read_anew, passes=True)
         session.take_anew(await self.context.writes.run(read))
         session.take_news()  # no news: the user has made these changes
@@ -963,6 +968,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_hints()
 
     def _show_hints(self) -> None:
+        """Show the hints of the keys that have something to act on."""
         left_out = set() if self.suggestions.pending else set(SUGGESTING)
         if not self._can_edit:
             left_out.add("edit")
@@ -1004,6 +1010,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter.remove_if_left()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
+        """Show the text of a span, or only its highlights if the text is shown already."""
         self._name_span(trace, span)
         self.suggestions.select_at(span)
         if self._text_index == span.index:
@@ -1045,6 +1052,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.reveal(quote.head[0], quote.head[1])
 
     def _highlights(self, span: Span) -> list[TextPart]:
+        """Return the parts of a text to highlight; later ones are drawn over earlier ones."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()
         if (
@@ -1273,6 +1281,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
+        """Go to the span and the mode of the chosen entry."""
         event.stop()
         entry = self.picked
         trace = self.trace
@@ -1595,6 +1604,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
 
 def _span_title(trace: Trace, span: Span) -> str:
+    """Return number, kind, agent, tool, call, duration and status of a span."""
     parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
     if span.name:
         parts.append(span.name)
@@ -1610,6 +1620,7 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 
 def _fold_message(fold: Fold) -> str:
+    """Return the message after steps were folded."""
     numbers = f"#{fold.first + 1}"
     if fold.end > fold.first + 1:
         numbers += f" to #{fold.end}"

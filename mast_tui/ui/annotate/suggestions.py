@@ -336,6 +336,7 @@ class Suggestions:
         self._commands.when_session_opens(partial(self._answer, accept=accept))
 
     async def _answer(self, session: Session, *, accept: bool) -> None:
+        """Answer the suggestion under the cursor, and go to the next one in any case."""
         suggestion = self.current()
         if suggestion is None:
             if self._go_to_pending(session, 1):
@@ -377,6 +378,7 @@ class Suggestions:
         self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
 
     async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
+        """Mark the range of the suggestion under the cursor for editing."""
         suggestion = self.current()
         if suggestion is None:
             await self._answer(session, accept=True)
@@ -479,6 +481,7 @@ class Suggestions:
             panel.show(title, name, source, warnings, suggestion.rationale)
 
     def _idle_text(self, session: Session | None) -> str:
+        """Return the text of the panel while no suggestion is under the cursor."""
         if session is None:
             refused = self._screen.context.refused is not None
             return "Without a workspace there are none" if refused else "Opening the workspace …"
@@ -515,6 +518,7 @@ class Suggestions:
         self._commands.when_session_opens(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
+        """Open the dialog about several suggestions, if any wait."""
         pending = self.pending
         hidden = len(session.pending) - len(pending)
         like = self.current() or next(iter(pending or session.pending), None)
@@ -535,6 +539,7 @@ class Suggestions:
         self._screen.app.push_screen(question, answered)
 
     async def _answer_many(self, done: ManyAnswered) -> None:
+        """Carry out the answer of the dialog."""
         selected = done.scope.select(self.pending)
         if done.answer in ("h", "w"):
             self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
@@ -575,6 +580,7 @@ class Suggestions:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
+        """Give the standing answers on the open trace, unless it is finished or has had them."""
         open_now = session is self._state.session
         if not open_now or session.finished or session.trace_id in self._answered_traces:
             return

@@ -82,6 +82,7 @@ class JudgeRuns:
             )
 
     async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+        """Ask which judge to run; without a model and twins, start the rules at once."""
         setup = None
         try:
             configured = read_judge_configuration()
@@ -176,6 +177,8 @@ class JudgeRuns:
         return OneByOne(comparable(runs))
 
     def _ask_to_cancel(self, at_work: RunningJudge) -> None:
+        """Ask whether to cancel the judge at work."""
+
         def answered(answer: str | None) -> None:
             # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
@@ -201,6 +204,8 @@ class JudgeRuns:
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
+        """Start the twins judge, which reads the other runs first."""
+
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)

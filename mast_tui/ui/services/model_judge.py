@@ -273,6 +273,7 @@ class _RunReporter:
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
+        """Report the windows or traces that are done, the tokens, and the suggestions."""
         estimate = self._plan.estimate
         if self._is_single:
             planned = estimate.windows * self._plan.setup.parameters.samples

@@ -101,6 +101,8 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Fol
 def _run_of_period(
     index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
 ) -> FoldedRun | None:
+    """Return the run around a span with one length of its cycle, or None."""
+
     def repeats(step: int) -> bool:
         return low <= step < high - period and signature(step) == signature(step + period)
 
@@ -176,7 +178,7 @@ class TimelineRows:
         self._spans = 0
         self._filter = None
         self._filter_count = 0
-        self._set([])
+        self._replace_folds([])
 
     def set_filter(self, indices: Sequence[int] | None) -> None:
         """Show these spans only, which must be sorted; None shows all again.
@@ -190,11 +192,11 @@ class TimelineRows:
     def fold(self, fold: Fold) -> None:
         """Fold these steps; folds that overlap them are unfolded."""
         remaining = [other for other in self._folds if not _overlap(other, fold)]
-        self._set(sorted([*remaining, fold], key=lambda item: item.hidden_from))
+        self._replace_folds(sorted([*remaining, fold], key=lambda item: item.hidden_from))
 
     def unfold(self, fold: Fold) -> None:
         """Show the steps of a fold again."""
-        self._set([other for other in self._folds if other != fold])
+        self._replace_folds([other for other in self._folds if other != fold])
 
     def shows(self, index: int) -> bool:
         """Check if a span has a row of its own."""
@@ -269,7 +271,8 @@ class TimelineRows:
             return position - 1
         return max(0, position)
 
-    def _set(self, folds: list[Fold]) -> None:
+    def _replace_folds(self, folds: list[Fold]) -> None:
+        """Replace the folds, and compute the rows that they hide."""
         self._folds = folds
         self._by_head = {fold.head: fold for fold in folds if fold.head is not None}
         self._starts = array("Q", (fold.hidden_from for fold in folds))
@@ -352,6 +355,7 @@ class SubAgentFinder:
             return index, self._ends[position] or self.seen
 
     def _read_span(self, index: int, span: Span) -> None:
+        """Close the sub-agents that a span ends, and open the one that it begins."""
         thread = _prefix(span.key)
         # A sub-agent ends with the next step of the agent that began it.
         depth = len(self._open)

@@ -104,6 +104,7 @@ class GutterMarks:
         return other
 
     def _add(self, marks: Iterable[PlacedMark]) -> None:
+        """Add marks, single spans and ranges apart."""
         for low, high, mark in marks:
             self._order.setdefault(mark, len(self._order))
             if low == high:
@@ -113,6 +114,7 @@ class GutterMarks:
                 self._next_number += 1
 
     def _remove(self, low: int, high: int, mark: GutterMark) -> None:
+        """Remove one mark; it must be there."""
         if low == high:
             remaining = list(self._points.pop(low))
             remaining.remove(mark)
@@ -313,6 +315,7 @@ class MarkKeeper:
         removed: list[PlacedMark],
         added: list[PlacedMark],
     ) -> None:
+        """Place an item anew, and collect the marks that this removes and adds."""
         previous = self._ranges.get((kind, name))
         if previous is not None:
             removed.append(previous)

@@ -142,6 +142,7 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _hints(self) -> list[tuple[str, str, str]]:
+        """Return key, title and command of each hint, the one for help last."""
         if self._dialog is not None:
             return [(key, title, "") for key, title in self._dialog]
         keymap: Keymap = getattr(self.app, "keys_set", {})

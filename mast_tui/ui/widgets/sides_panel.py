@@ -161,6 +161,7 @@ class SidesPanel(VirtualLines):
 
 
 def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
+    """Return the rows of a side: its verdict, then its targets with quotes and notes."""
     first = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),

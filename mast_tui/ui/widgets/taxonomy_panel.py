@@ -93,6 +93,7 @@ class TaxonomyPanel(VirtualLines):
         self.cursor = next((i for i, row in enumerate(self._rows) if isinstance(row, Mode)), 0)
 
     def _lay_out(self) -> None:
+        """Compute the rows: categories with their modes, unless they are folded."""
         assert self.taxonomy is not None
         self._rows = []
         for category in self.taxonomy.tree():
