@@ -2,7 +2,7 @@
 
 Lines are drawn by hand, so a half-transparent colour cannot be mixed with what is below it, and
 ``$text`` is not known. Therefore both are computed here once per theme: grounds that differ from
-the background, and text colours with the contrast ``LEAST`` on every ground.
+the background, and text colours with the contrast ``MIN_CONTRAST`` on every ground.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 
 from textual.color import BLACK, WHITE, Color
 
-LEAST: Final = 4.5
+MIN_CONTRAST: Final = 4.5
 """The contrast of text on any ground (WCAG 2.2, success criterion 1.4.3)."""
 
-ROOM: Final = 0.72
+MIN_CONTRAST_SHARE: Final = 0.72
 """The share of the background's contrast that a mixed ground keeps.
 
 So quiet text and hues are distinguishable on it too.
@@ -109,7 +109,7 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     if background.ansi is not None or foreground.ansi is not None:
         return _LEFT_TO_THE_TERMINAL
     strongest = max(WHITE, BLACK, key=lambda ink: contrast(ink, background))
-    least = ROOM * contrast(strongest, background)
+    least = MIN_CONTRAST_SHARE * contrast(strongest, background)
     computed: dict[str, Color] = {}
     for name, (colour, share) in MIXED.items():
         while (
@@ -135,6 +135,6 @@ def _legible(colour: Color, ground: Color) -> Color:
     return next(
         stronger
         for part in range(21)
-        if contrast(stronger := colour.blend(strongest, part / 20, alpha=1), ground) >= LEAST
+        if contrast(stronger := colour.blend(strongest, part / 20, alpha=1), ground) >= MIN_CONTRAST
         or part == 20
     )

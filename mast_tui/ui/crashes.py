@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_LOGS: Final = 20
 """The number of logs; the oldest is deleted when another is written."""
 
-LONGEST_LOG: Final = 64_000
+MAX_LOG_CHARS: Final = 64_000
 """The most characters of a log."""
 
 FRAMES: Final = 60
@@ -37,7 +37,7 @@ FRAMES: Final = 60
 LINKS: Final = 10
 """The number of chained errors in a log."""
 
-LONGEST_NAME: Final = 60
+MAX_NAME_CHARS: Final = 60
 
 
 def log_error(error: BaseException) -> str:
@@ -67,7 +67,7 @@ def log_traceback(rich_traceback: Traceback) -> str:
 
 def _log_and_describe(name: str, log: str) -> str:
     try:
-        result = f"the log is {_write_log(log[:LONGEST_LOG])}"
+        result = f"the log is {_write_log(log[:MAX_LOG_CHARS])}"
     except OSError as refused:
         result = f"no log could be written: {refused.strerror or type(refused).__name__}"
     return one_line(f"unexpected error ({name}); {result}")
@@ -140,7 +140,7 @@ def _safe_details(error: BaseException) -> str:
 
 def _name(value: object) -> str:
     if isinstance(value, str) and value.replace(".", "_").isidentifier():
-        return value[:LONGEST_NAME]
+        return value[:MAX_NAME_CHARS]
     return "…"
 
 

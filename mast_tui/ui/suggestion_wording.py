@@ -19,16 +19,16 @@ NOT_FOUND: Final = "✗"
 ALTERED: Final = "≠"
 IN_PARTS: Final = "⋯"
 REWORDED: Final = "≈"
-MENDED: Final = "↷"
+MOVED: Final = "↷"
 DECISIVE: Final = "!"
 
-MOST_OF_A_NAME: Final = 40
+MAX_NAME_CHARS: Final = 40
 """The most code points of a judge's name."""
 
-MOST_OF_A_QUOTE: Final = 300
+MAX_QUOTE_CHARS: Final = 300
 """The most code points of a quote that was not found."""
 
-MOST_OF_A_WORDING: Final = 4_000
+MAX_WORDING_CHARS: Final = 4_000
 """The most code points of a quote that is compared with the trace."""
 
 _QUOTED: Final = re.compile(r"[“\"`‘].*?[”\"`’]")
@@ -40,8 +40,8 @@ _CONTEXT: Final = 36
 """The code points that are shown on each side of a difference."""
 
 _LEFT_OUT: Final = "[…]"
-_DIFFERENCES_NAMED: Final = 4
-_MOST_OF_A_DIFFERENCE: Final = 80
+_MAX_DIFFERENCES: Final = 4
+_MAX_DIFFERENCE_CHARS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ def judge_name(judge: str) -> str:
     """
     name = judge.removeprefix(JUDGE_PREFIX)
     model, separator, prompt = name.rpartition("@")
-    if not separator or len(name) <= MOST_OF_A_NAME:
-        return one_line(name, MOST_OF_A_NAME)
-    prompt = one_line(prompt, MOST_OF_A_NAME // 2)
-    return f"{one_line(model, MOST_OF_A_NAME - 1 - len(prompt))}@{prompt}"
+    if not separator or len(name) <= MAX_NAME_CHARS:
+        return one_line(name, MAX_NAME_CHARS)
+    prompt = one_line(prompt, MAX_NAME_CHARS // 2)
+    return f"{one_line(model, MAX_NAME_CHARS - 1 - len(prompt))}@{prompt}"
 
 
 def rule_words(rationale: str) -> str:
@@ -108,7 +108,7 @@ def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLi
             SuggestionLine(f"{DECISIVE} decisive step: its correction would have saved the run")
         )
         lines.append(
-            SuggestionLine(f"instead: {one_line(suggestion.remedy, MOST_OF_A_QUOTE)}", warns=False)
+            SuggestionLine(f"instead: {one_line(suggestion.remedy, MAX_QUOTE_CHARS)}", warns=False)
         )
     elif suggestion.decisive:
         lines.append(SuggestionLine(f"{DECISIVE} decisive for the outcome, says the judge"))
@@ -118,7 +118,7 @@ def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLi
 def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[SuggestionLine]:
     """Yield a line for each doubt about the quote: not found, moved, or differing."""
     if not evidence.placed:
-        quote = one_line(evidence.quote, MOST_OF_A_QUOTE)
+        quote = one_line(evidence.quote, MAX_QUOTE_CHARS)
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.named is not None:
@@ -126,14 +126,14 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
         position = "elsewhere" if evidence.key is None else f"in {_span(evidence.key, index_of)}"
         named = " to ".join(spans)
         yield SuggestionLine(
-            f"{MENDED} place moved: the judge named {named}, the quote is {position}"
+            f"{MOVED} place moved: the judge named {named}, the quote is {position}"
         )
     if evidence.match is Match.FUZZY:
         yield SuggestionLine(f"{REWORDED} quote found in other words, which were not compared")
     elif evidence.match is Match.IN_PARTS:
         yield SuggestionLine(f"{IN_PARTS} quote in parts: the text between them is left out")
         if evidence.wording is not None:
-            yield _wording("judge", evidence.wording[:MOST_OF_A_WORDING], ())
+            yield _wording("judge", evidence.wording[:MAX_WORDING_CHARS], ())
     elif evidence.match in (Match.REWORDED, Match.ALTERED):
         yield from _difference_lines(evidence, evidence.match)
 
@@ -148,15 +148,15 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
     # Start-up: rarely needed, and the import takes time.
     from mast_tui.judges.word_comparison import compare
 
-    quoted = evidence.wording[:MOST_OF_A_WORDING]
-    original = evidence.quote[:MOST_OF_A_WORDING]
+    quoted = evidence.wording[:MAX_WORDING_CHARS]
+    original = evidence.quote[:MAX_WORDING_CHARS]
     comparison = compare(quoted, original, in_parts=True)
     differences = [
         difference for difference in comparison.differences if difference.altering or not altered
     ]
     named = [
         _difference(quoted[slice(*difference.quote_range)], original[slice(*difference.text_range)])
-        for difference in differences[:_DIFFERENCES_NAMED]
+        for difference in differences[:_MAX_DIFFERENCES]
     ]
     if len(differences) > len(named):
         named.append(f"and {len(differences) - len(named)} more")
@@ -166,8 +166,8 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
 
 
 def _difference(quoted: str, original: str) -> str:
-    added = one_line(quoted, _MOST_OF_A_DIFFERENCE)
-    omitted = one_line(original, _MOST_OF_A_DIFFERENCE)
+    added = one_line(quoted, _MAX_DIFFERENCE_CHARS)
+    omitted = one_line(original, _MAX_DIFFERENCE_CHARS)
     if not omitted:
         return f"“{added}” put in"
     return f"{added} → {omitted}" if added else f"“{omitted}” left out"

@@ -7,7 +7,7 @@ import pytest
 from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
 from mast_tui.ui.suggestion_wording import (
-    MOST_OF_A_NAME,
+    MAX_NAME_CHARS,
     SuggestionLine,
     judge_name,
     source_words,
@@ -185,6 +185,6 @@ def test_whose_it_is_how_sure_and_where() -> None:
 
 def test_a_long_name_keeps_its_prompt() -> None:
     name = judge_name(f"judge:{'vendor/model-' * 9}@ab12cd34")
-    assert len(name) <= MOST_OF_A_NAME
+    assert len(name) <= MAX_NAME_CHARS
     assert name.endswith("…@ab12cd34")
     assert judge_name("judge:rules@1") == "rules@1"

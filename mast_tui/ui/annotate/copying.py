@@ -17,7 +17,7 @@ from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
-MOST_CHARS: Final = 20_000_000
+MAX_CHARS: Final = 20_000_000
 """The length at which the copy of a trace is cut."""
 
 _LINE: Final = re.compile(r"line (\d+)")
@@ -129,6 +129,6 @@ def whole_text(trace: Trace) -> str:
         name = f" · {span.name}" if span.name else ""
         text.write(f"#{index + 1} {span.kind.replace('_', ' ')} · {span.agent}{name}\n")
         text.write(f"{trace.text(index).rstrip()}\n\n")
-        if text.tell() >= MOST_CHARS:
+        if text.tell() >= MAX_CHARS:
             break
-    return text.getvalue()[:MOST_CHARS]
+    return text.getvalue()[:MAX_CHARS]

@@ -40,7 +40,7 @@ KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.TOOL_RESULT: "o",
     SpanKind.LOG: "g",
 }
-MOST_AGENTS: Final = 9
+MAX_AGENTS: Final = 9
 """The number of agents that have a digit as their key."""
 
 
@@ -75,7 +75,7 @@ def offers(
         for key, name, flag in flags
     ]
     if len(agents) > 1:
-        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
+        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MAX_AGENTS], 1)]
     return tuple(rows)
 
 

@@ -145,7 +145,7 @@ NEXT_VERDICT: Final[dict[VerdictValue | None, VerdictValue | None]] = {
 }
 """The verdict that the key of a mode sets, by its present verdict."""
 
-MOST_SCORES: Final = 2
+MAX_SCORES: Final = 2
 """The number of scores in the message after hidden parts are shown; the answer key has all."""
 
 
@@ -436,7 +436,7 @@ class Finish:
         assert self._state.trace is not None
         annotators = sorted({label.annotator for label in session.others})
         scores = self._state.trace.meta.answer_key.scores
-        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MOST_SCORES]]
+        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MAX_SCORES]]
         if self._state.trace.meta.hidden:
             hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         parts = (

@@ -51,9 +51,9 @@ from mast_tui.ui.context import (
     context_of,
 )
 from mast_tui.ui.services.view_settings import (
-    LEAST_SHARE,
-    MOST_SHARE,
-    SHARE,
+    DEFAULT_SHARE,
+    MAX_SHARE,
+    MIN_SHARE,
     ViewSettings,
     remembered_settings,
 )
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 SPLIT_STEP: Final = 10
 """The percentage of the height by which a key moves the border above the text."""
 
-SPLIT_SHARES: Final = (SHARE, 60, MOST_SHARE, LEAST_SHARE)
+SPLIT_SHARES: Final = (DEFAULT_SHARE, 60, MAX_SHARE, MIN_SHARE)
 """The percentages of the height for the text that a key cycles through."""
 
 REPORTS_BETWEEN_MARKS: Final = 4
@@ -171,7 +171,7 @@ class Panes:
         """Make the text higher; after the largest share, choose the smallest."""
         share = self._settings.text_share
         larger = [candidate for candidate in SPLIT_SHARES if candidate > share]
-        self._set_share(min(larger) if larger else LEAST_SHARE)
+        self._set_share(min(larger) if larger else MIN_SHARE)
 
     def drag_split(self, y: int) -> None:
         """Move the border above the text to a line of the screen."""
@@ -186,7 +186,7 @@ class Panes:
             key = self._screen.context.key_of("annotate.read")
             self._screen.hints.say(f"The text fills the window; {key} goes back")
             return
-        share = max(LEAST_SHARE, min(share, MOST_SHARE))
+        share = max(MIN_SHARE, min(share, MAX_SHARE))
         if share != self._settings.text_share:
             self._settings = self._settings._replace(text_share=share)
             self._settings.remember()

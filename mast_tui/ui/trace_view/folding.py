@@ -300,7 +300,7 @@ FIRST_CHILD_WITHIN: Final = 64
 
 There may be other spans between them, because calls made at once come one after another."""
 
-MOST_CHILDREN: Final = 2000
+MAX_CHILDREN: Final = 2000
 """The number of direct children that are followed."""
 
 
@@ -434,7 +434,7 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps
     parent_keys = {head.key}
     agent = ""
     end = first
-    for _ in range(MOST_CHILDREN):
+    for _ in range(MAX_CHILDREN):
         if end >= len(trace):
             break
         span = trace.span(end)
