@@ -724,7 +724,7 @@ def run_app(options: AppOptions) -> int:
     asyncio.run(_run(app))
     app.workspace.close()
     for unsent in app.workspace.unsent_words():
-        when_sent = "kept on this machine, and sent when mast-tui has this workspace open again"
+        when_sent = "kept on this machine, and sent when mast-tui opens this workspace again"
         print(f"mast-tui: {unsent}: {when_sent}", file=sys.stderr)
     return app.return_code or 0
 

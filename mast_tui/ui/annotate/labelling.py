@@ -352,7 +352,7 @@ class Labelling:
 
         question = Ask(
             f"{mode.code} {mode.name}",
-            f"{location} lies in your {mode.code} on {self._state.target_text(label.target)}.",
+            f"{location} is inside your {mode.code} on {self._state.target_text(label.target)}.",
             (("x", "remove that label"), ("a", f"add one on {location} too"), ("n", "leave it")),
         )
         self._screen.app.push_screen(question, answered)

@@ -245,7 +245,7 @@ class SessionCommands:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
             self._waiting.append(work)
-            self._hints.say("Opening the workspace; keys wait their turn")
+            self._hints.say("Opening the workspace; keys wait for it")
         else:
             self._queue(work, state.session, HeldKeys.ALL)
 

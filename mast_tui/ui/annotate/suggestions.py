@@ -484,7 +484,7 @@ class Suggestions:
         """Return the text of the panel while no suggestion is under the cursor."""
         if session is None:
             refused = self._screen.context.refused is not None
-            return "Without a workspace there are none" if refused else "Opening the workspace …"
+            return "No suggestions without a workspace" if refused else "Opening the workspace …"
         count = len(self.pending)
         if not count:
             return self._none_text(session)
@@ -525,7 +525,9 @@ class Suggestions:
         if like is None:
             if self._standing_answers:
                 self._end_standing_answers()
-                self._hints.say("None waits here, and none is answered any more as traces open")
+                self._hints.say(
+                    "No suggestion waits; traces that you open are not answered any more"
+                )
             else:
                 self._hints.say(no_suggestion_text(session, self._screen.context))
             return
@@ -562,10 +564,10 @@ class Suggestions:
             assert session is not None
             self._standing_answers = (*self._standing_answers, done)
             self._answered_traces.add(session.trace_id)
-            message = f"{one_line(change.message)}, so on each trace you open"
+            message = f"{one_line(change.message)}; the same on each trace you open"
         self._id = None
         self._screen.show_span()
-        self._hints.say(f"{message} · {self._key_of('everywhere.undo')} takes back")
+        self._hints.say(f"{message} · {self._key_of('everywhere.undo')} undoes it")
 
     def _end_standing_answers(self) -> None:
         self._standing_answers = ()
@@ -596,7 +598,7 @@ class Suggestions:
         if messages := list(filter(None, messages)):
             self._screen.show_span()
             key = self._key_of("everywhere.undo")
-            self._hints.say(f"{'; '.join(messages)} · as asked, {key} takes back")
+            self._hints.say(f"{'; '.join(messages)} · as on earlier traces, {key} undoes it")
 
 
 def _answer_those(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:

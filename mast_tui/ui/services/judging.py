@@ -189,7 +189,7 @@ class JudgeRuns:
         self._app.ask_key(
             f"{at_work.name} is at work",
             f"{at_work.message}\n\nIts suggestions and answers are kept. Run it again to continue.",
-            (("y", "cancel it"), ("n", "let it go on")),
+            (("y", "cancel it"), ("n", "let it continue")),
             answered,
             default="n",
         )

@@ -216,7 +216,7 @@ class WorkspaceService:
             "--workspace PATH opens one without asking.",
             (
                 ("o", "open it and label in it"),
-                ("r", "read on without labelling"),
+                ("r", "read without labelling"),
                 ("q", "quit"),
             ),
             answered,
@@ -238,7 +238,7 @@ class WorkspaceService:
         self._app.ask_key(
             "The workspace could not be opened",
             f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
-            (("r", "read on without labelling"), ("q", "quit")),
+            (("r", "read without labelling"), ("q", "quit")),
             answered,
             default="r",
         )
