@@ -170,7 +170,7 @@ class QueueScreen(Protocol):
     def queue_changed(self) -> None:
         """Read the queue again: the work to do has changed."""
 
-    def begin_anew(self) -> None:
+    def reset_queue(self) -> None:
         """Show the queue of the work to do: a study was set up."""
 
 
@@ -558,7 +558,7 @@ class MastApp(TextualApp):
         """The traces that were found so far."""
         return self.traces.catalog
 
-    def traces_found(self) -> None:
+    def show_new_traces(self) -> None:
         """Show new traces: the trace of a single file, or else the library."""
         screens: list[Screen[Any]] = self.screen_stack
         waiting = next((s for s in screens if isinstance(s, TraceScreen) and not s.trace), None)
@@ -593,7 +593,7 @@ class MastApp(TextualApp):
             if isinstance(screen, TraceScreen):
                 self._attach_session(screen, replace=True)
             elif isinstance(screen, QueueScreen):
-                screen.begin_anew()
+                screen.reset_queue()
 
     # The workspace
 

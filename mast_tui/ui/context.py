@@ -51,7 +51,7 @@ class ShowTrace(NamedTuple):
     """A trace on the annotate screen; an open annotate screen is used again."""
 
     trace: Trace
-    at: TraceLocation | None = None
+    location: TraceLocation | None = None
 
 
 class ShowSideBySide(NamedTuple):
@@ -210,7 +210,7 @@ class JudgeProgress:
     ``trace_id`` is the trace that has something new in the workspace; None if any may have.
     """
 
-    words: str
+    text: str
     done: bool = False
     problem: bool = False
     more: str = ""
@@ -224,7 +224,7 @@ class JudgeProgress:
             next_step: The next step, or an empty text.
         """
         if self.done:
-            parts = (self.words, next_step, self.more)
+            parts = (self.text, next_step, self.more)
             hints.say(" · ".join(part for part in parts if part), error=self.problem)
 
 

@@ -53,20 +53,20 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     return name_of
 
 
-def distinct_names(trace: Trace, others: Iterable[Trace]) -> str:
+def distinct_names(trace: Trace, listed: Iterable[Trace]) -> str:
     """Return the name of a trace for a title: its file without the ending.
 
     Folders are added until the name differs from all other files of that name.
 
     Args:
         trace: The trace.
-        others: All listed traces, which may include it.
+        listed: All listed traces, which may include it.
     """
     path = trace.file
     parts = trace.path.parts
     alike = [
         other.path.parts
-        for other in others
+        for other in listed
         if other.file != path and other.file.endswith(f"{os.sep}{parts[-1]}")
     ]
     length = 1

@@ -241,15 +241,15 @@ class JudgeRuns:
             self.at_work = None
             self._show_report("")
         elif at_work is not None and not at_work.stopping:
-            self._show_report(message.words)
+            self._show_report(message.text)
         heard = False
         for screen in self._app.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 heard = heard or screen is self._app.screen
-        cut = len(message.words) > self._app.size.width - RESERVED_CELLS
+        cut = len(message.text) > self._app.size.width - RESERVED_CELLS
         if message.done and message.problem and (cut or not heard):
-            self._app.show_error(message.words)  # the whole text, in several lines
+            self._app.show_error(message.text)  # the whole text, in several lines
 
     def _read_runs(self, runs: Sequence[Trace]) -> Iterator[Trace]:
         """Yield these runs, until the judge is cancelled."""

@@ -219,7 +219,7 @@ class TraceService:
                 if traces:
                     catalog.checking = True
                     catalog.add_traces(traces)
-                    self._app.traces_found()
+                    self._app.show_new_traces()
             case FilesRead():
                 self._files_read(news)
 
@@ -236,7 +236,7 @@ class TraceService:
             catalog.complete = True
             catalog.checking = False
             self._app.writes.do(self._app.trace_queue.count_finished, HeldKeys.NOTHING)
-        self._app.traces_found()
+        self._app.show_new_traces()
 
 
 async def _wait_for_scan(scan: ScanThread) -> None:

@@ -195,7 +195,7 @@ class HintBar(RenderCache):
         key_style = base + self._part("key")
         title_style = base + self._part("title")
 
-        def put(key: str, title: str, command: str) -> int:
+        def add_hint(key: str, title: str, command: str) -> int:
             segments.extend([Segment(key, key_style), Segment(f" {title}", title_style)])
             length = cell_len(key) + 1 + cell_len(title)
             self._spans.append((used, used + length, command))
@@ -204,12 +204,12 @@ class HintBar(RenderCache):
         for key, title, command in hints:
             if used + cell_len(key) + 1 + cell_len(title) + 1 > width - tail:
                 break
-            used += put(key, title, command) + 2
+            used += add_hint(key, title, command) + 2
             segments.append(Segment("  ", base))
         if pinned is not None and width - tail + 1 >= used:
             segments.append(Segment(" " * (width - tail + 1 - used), base))
             used = width - tail + 1
-            put(*pinned)
+            add_hint(*pinned)
         return Strip(segments).adjust_cell_length(width, base)
 
     async def on_click(self, event: events.Click) -> None:

@@ -245,7 +245,12 @@ class TaxonomyPanel(VirtualLines):
         return Strip([Segment(mark + text + right, style)]).adjust_cell_length(width, base)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw a category, or a mode with its state."""
+        """Draw a category, or a mode with its state.
+
+        Args:
+            row: The row.
+            width: Its width in cells.
+        """
         base = self.rich_style
         item = self._rows[row]
         if isinstance(item, Category):
