@@ -203,7 +203,7 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
         assert "b4999.json" in on.text
         assert the_library(on).table.row_count == 11 + 1 + 5000
         on.app.catalog.remove(list(on.app.catalog.traces))
-        on.app.traces_found()
+        on.app.show_new_traces()
         await on.pilot.pause()
         assert told <= library.MOST_LEFT_OUT
 

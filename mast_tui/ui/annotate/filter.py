@@ -40,7 +40,7 @@ KIND_KEYS: Final[dict[SpanKind, str]] = {
     SpanKind.TOOL_RESULT: "o",
     SpanKind.LOG: "g",
 }
-MOST_AGENTS: Final = 9
+MAX_AGENTS: Final = 9
 """The number of agents that have a digit as their key."""
 
 
@@ -75,7 +75,7 @@ def offers(
         for key, name, flag in flags
     ]
     if len(agents) > 1:
-        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MOST_AGENTS], 1)]
+        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MAX_AGENTS], 1)]
     return tuple(rows)
 
 
@@ -236,6 +236,7 @@ class Filter:
         self._applied = False
 
     def _marked_spans(self) -> MarkedSpans:
+        """Return the spans with labels, suggestions and matches, as the session has them now."""
         trace = self._state.trace
         session = self._state.session
         assert trace is not None
@@ -273,6 +274,7 @@ class Filter:
         self._screen.in_background(partial(self._scan_in_background, self._scan), "filter")
 
     def _scan_in_background(self, scan: FilterScan) -> None:
+        """Check the spans that the trace has now, and pass on those that match."""
         worker = get_current_worker()
         indices = array("Q")
         over = False

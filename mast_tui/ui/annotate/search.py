@@ -355,6 +355,7 @@ class Search:
         return None
 
     def _search_near(self, search: TextSearch) -> None:
+        """Search near the cursor at once, if that is fast, and the rest in the background."""
         # A regular expression may be slow even on a short text.
         if self._starts_in_short_text and self._is_plain:
             progress = search.step(max_bytes=NEAR_BYTES)
@@ -367,6 +368,7 @@ class Search:
         self._screen.in_background(partial(self._search_in_background, search), "search")
 
     def _search_in_background(self, search: TextSearch) -> None:
+        """Search the trace in a worker thread, and report hits in groups."""
         worker = get_current_worker()
         unreported = Hits(search.start)
         reported = 0.0
@@ -414,6 +416,7 @@ class Search:
             self._show_status()
 
     def _add_hits(self, hits: Hits) -> None:
+        """Add hits, and put the cursor on the first one unless the user has moved it."""
         first = not self._state.hits
         self._state.hits.extend(hits)
         self._redraw_matches(hits)
@@ -470,6 +473,7 @@ class Search:
             self.go_to_next(step)
 
     def _go_to_match(self, index: int, nth: int) -> None:
+        """Put the cursor on a match of a span, counted from 0."""
         self._current = (index, nth)
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
@@ -529,6 +533,7 @@ class Search:
             self._last_message = self._hints.message
 
     def _show_progress(self) -> None:
+        """Show how many matches there are, and which one is the current one."""
         typing = self.line.display
         description = self._description(40)
         if not self._state.hits and self._done:

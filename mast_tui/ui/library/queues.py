@@ -333,7 +333,7 @@ class ShownQueue:
         """The one that was chosen; without it, it is asked each time what to begin with."""
         self._sizes: dict[QueueName, int] = {}
 
-    def begin_anew(self) -> None:
+    def reset_queue(self) -> None:
         """A study was set up: begin with what is to do, where no other queue was chosen."""
         if self.read.wanted.name in (QueueName.ALL, QueueName.MINE):
             self._wanted = None

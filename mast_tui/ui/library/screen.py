@@ -508,9 +508,9 @@ class LibraryScreen(ListScreen):
         """Read the queue anew: what is to do has changed."""
         self.queue.changed()
 
-    def begin_anew(self) -> None:
+    def reset_queue(self) -> None:
         """Begin with what is to do: a study was set up."""
-        self.queue.begin_anew()
+        self.queue.reset_queue()
 
     def action_queue(self) -> None:
         """Choose another queue."""

@@ -82,6 +82,7 @@ class JudgeRuns:
             )
 
     async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+        """Ask which judge to run; without a model and twins, start the rules at once."""
         setup = None
         try:
             configured = read_judge_configuration()
@@ -176,6 +177,8 @@ class JudgeRuns:
         return OneByOne(comparable(runs))
 
     def _ask_to_cancel(self, at_work: RunningJudge) -> None:
+        """Ask whether to cancel the judge at work."""
+
         def answered(answer: str | None) -> None:
             # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
@@ -186,7 +189,7 @@ class JudgeRuns:
         self._app.ask_key(
             f"{at_work.name} is at work",
             f"{at_work.message}\n\nIts suggestions and answers are kept. Run it again to continue.",
-            (("y", "cancel it"), ("n", "let it go on")),
+            (("y", "cancel it"), ("n", "let it continue")),
             answered,
             default="n",
         )
@@ -201,6 +204,8 @@ class JudgeRuns:
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
+        """Start the twins judge, which reads the other runs first."""
+
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)
@@ -236,15 +241,15 @@ class JudgeRuns:
             self.at_work = None
             self._show_report("")
         elif at_work is not None and not at_work.stopping:
-            self._show_report(message.words)
+            self._show_report(message.text)
         heard = False
         for screen in self._app.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 heard = heard or screen is self._app.screen
-        cut = len(message.words) > self._app.size.width - RESERVED_CELLS
+        cut = len(message.text) > self._app.size.width - RESERVED_CELLS
         if message.done and message.problem and (cut or not heard):
-            self._app.show_error(message.words)  # the whole text, in several lines
+            self._app.show_error(message.text)  # the whole text, in several lines
 
     def _read_runs(self, runs: Sequence[Trace]) -> Iterator[Trace]:
         """Yield these runs, until the judge is cancelled."""

@@ -104,6 +104,7 @@ class Cells:
         return cells
 
     def _content(self, first: int, end: int, errors: bool) -> CellContent:
+        """Return the most important content of the spans ``first`` to ``end`` (exclusive)."""
         if _any_within(self._matches, first, end):
             return CellContent.MATCH
         beginning = _content_of(mark for _, mark in self._marks.beginning_in(first, end))
@@ -300,6 +301,7 @@ class Overview(RenderCache):
                 self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
 
     def _line(self, content: CellContent, errors: bool, at_cursor: bool, visible: bool) -> Strip:
+        """Draw a cell with its edge."""
         base = self.rich_style
         style = base + self._part(content.value)
         if errors and content in KINDS:

@@ -79,6 +79,7 @@ class SpanText:
         return self._last[2]
 
     def _read(self, trace: Trace, index: int) -> str:
+        """Read the text of a span; warn if the file has changed."""
         try:
             text = trace.text(index)
             self.unreadable = None
@@ -413,6 +414,7 @@ class SpanView(VirtualLines):
         self._set_titles(top, self._subtitle())
 
     def _set_titles(self, top: Content | None, bottom: Content | None) -> None:
+        """Set the titles of the border, and draw those that have changed."""
         edge = self.gutter
         # Textual's own setter draws the whole box.
         old_top, old_bottom = titles_of(self)
