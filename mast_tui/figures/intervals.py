@@ -338,25 +338,15 @@ def rate(
     ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
     needs = to_resolve(unresolved, n) if unresolved else 0
-    low, high = (None, None) if ends is None or needs else ends
-    bound_low, bound_high = doubt.bounds if doubt is not None and needs else (None, None)
-    return Figure(
-        statistic="rate",
-        scope=scope.name,
-        group=scope.group,
-        mode=scope.mode,
-        subject=scope.subject,
+    return scope.figure(
+        "rate",
+        None if ends is None else hits / cases,
         condition=condition,
-        taxonomy=scope.taxonomy,
-        value=None if ends is None else hits / cases,
-        low=low,
-        high=high,
-        bound_low=bound_low,
-        bound_high=bound_high,
+        interval=None if needs else ends,
+        bounds=doubt.bounds if doubt is not None and needs else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
         reason="no_traces" if ends is None else "unresolved" if needs else "",
         needs=needs or None,
-        sources=scope.sources_of(condition),
     )

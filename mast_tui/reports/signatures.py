@@ -37,7 +37,6 @@ from mast_tui.reports.charts import (
     source_words,
 )
 from mast_tui.reports.model import (
-    Behind,
     Cell,
     Column,
     Estimate,
@@ -660,7 +659,9 @@ def _with_values(table: Table) -> Table | None:
             replace(
                 row,
                 cells={key: cell for key, cell in row.cells.items() if key in keys},
-                behind_cells={key: one for key, one in row.behind_cells.items() if key in keys},
+                cell_sources={
+                    key: sources for key, sources in row.cell_sources.items() if key in keys
+                },
             )
             for row in rows
         )
@@ -771,10 +772,6 @@ class _Group:
         failed = counted(self.sizes["failed"], "failed trace")
         return f"{failed} and {counted(self.sizes['succeeded'], 'successful trace')}"
 
-    def behind(self, title: str, figure: Figure) -> Behind:
-        """Return the traces of a figure."""
-        return _behind(self.figures, title, figure)
-
     @cached_property
     def mode_names(self) -> dict[str, str]:
         """The names of the modes by code."""
@@ -782,10 +779,10 @@ class _Group:
 
     # Modes in all traces, in failed and in successful ones.
 
-    def lead(self, code: str) -> Behind | None:
-        """Return all traces of a mode, None where there are none."""
+    def sources_of(self, code: str) -> Sources | None:
+        """Return the query for all traces of a mode, None where there are none."""
         figure = self.of_modes[code].find("rate", "all")
-        return self.behind(f"{code} in all traces", figure) if figure.count else None
+        return figure.sources if figure.count else None
 
     def prevalence(self) -> Table | None:
         """Make the table of how often each mode occurs in all traces, whatever their outcome."""
@@ -797,10 +794,9 @@ class _Group:
                 cells["rate:all"] = Estimate(None, undefined="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None
+            cells |= self.mode_cells(code)
             detail = tuple(self._corrected_words(code))
-            rows.append(
-                Row(code, self.mode_cells(code) | cells, detail=detail, behind=self.lead(code))
-            )
+            rows.append(Row(code, cells, detail=detail, sources=self.sources_of(code)))
         known_outcomes = self.sizes["failed"] + self.sizes["succeeded"]
         notes = _notes(
             (
@@ -854,13 +850,13 @@ class _Group:
             "severity": word,
             "stated": self.figures.stated_of(info),
         }
-        leads = {}
-        for side, which in (("failed", "failed"), ("succeeded", "successful")):
+        cell_sources = {}
+        for side in OUTCOMES:
             figure = mode.find("rate", side)
             if figure.count:
-                leads[f"rate:{side}"] = self.behind(f"{code} in {which} traces", figure)
+                cell_sources[f"rate:{side}"] = figure.sources
         words = tuple(self._mode_words(mode))
-        return Row(code, cells, "", words, self.lead(code), leads)
+        return Row(code, cells, "", words, self.sources_of(code), cell_sources)
 
     def _mode_words(self, mode: FigureTable) -> Iterator[str]:
         yield f"Failed: {_rate_words(mode.find('rate', 'failed'))}."
@@ -935,7 +931,7 @@ class _Group:
                 self.mode_cells(code) | _cells(one, shown),
                 "†" if code in other_sign else "",
                 tuple(_missing_once(one)),
-                self.behind(f"{code} in all traces", one["strata"]),
+                one["strata"].sources,
             )
             for code, one in tables.items()
         ]
@@ -1083,14 +1079,13 @@ class _Group:
         rows = []
         for tenth in range(BINS if n else 0):
             what = f"{10 * tenth}–{10 * tenth + 10} %"
-            title = f"first failure at {what} of the run"
             figure = tenths.get(str(tenth))
             count = 0 if figure is None else int(figure.value or 0)
             rows.append(
                 Row(
                     f"tenth {tenth}",
                     {"part": what, "traces": count, "share": count / (n or 1)},
-                    behind=None if figure is None else self.behind(title, figure),
+                    sources=None if figure is None else figure.sources,
                 )
             )
         # On a page a chart shows it, and a sentence stands under the group.
@@ -1111,7 +1106,7 @@ class _Group:
             Row(
                 f"first {code}",
                 self.mode_cells(code) | _cells(table, shown),
-                behind=self.behind(f"{code} first, {self.which}", table["rate"]),
+                sources=table["rate"].sources,
             )
             for code, table in ordered
         ]
@@ -1130,7 +1125,7 @@ class _Group:
                     f"step {first} {second}",
                     cells,
                     detail=tuple(self._step_words(first, second)),
-                    behind=self.behind(words, table["transitions"]),
+                    sources=table["transitions"].sources,
                 )
             )
         often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
@@ -1159,7 +1154,7 @@ class _Group:
             Row(
                 f"onset {code}",
                 self.mode_cells(code) | _cells(table, shown),
-                behind=self.behind(f"{code} with a place, {self.which}", table["position"]),
+                sources=table["position"].sources,
             )
             for code, table in self.rows("onset").items()
             if table.value("position") is not None
@@ -1197,8 +1192,8 @@ class _Group:
         for pair, table in ordered:
             modes = pair.split(PAIR)
             cells = {"pair": " + ".join(modes), **_cells(table, shown)}
-            lead = self.behind(" and ".join(modes), table.find("sets_on", "before"))
-            rows.append(Row(f"order {' '.join(modes)}", cells, behind=lead))
+            sources = table.find("sets_on", "before").sources
+            rows.append(Row(f"order {' '.join(modes)}", cells, sources=sources))
         return self.table("order_counts", rows, n=self._of_places(), folded=True)
 
     def _chains(self) -> Table | None:
@@ -1206,8 +1201,8 @@ class _Group:
         for place, (chain, table) in enumerate(self.rows("chains").items()):
             words = " → ".join("+".join(step) for step in chain_of(chain))
             cells: dict[str, Cell] = {"chain": words, "chains": table.count("chains")}
-            lead = self.behind(words, table["chains"])
-            rows.append(Row(f"chain {place}", cells, behind=lead))
+            sources = table["chains"].sources
+            rows.append(Row(f"chain {place}", cells, sources=sources))
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
         return self.table("chain_counts", rows, note, n=self._of_places(), folded=True)
 
@@ -1260,24 +1255,30 @@ class _Group:
         rows = []
         for code, rate in seen.items():
             cells = self.mode_cells(code)
-            leads: dict[str, Behind] = {}
+            cell_sources: dict[str, Sources | None] = {}
             details: dict[str, tuple[str, ...]] = {}
             for other in seen:
                 key = f"with {other}"
                 pair = pairs.get(frozenset((code, other)))
                 if other == code:
                     cells[key] = rate.count
-                    leads[key] = self.behind(f"{code} in {self.which}", rate)
+                    cell_sources[key] = rate.sources
                 elif pair is None:
                     cells[key] = 0
                 else:
                     cells[key] = pair["jaccard"].count
                     details[key] = tuple(_pair_words(pair, self.which))
                     if cells[key]:
-                        title = f"{code} and {other} in {self.which}"
-                        leads[key] = self.behind(title, pair["jaccard"])
-            lead = leads[f"with {code}"]
-            rows.append(Row(code, cells, behind=lead, behind_cells=leads, detail_cells=details))
+                        cell_sources[key] = pair["jaccard"].sources
+            rows.append(
+                Row(
+                    code,
+                    cells,
+                    sources=rate.sources,
+                    cell_sources=cell_sources,
+                    detail_cells=details,
+                )
+            )
         shown = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
             for code in seen
@@ -1312,7 +1313,7 @@ class _Group:
                     " ".join(modes),
                     {"pair": " + ".join(modes), **_cells(table, shown)},
                     detail=tuple(_pair_words(table, self.which)),
-                    behind=self.behind(" and ".join(modes), table["jaccard"]),
+                    sources=table["jaccard"].sources,
                 )
             )
         often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
@@ -1382,9 +1383,7 @@ class _Group:
                     "showing": showing,
                 },
                 detail=self._strategies(code),
-                behind=self.behind(
-                    f"{code} in {side} traces", self.of_modes[code].find("rate", side)
-                ),
+                sources=self.of_modes[code].find("rate", side).sources,
             )
             for code, decided, showing in self._decided()
         ]
@@ -1434,18 +1433,6 @@ class _Group:
                 tuple(paragraphs),
                 folded=True,
             )
-
-
-def _behind(figures: SignatureReport, title: str, figure: Figure) -> Behind:
-    """Return the query for the traces of a figure, with its title."""
-    sources = figure.sources or Sources("signatures")
-    codes = {mode.slug: mode.code for mode in figures.inputs.modes}
-    where = dict(sources.where)
-    if figure.statistic == "position_tenth":
-        where["tenth"] = figure.condition
-    if sources.group:
-        where = {"group": sources.group, **where}
-    return Behind(title, tuple(codes[slug] for slug in sources.modes), tuple(where.items()))
 
 
 def _rate_words(rate: Figure) -> str:
@@ -1520,13 +1507,12 @@ def _comparison(figures: SignatureReport, compared: tuple[str, str]) -> Section:
     for code, table in tables.items():
         cells: dict[str, Cell] = {"code": code, "name": names[code]}
         cells |= _without_missing_ratio(_cells(table, shown, sizes))
-        leads = {}
-        for side, name in zip(SIDES, compared, strict=True):
+        cell_sources = {}
+        for side in SIDES:
             rate = table.find("rate", side)
             if rate.count:
-                title = f"{code} in failed traces of {name}"
-                leads[f"rate:{side}"] = _behind(figures, title, rate)
-        rows.append(Row(code, cells, detail=tuple(_missing(table)), behind_cells=leads))
+                cell_sources[f"rate:{side}"] = rate.sources
+        rows.append(Row(code, cells, detail=tuple(_missing(table)), cell_sources=cell_sources))
     no_hits = {"none_in_second": f"no failed trace of {second}", "never_seen": "no trace"}
     made = Table(
         "comparison",

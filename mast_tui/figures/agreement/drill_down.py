@@ -26,19 +26,19 @@ class TraceBehind:
 
 
 def traces_behind(
-    study: StudyInput, mode: str, pair: tuple[str, str] | None = None
+    study: StudyInput, mode: str, pair: tuple[str, ...] = ()
 ) -> tuple[TraceBehind, ...]:
     """List the traces in which two or more have a verdict on a mode.
 
     Args:
         study: Who said what of which traces.
         mode: The slug of one of its modes.
-        pair: Two of its annotators whose traces alone are meant; None for all of them.
+        pair: Two of its annotators whose traces alone are meant; empty for all of them.
 
     Returns:
         The greatest disagreement first, then what is present, then by trace id.
     """
-    names = study.annotators if pair is None else pair
+    names = pair or study.annotators
     table = study.verdicts
     people = [study.annotators.index(name) for name in names]
     cells = table.said[people, :, table.slugs.index(mode)]

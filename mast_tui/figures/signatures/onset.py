@@ -169,7 +169,8 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
     bins = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
     for tenth, count in enumerate(bins):
         if count:
-            yield scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
+            number = scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
+            yield number.narrowed("tenth", str(tenth))
 
 
 def spread(

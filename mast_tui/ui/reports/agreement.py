@@ -16,6 +16,7 @@ from mast_tui.figures.bootstrap import ROUNDS
 from mast_tui.figures.judge.confusion import Compared, compared
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
+from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
@@ -24,7 +25,7 @@ from mast_tui.gold import Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import agreement_report, traces_compared
 from mast_tui.reports.judge import against_words, judge_section
-from mast_tui.reports.model import Behind, Note, Report, Section
+from mast_tui.reports.model import Note, Report, Section
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
@@ -313,24 +314,24 @@ class AgreementScreen(ReportScreen):
 
         return made
 
-    # The traces behind
+    # The source traces
 
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """List what the sides say of the modes, where they differ first."""
-        which, modes = dict(behind.which), behind.modes
+        modes = sources.modes
         people, spans, judge = self.people, self.spans, self.judge
 
         def cases() -> Cases | None:
-            page = which.get("page")
-            if page == JUDGE:
+            if sources.part == JUDGE:
                 if judge is None or judge.given is None or judge.found is None:
                     return None
                 return behind_judge(judge.given, judge.found, modes)
-            if page == SPANS:
+            if sources.part == SPANS:
                 given = None if spans is None else spans.given
                 return None if given is None else behind_spans(given, modes)
-            study = None if people is None else people.study
-            return None if study is None else behind_people(study, modes, which.get("pair"))
+            if people is None or people.study is None:
+                return None
+            return behind_people(people.study, modes, sources.subject)
 
         def listed(opened: OpenWorkspace) -> Listing | None:
             found = cases()
@@ -394,7 +395,7 @@ class AgreementScreen(ReportScreen):
     def action_adjudicate(self) -> None:
         """Settle the disagreements on the mode under the cursor."""
         row = self.row
-        modes = () if row is None or row.behind is None else row.behind.modes
+        modes = () if row is None or row.sources is None else row.sources.modes
         if len(modes) != 1:
             self.hints.say("Choose a mode: totals have no disagreements of their own")
             return

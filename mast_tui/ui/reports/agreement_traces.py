@@ -79,7 +79,7 @@ class Cases:
         return cls(sides, tuple(cases[:MOST]), len(cases), sum(case.differs for case in cases))
 
 
-def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str] | None) -> Cases:
+def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, ...]) -> Cases:
     """List what people said of some modes, in all traces in which two of them can be compared.
 
     Slow for many traces: for workers.
@@ -87,7 +87,7 @@ def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, str]
     Args:
         study: What the figures were made from.
         modes: Slugs.
-        pair: Only these two, None for everybody.
+        pair: Only these two; empty for all annotators.
     """
     traces = {mode: traces_behind(study, mode, pair) for mode in modes}
     return _cases(pair or study.annotators, traces)

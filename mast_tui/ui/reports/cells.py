@@ -72,8 +72,8 @@ def bar(cell: Cell, width: int) -> str:
 
 def choosable(table: Table) -> tuple[str, ...]:
     """The columns among which a cell can be chosen: those with traces of their own behind them."""
-    behind = {key for row in table.rows for key in row.behind_cells}
-    return tuple(column.key for column in table.columns if column.key in behind)
+    with_sources = {key for row in table.rows for key in row.cell_sources}
+    return tuple(column.key for column in table.columns if column.key in with_sources)
 
 
 def row_title(table: Table, row: Row) -> str:

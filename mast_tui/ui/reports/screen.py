@@ -22,8 +22,9 @@ from textual.worker import get_current_worker
 
 from mast_tui.adjudication import OrderOf, take_on
 from mast_tui.errors import MastError
+from mast_tui.figures.record import Sources
 from mast_tui.gold import Order
-from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
@@ -218,7 +219,7 @@ class ReportScreen(TablesScreen):
         """
 
     @abstractmethod
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Take what is on the open page now; in a worker that lists the traces behind a figure.
 
         The worker gets None where the figure is being counted anew.
@@ -437,7 +438,7 @@ class ReportScreen(TablesScreen):
         enter = self._key("open")
         if lines.line.folds is not None:
             keys.append(f"{enter}: fold, unfold")
-        elif lines.behind is not None:
+        elif lines.sources is not None:
             keys.append(f"{enter}: the traces behind")
         elif lines.row is not None and self.opening(lines.row.id) is not None:
             keys.append(f"{enter}: open it")
@@ -496,11 +497,12 @@ class ReportScreen(TablesScreen):
         if opening is not None:
             self.open_at(opening)
             return
-        behind = self.main_list.behind
-        if behind is None:
+        sources = self.main_list.sources
+        if sources is None:
             self.hints.say("No trace stands behind this: choose another row or cell")
             return
-        self.app.push_screen(self.traces(one_line(behind.title), self.list_behind(behind)))
+        title = one_line(self.main_list.sources_title)
+        self.app.push_screen(self.traces(title, self.list_sources(sources)))
 
 
 class TracesScreen(TablesScreen):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from mast_tui.figures.record import PAIR
+from mast_tui.figures.record import PAIR, Sources
 from mast_tui.figures.signatures.groups import SHAPES, shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.onset import Chain, chain_of, onsets
-from mast_tui.reports.model import Behind, Column, Kind, Row, Table
+from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
@@ -74,14 +74,20 @@ class TraceFilter:
     chain: Chain | None = None
 
     @classmethod
-    def of(cls, behind: Behind) -> TraceFilter:
-        """Return which traces a figure rests on; its modes are codes."""
-        where = dict(behind.which)
+    def of(cls, sources: Sources, inputs: SignatureInput) -> TraceFilter:
+        """Return the filter of a query.
+
+        Args:
+            sources: The query for the traces of a figure.
+            inputs: What was counted.
+        """
+        where = dict(sources.where)
+        codes = {mode.slug: mode.code for mode in inputs.modes}
         tenth = where.get("tenth")
         first, second = where["step"].split(PAIR) if "step" in where else ("", "")
         return cls(
             outcome=where.get("outcome"),
-            modes=behind.modes,
+            modes=tuple(codes[slug] for slug in sources.modes),
             tenth=None if tenth is None else int(tenth),
             first=where.get("first"),
             step=(first, second) if first else None,

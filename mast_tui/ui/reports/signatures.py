@@ -15,7 +15,7 @@ from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.record import OUTCOMES, Figure, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -30,7 +30,7 @@ from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Behind, Section
+from mast_tui.reports.model import Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -317,9 +317,9 @@ class SignaturesScreen(ReportScreen):
 
         return made
 
-    # The traces behind
+    # The source traces
 
-    def list_behind(self, behind: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """List the traces of the group that show the modes."""
         found, group = self.found, self.group
 
@@ -327,7 +327,8 @@ class SignaturesScreen(ReportScreen):
             if found is None or found.inputs is None:
                 return None
             return listing_of(
-                traces_behind(found.inputs, group, TraceFilter.of(behind)), found.names
+                traces_behind(found.inputs, group, TraceFilter.of(sources, found.inputs)),
+                found.names,
             )
 
         return listed
