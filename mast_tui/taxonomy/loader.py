@@ -1,6 +1,6 @@
 """Taxonomy files: from TOML to a checked ``Taxonomy``, and to plain values for storage.
 
-``docs/taxonomy-file.md`` describes the shape of a file; ``to_dict`` returns the same shape.
+``docs/codebook.md`` describes the shape of a file; ``to_dict`` returns the same shape.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _parse(data: bytes, source: str) -> Taxonomy:
             "save the file as UTF-8"
         ) from error
     if not text.strip():
-        raise TaxonomyError(f"{source}: the file is empty; see docs/taxonomy-file.md for its shape")
+        raise TaxonomyError(f"{source}: the file is empty; see docs/codebook.md for its shape")
     _refuse_many(source, "modes", len(_MODE_HEAD.findall(text)))  # before the slow parsing
     try:
         document = parse_toml(text)
