@@ -8,9 +8,9 @@ its figure: ``statistic:condition``, with ``#count``, ``#n``, ``#low`` or ``#hig
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
@@ -777,6 +777,38 @@ class _Group:
         """The names of the modes by code."""
         return {mode.code: mode.name for mode in self.figures.inputs.modes}
 
+    def source_rows(
+        self,
+        id: str,
+        tables: Iterable[tuple[str, FigureTable]],
+        source: str,
+        detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
+    ) -> list[Row]:
+        """Make a row for each mode or pair, with the traces of one of its figures.
+
+        Args:
+            id: The table in ``_TABLES``.
+            tables: The figures of the rows by the code of a mode, or by the key of a pair.
+            source: The figure whose traces are listed, as ``statistic:condition``.
+            detail: Returns the sentences on a row.
+        """
+        shown = self.columns(id)
+        statistic, _, condition = source.partition(":")
+        rows = []
+        for key, table in tables:
+            codes = key.split(PAIR)
+            cells = _cells(table, shown)
+            if len(codes) == 1:
+                cells |= self.mode_cells(key)
+            elif shown[0].key == "step":
+                cells |= {"step": " → ".join(codes), "name": self.mode_names[codes[1]]}
+            else:
+                cells["pair"] = " + ".join(codes)
+            sources = table.find(statistic, condition).sources
+            ident = f"{id} {' '.join(codes)}"
+            rows.append(Row(ident, cells, detail=tuple(detail(table)), sources=sources))
+        return rows
+
     # Modes in all traces, in failed and in successful ones.
 
     def sources_of(self, code: str) -> Sources | None:
@@ -1094,40 +1126,21 @@ class _Group:
 
     def _first_modes(self, places: FigureTable) -> Table | None:
         tied = places.count("tied")
-        words = (
+        sentence = (
             f"In {counted(tied, 'trace')} several modes set on at the first span; each "
             "of them counts."
         )
-        shown = self.columns("first_mode")
-        ordered = sorted(
+        by_count = sorted(
             self.rows("first_mode").items(), key=lambda item: -(item[1]["rate"].count or 0)
         )
-        rows = [
-            Row(
-                f"first {code}",
-                self.mode_cells(code) | _cells(table, shown),
-                sources=table["rate"].sources,
-            )
-            for code, table in ordered
-        ]
-        return self.table("first_mode", rows, *_notes((tied, words, "tied")), n=self._of_places())
+        rows = self.source_rows("first_mode", by_count, "rate")
+        notes = _notes((tied, sentence, "tied"))
+        return self.table("first_mode", rows, *notes, n=self._of_places())
 
     def _steps(self) -> Table | None:
         steps = self.rows("transitions")
-        shown = self.columns("transitions")
-        rows = []
-        for pair, table in list(steps.items())[:MOST_STEPS]:
-            first, second = pair.split(PAIR)
-            words = f"{first} → {second}"
-            cells = {"step": words, "name": self.mode_names[second], **_cells(table, shown)}
-            rows.append(
-                Row(
-                    f"step {first} {second}",
-                    cells,
-                    detail=tuple(self._step_words(first, second)),
-                    sources=table["transitions"].sources,
-                )
-            )
+        most_frequent = list(steps.items())[:MOST_STEPS]
+        rows = self.source_rows("transitions", most_frequent, "transitions", self._step_words)
         often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
         notes = _notes(
             (True, "A → B: the onset of B is the next after that of A.", "transitions"),
@@ -1135,30 +1148,25 @@ class _Group:
         )
         return self.table("transitions", rows, *notes, n=self._of_places())
 
-    def _step_words(self, first: str, second: str) -> Iterator[str]:
+    def _step_words(self, step: FigureTable) -> Iterator[str]:
+        """Say how often each of the two modes of a step sets on before the other."""
+        modes = step.mode.split(PAIR)
         for pair, table in self.rows("order").items():
-            if set(pair.split(PAIR)) == {first, second}:
-                before, after = table.count("sets_on", "before"), table.count("sets_on", "after")
-                if pair.split(PAIR)[0] != first:
-                    before, after = after, before
-                n = table.find("sets_on", "before").n or 0
+            if set(pair.split(PAIR)) == set(modes):
+                is_reversed_pair = pair.split(PAIR) != modes
+                earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
+                later = table.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
-                    f"Of {counted(n, 'trace')} with both, {first} sets on earlier in "
-                    f"{before:,}, later in {after:,}, at the same span in "
-                    f"{table.count('sets_on', 'together'):,}."
+                    f"Of {counted(earlier.n or 0, 'trace')} with both, {modes[0]} sets on earlier "
+                    f"in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at the same "
+                    f"span in {table.count('sets_on', 'together'):,}."
                 )
 
     def _onsets(self) -> Table | None:
-        shown = self.columns("mode_onsets")
-        rows = [
-            Row(
-                f"onset {code}",
-                self.mode_cells(code) | _cells(table, shown),
-                sources=table["position"].sources,
-            )
-            for code, table in self.rows("onset").items()
-            if table.value("position") is not None
+        placed = [
+            item for item in self.rows("onset").items() if item[1].value("position") is not None
         ]
+        rows = self.source_rows("mode_onsets", placed, "position")
         return self.table("mode_onsets", rows, n=self._of_places(), folded=True)
 
     def _after_fatal(self, places: FigureTable) -> Table | None:
@@ -1184,16 +1192,10 @@ class _Group:
         return self.table("after_fatal", rows, n=self._of_places())
 
     def _order(self) -> Table | None:
-        shown = self.columns("order_counts")
-        ordered = sorted(
+        by_count = sorted(
             self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
         )
-        rows = []
-        for pair, table in ordered:
-            modes = pair.split(PAIR)
-            cells = {"pair": " + ".join(modes), **_cells(table, shown)}
-            sources = table.find("sets_on", "before").sources
-            rows.append(Row(f"order {' '.join(modes)}", cells, sources=sources))
+        rows = self.source_rows("order_counts", by_count, "sets_on:before")
         return self.table("order_counts", rows, n=self._of_places(), folded=True)
 
     def _chains(self) -> Table | None:
@@ -1267,7 +1269,7 @@ class _Group:
                     cells[key] = 0
                 else:
                     cells[key] = pair["jaccard"].count
-                    details[key] = tuple(_pair_words(pair, self.which))
+                    details[key] = tuple(_pair_words(self.which, pair))
                     if cells[key]:
                         cell_sources[key] = pair["jaccard"].sources
             rows.append(
@@ -1296,28 +1298,13 @@ class _Group:
 
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
-        shown = self.columns("pairs")
-        counts = {
-            pair: (table["jaccard"].count or 0, table)
-            for pair, table in self.rows("together").items()
-        }
-        there = sorted(
-            ((pair, table) for pair, (both, table) in counts.items() if both),
-            key=lambda item: -counts[item[0]][0],
+        pairs = [item for item in self.rows("together").items() if item[1]["jaccard"].count]
+        pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
+        rows = self.source_rows(
+            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_words, self.which)
         )
-        rows = []
-        for pair, table in there[:MOST_PAIRS]:
-            modes = pair.split(PAIR)
-            rows.append(
-                Row(
-                    " ".join(modes),
-                    {"pair": " + ".join(modes), **_cells(table, shown)},
-                    detail=tuple(_pair_words(table, self.which)),
-                    sources=table["jaccard"].sources,
-                )
-            )
-        often = f"The {MOST_PAIRS} most frequent of {len(there)} pairs."
-        notes = _notes((len(there) > MOST_PAIRS, often, "most_frequent"))
+        often = f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs."
+        notes = _notes((len(pairs) > MOST_PAIRS, often, "most_frequent"))
         return self.table("pairs", rows, *notes, n=self._together_n())
 
     # What helps, and what labels look like.
@@ -1456,7 +1443,7 @@ def _missing_once(table: FigureTable) -> Iterator[str]:
         yield _MISSING.get(reason, reason)
 
 
-def _pair_words(pair: FigureTable, which: str) -> Iterator[str]:
+def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
     first, second = pair.mode.split(PAIR)
     phi = pair["phi"]
     jaccard = pair["jaccard"]

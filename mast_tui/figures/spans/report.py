@@ -247,7 +247,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     silent = never_placed(span_input.traces, slugs)
-    looked = [Looked.at(trace, silent) for trace in span_input.traces]
+    looked = [Looked.of(trace, silent) for trace in span_input.traces]
     names = span_input.annotators
     sums_by_pair = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
 
@@ -260,7 +260,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             yield from _rests_on(span_input, name)
         of_pairs: list[Figure] = []
         for pair, sums in sums_by_pair.items():
-            both = [row for row, trace in enumerate(looked) if len(trace.by(pair)) == 2]
+            both = [row for row, trace in enumerate(looked) if len(trace.looks_of(pair)) == 2]
             group = _Group(span_input, pair, [looked[row] for row in both], sums[both])
             of_pairs += [_of_pair(figure, pair) for figure in group.figures(rounds, seed)]
         if len(sums_by_pair) == 1:
