@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any, Final
 
 from mast_tui.figures.agreement.drill_down import (
-    TraceBehind,
-    judged_traces_behind,
-    traces_behind,
+    SourceTrace,
+    judged_source_traces,
+    source_traces,
 )
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.judge.confusion import Compared
@@ -89,7 +89,7 @@ def behind_people(study: StudyInput, modes: Sequence[str], pair: tuple[str, ...]
         modes: Slugs.
         pair: Only these two; empty for all annotators.
     """
-    traces = {mode: traces_behind(study, mode, pair) for mode in modes}
+    traces = {mode: source_traces(study, mode, pair) for mode in modes}
     return _cases(pair or study.annotators, traces)
 
 
@@ -101,20 +101,20 @@ def behind_judge(given: JudgeInput, compared: Compared, modes: Sequence[str]) ->
         compared: The same, as it was compared.
         modes: Slugs.
     """
-    traces = {mode: judged_traces_behind(given, compared, mode) for mode in modes}
+    traces = {mode: judged_source_traces(given, compared, mode) for mode in modes}
     return _cases((given.judge, given.reference.name), traces, given.judge)
 
 
 def _cases(
-    sides: tuple[str, ...], traces: Mapping[str, Sequence[TraceBehind]], judge: str | None = None
+    sides: tuple[str, ...], traces: Mapping[str, Sequence[SourceTrace]], judge: str | None = None
 ) -> Cases:
     """Put the traces of several modes together; a judge's misses come before its false alarms."""
     found = []
     for mode, behind in traces.items():
         for one in behind:
-            says = {name: said.value if said else OPEN for name, said in one.said.items()}
-            present = VerdictValue.PRESENT in one.said.values()
-            invents = judge is not None and one.said[sides[-1]] is not VerdictValue.PRESENT
+            says = {name: said.value if said else OPEN for name, said in one.verdicts.items()}
+            present = VerdictValue.PRESENT in one.verdicts.values()
+            invents = judge is not None and one.verdicts[sides[-1]] is not VerdictValue.PRESENT
             differs, note = one.disagreement > 0, ""
             if judge is not None and differs:
                 note = "false alarm" if invents else "missed"
