@@ -28,7 +28,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
+from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
@@ -530,15 +530,15 @@ def traces_document(
     if judged is None:
         study = study_input(workspace, taxonomy, wanted)
         names: Sequence[str] = study.annotators
-        behind = traces_behind(study, mode.slug)
+        behind = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        behind = judged_traces_behind(judged, compared(judged), mode.slug)
+        behind = judged_source_traces(judged, compared(judged), mode.slug)
     traces = [
         {
             "trace": one.trace_id,
             "disagreement": one.disagreement,
-            "said": {name: value and value.value for name, value in one.said.items()},
+            "said": {name: value and value.value for name, value in one.verdicts.items()},
         }
         for one in behind
     ]

@@ -150,7 +150,7 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     page = (tmp_path / "exam.html").read_text("utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
-    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    titles = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
     assert titles == ["Judges", *judges]
 
 

@@ -88,7 +88,7 @@ def bar(cell: Cell, width: int) -> str:
 
 def choosable(table: Table) -> tuple[str, ...]:
     """Return the columns whose cells can be chosen because they have source traces of their own."""
-    with_sources = {key for row in table.rows for key in row.behind_cells}
+    with_sources = {key for row in table.rows for key in row.cell_sources}
     return tuple(column.key for column in table.columns if column.key in with_sources)
 
 

@@ -22,8 +22,9 @@ from textual.worker import get_current_worker
 
 from mast_tui.adjudication import OrderOf, take_on
 from mast_tui.errors import MastError
+from mast_tui.figures.record import Sources
 from mast_tui.gold import Order
-from mast_tui.reports.model import Behind, Note, Report, Row, Section, Table
+from mast_tui.reports.model import Note, Report, Row, Section, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
@@ -221,7 +222,7 @@ class ReportScreen(TablesScreen):
         """
 
     @abstractmethod
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function for a worker that lists the source traces of a figure.
 
         The function returns None if the figure is being computed again.
@@ -518,7 +519,8 @@ class ReportScreen(TablesScreen):
         if sources is None:
             self.hints.say("This figure has no source traces: choose another row or cell")
             return
-        self.app.push_screen(self.traces(one_line(sources.title), self.list_sources(sources)))
+        title = one_line(self.main_list.sources_title)
+        self.app.push_screen(self.traces(title, self.list_sources(sources)))
 
 
 class TracesScreen(TablesScreen):

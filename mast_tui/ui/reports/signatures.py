@@ -15,7 +15,7 @@ from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.record import OUTCOMES, Figure, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -30,7 +30,7 @@ from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Behind, Section
+from mast_tui.reports.model import Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -332,7 +332,7 @@ class SignaturesScreen(ReportScreen):
 
     # Source traces
 
-    def list_sources(self, sources: Behind) -> Callable[[OpenWorkspace], Listing | None]:
+    def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the traces of the group in which a figure's modes show.
 
         The function returns None if there are no figures.
@@ -343,7 +343,7 @@ class SignaturesScreen(ReportScreen):
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
             if signatures is None or signatures.inputs is None:
                 return None
-            trace_filter = TraceFilter.for_sources(sources)
+            trace_filter = TraceFilter.for_sources(sources, signatures.inputs)
             failing = failing_traces(signatures.inputs, group, trace_filter)
             return listing_of(failing, signatures.names)
 
