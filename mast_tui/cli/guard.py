@@ -393,8 +393,8 @@ def hook_command(request: GuardHookRequest) -> None:
         return
     stop.append({"hooks": [entry]})
     outputs = Outputs(Rules(lambda _path: None, lambda _path: None, True))
-    outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     path.parent.mkdir(parents=True, exist_ok=True)
+    outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()
     print_line(f"{path}: the stop hook runs {request.guards}")
 
