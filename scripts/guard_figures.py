@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -91,11 +91,23 @@ def f1_of(pairs: Sequence[tuple[bool, bool]]) -> tuple[float, float, float] | No
     return precision, recall, 2 * both / (fired + labelled)
 
 
-def interval_of(draw: Callable[[random.Random], Sequence[tuple[bool, bool]]]) -> str:
-    """Return the 95 % percentile interval of F1 over resamples, as text."""
+def interval_of(pairs: Sequence[tuple[bool, bool]], units: Sequence[Sequence[int]]) -> str:
+    """Return the 95 % percentile interval of F1 over resamples, as text.
+
+    Args:
+        pairs: For each record whether the condition fires, and whether it is labelled.
+        units: The records that are drawn together.
+    """
     source = random.Random(SEED)
-    values = sorted(result[2] for _ in range(ROUNDS) if (result := f1_of(draw(source))) is not None)
-    low, high = values[int(0.025 * len(values))], values[int(0.975 * len(values)) - 1]
+    values = []
+    for _ in range(ROUNDS):
+        drawn = source.choices(units, k=len(units))
+        result = f1_of([pairs[number] for unit in drawn for number in unit])
+        if result is not None:
+            values.append(result[2])
+    values.sort()
+    low = values[int(0.025 * len(values))]
+    high = values[int(0.975 * len(values)) - 1]
     return f"[{low:.3f}, {high:.3f}]"
 
 
@@ -115,32 +127,23 @@ def print_mast(path: Path) -> None:
     print(f"{len(records)} records, {sum(labels)} with 3.3, {len(blocks)} blocks of equal labels")
     print("| condition | fires | right | precision | recall | F1 | by record | by block |")
     print("|---|---:|---:|---:|---:|---:|---|---|")
-    choices = {name: {name} for name in OF_33} | {"either": set(OF_33)}
-    choices["always"] = set()
+    choices = {name: {name} for name in OF_33} | {"either": set(OF_33), "always": set()}
     for name, conditions in choices.items():
-        said = [not conditions or bool(conditions & one) for one in fires]
-        pairs = list(zip(said, labels, strict=True))
+        fired = [not conditions or bool(conditions & names) for names in fires]
+        pairs = list(zip(fired, labels, strict=True))
         result = f1_of(pairs)
         assert result is not None
-
-        def by_record(
-            source: random.Random, pairs: list[tuple[bool, bool]] = pairs
-        ) -> list[tuple[bool, bool]]:
-            return source.choices(pairs, k=len(pairs))
-
-        def by_block(
-            source: random.Random, pairs: list[tuple[bool, bool]] = pairs
-        ) -> list[tuple[bool, bool]]:
-            drawn = source.choices(blocks, k=len(blocks))
-            return [pairs[number] for block in drawn for number in block]
-
-        right = sum(fired and labelled for fired, labelled in pairs)
-        # Resamples of no hits are all 0, which says nothing of the next run.
-        shown = (interval_of(by_record), interval_of(by_block)) if right else ("–", "–")
+        right = sum(both == (True, True) for both in pairs)
         low, high = wilson(right, sum(labels)) or (0.0, 1.0)
+        # Resamples of no hits are all 0, which says nothing of the next run.
+        intervals = (
+            (interval_of(pairs, [[n] for n in range(len(pairs))]), interval_of(pairs, blocks))
+            if right
+            else ("–", "–")
+        )
         print(
-            f"| {name} | {sum(said)} | {right} | {result[0]:.2f} | {result[1]:.2f} "
-            f"[{low:.2f}, {high:.2f}] | {result[2]:.3f} | {shown[0]} | {shown[1]} |"
+            f"| {name} | {sum(fired)} | {right} | {result[0]:.2f} | {result[1]:.2f} "
+            f"[{low:.2f}, {high:.2f}] | {result[2]:.3f} | {intervals[0]} | {intervals[1]} |"
         )
 
 
