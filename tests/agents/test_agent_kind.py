@@ -29,6 +29,7 @@ from mast_tui.labels import (
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render.text import render_text
 from mast_tui.session import Session, status
+from mast_tui.ui.adjudicate.items import judge_views
 from mast_tui.workspace import Workspace
 from tests.agents.calls import AGENT, sample_traces
 from tests.workspace.build import MAST, MODES
@@ -102,6 +103,8 @@ def test_adjudicators_see_agents_as_they_see_judges(workspace: Workspace) -> Non
     work.decide(conflicts[MODES[2]], take_side(conflicts[MODES[2]], "alice"))
     (word,) = work.judge_words(MODES[2])
     assert (word.judge, word.value) == (AGENT, VerdictValue.ABSENT)
+    (shown,) = judge_views([word], lambda key: int(key[1:]))
+    assert (shown.name, shown.remark, shown.verdict) == (AGENT, "agent", "absent")
     (agreed,) = work.judge_words(MODES[5])
     assert agreed.value is VerdictValue.PRESENT
     assert work.judge_shown(MODES[5])
@@ -123,6 +126,8 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
     assert named.annotators == ("alice", AGENT)
     assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
+    beside = study_from_workspace(workspace, MAST, annotators=["alice"], agents=True)
+    assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
 
 
 def test_status_names_the_kind(workspace: Workspace) -> None:
