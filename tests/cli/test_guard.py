@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -99,12 +100,52 @@ class ScriptedAgent:
             file.write(json.dumps(record) + "\n")
 
 
+class ScriptedCodex(ScriptedAgent):
+    """The same as a rollout of Codex."""
+
+    def __init__(self, path: Path, hook: str) -> None:
+        self.path = path
+        self.hook = hook
+        self._numbers = count(1)
+        self._record("session_meta", {"id": "s1", "cwd": "/x", "cli_version": "0.154.0"})
+        self._item("message", role="user", content=[{"type": "input_text", "text": "Repair it"}])
+
+    def says(self, text: str) -> None:
+        """Write a message."""
+        content = [{"type": "output_text", "text": text}]
+        self._item("message", role="assistant", content=content)
+
+    def does(self, tool: str, arguments: dict[str, Any], result: str) -> None:
+        """Write a call and its result."""
+        name = {"Edit": "apply_patch", "Bash": "shell"}.get(tool, "read_file")
+        call = f"call_{next(self._numbers)}"
+        self._item("function_call", name=name, arguments=json.dumps(arguments), call_id=call)
+        self._item("function_call_output", call_id=call, output=result)
+
+    def _item(self, kind: str, **values: Any) -> None:
+        self._record("response_item", {"type": kind, **values})
+
+    def _record(self, kind: str, payload: dict[str, Any]) -> None:
+        time = f"2026-11-01T10:00:{next(self._numbers) % 60:02}.000Z"
+        record = {"timestamp": time, "type": kind, "payload": payload}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+
 @pytest.mark.parametrize(
-    ("agent", "settings"),
-    [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")],
+    ("agent", "settings", "script"),
+    [
+        ("claude-code", ".claude/settings.json", ScriptedAgent),
+        ("codex", ".codex/hooks.json", ScriptedCodex),
+    ],
 )
 def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, settings: str
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: str,
+    settings: str,
+    script: Callable[[Path, str], ScriptedAgent],
 ) -> None:
     program = tmp_path / "mast-tui"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m mast_tui "$@"\n')
@@ -113,7 +154,7 @@ def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
     write_guards(tmp_path / "guards.toml", UNCHECKED)
     assert cli("guard", "hook", agent, "--guards", "guards.toml").code == 0
     (group,) = json.loads((tmp_path / settings).read_text())["hooks"]["Stop"]
-    session = ScriptedAgent(tmp_path / "session.jsonl", group["hooks"][0]["command"])
+    session = script(tmp_path / "session.jsonl", group["hooks"][0]["command"])
     session.does("Read", {"file_path": "/x/login.py"}, "def login(): return None")
     assert session.stops() is None, "nothing was claimed"
     edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
