@@ -65,6 +65,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "export": Command(
             "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
         ),
+        "page": Command(
+            "cli.page",
+            "Write runs as pages to hand over, with their labels, offline and printable.",
+        ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
         ),

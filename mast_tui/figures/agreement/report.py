@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import chain, combinations
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ from mast_tui.figures.agreement.verdict_table import (
 )
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
+from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
+from mast_tui.figures.judge.report import JudgeReport, judge_json
 from mast_tui.figures.record import (
     COEFFICIENTS,
     PAIR,
@@ -48,10 +50,6 @@ from mast_tui.figures.record import (
 )
 from mast_tui.figures.spans.report import SpanAgreement, spans_json
 from mast_tui.taxonomy.model import Group
-
-if TYPE_CHECKING:
-    from mast_tui.figures.judge.compare import JudgesComparedJson
-    from mast_tui.figures.judge.report import JudgeReport
 
 PATHS: Final = scope_paths("""
     traces              | traces
@@ -123,14 +121,16 @@ class Agreement:
     index: FigureIndex
     spans: SpanAgreement | None = None
     judge: JudgeReport | None = None
-    judges: JudgesComparedJson | None = None
+    judges: JudgeComparison | None = None
     revisions: tuple[Any, ...] | None = None
     only_seen_by: str | None = None
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The figures of whole traces, then those on places."""
-        return self.index.figures + (() if self.spans is None else self.spans.index.figures)
+        """The figures of whole traces, then those on places and of judges."""
+        parts = (self.spans, self.judge, self.judges)
+        of_parts = (part.index.figures for part in parts if part is not None)
+        return self.index.figures + tuple(chain.from_iterable(of_parts))
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -170,8 +170,8 @@ class Agreement:
             ),
             index=FigureIndex(renamed(self.index.figures, names)),
             spans=self.spans and self.spans.renamed(names),
-            judge=in_document(self.judge),
-            judges=in_document(self.judges),
+            judge=self.judge and self.judge.renamed(names, in_document),
+            judges=self.judges and self.judges.renamed(names),
             revisions=in_document(self.revisions),
             only_seen_by=self.only_seen_by and names.get(self.only_seen_by, self.only_seen_by),
         )
@@ -191,7 +191,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
         "macro": {},
         "pooled": _empty_table(),
         "spans": None if agreement.spans is None else spans_json(agreement.spans),
-        "judge": agreement.judge,
+        "judge": None if agreement.judge is None else judge_json(agreement.judge),
         "bootstrap": agreement.bootstrap,
         "categories": _groups_json(agreement, agreement.categories),
         "sets": {},
@@ -231,7 +231,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
     if agreement.only_seen_by is not None:
         document["traces"]["only_seen_by"] = agreement.only_seen_by
     if agreement.judges is not None:
-        document["judges"] = agreement.judges
+        document["judges"] = comparison_json(agreement.judges)
     if agreement.revisions is not None:
         document["revisions"] = list(agreement.revisions)
     return document
