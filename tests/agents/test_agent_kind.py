@@ -14,10 +14,13 @@ from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
+from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.source.agreement import study_from_workspace
+from mast_tui.gold import no_orders
 from mast_tui.gold.choice import take_side
 from mast_tui.labels import (
     AnnotatorKind,
+    Finding,
     InvalidName,
     Target,
     VerdictValue,
@@ -30,8 +33,8 @@ from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.render.text import render_text
 from mast_tui.session import Session, status
 from mast_tui.ui.adjudicate.items import judge_views
-from mast_tui.workspace import Workspace
-from tests.agents.calls import AGENT, sample_traces
+from mast_tui.workspace import Workspace, store_judgement
+from tests.agents.calls import AGENT, JUDGE, sample_traces
 from tests.workspace.build import MAST, MODES
 
 
@@ -153,3 +156,15 @@ def test_jsonl_carries_agents_and_reads_version_5(workspace: Workspace, tmp_path
 def test_a_study_takes_no_agent(workspace: Workspace) -> None:
     with pytest.raises(MastError, match="an agent's with 'agent:'"):
         workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
+
+
+def test_an_agent_is_no_reference_for_a_judge(workspace: Workspace) -> None:
+    finding = Finding(MODES[5], "k1", "k1", "why", 0.9)
+    workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    store_judgement(
+        workspace, judge=JUDGE, taxonomy=MAST.ref, trace_id="t0", looks_at=MODES, findings=[finding]
+    )
+    with pytest.raises(WorkspaceError, match="no reference"):
+        judge_input_from_workspace(workspace, MAST, JUDGE, AGENT, order_of=no_orders)
+    of_alice = judge_input_from_workspace(workspace, MAST, JUDGE, "alice", order_of=no_orders)
+    assert of_alice.unlabelled == frozenset()
