@@ -235,6 +235,10 @@ def _check(workspace: Workspace, judge: str, against: str) -> None:
     if against != GOLD and against not in kinds:
         names = ", ".join(kinds) or "nobody yet"
         raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {names}")
+    if against != GOLD and not kinds[against].is_person:
+        raise WorkspaceError(
+            f"{against}: the labels of judges and agents are no reference; name gold or a person"
+        )
 
 
 def _reference_of_gold(

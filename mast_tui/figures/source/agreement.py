@@ -32,6 +32,7 @@ def study_from_workspace(
     which: Which = "first",
     traces: Container[str] | None = None,
     passes: Sequence[Pass] | None = None,
+    agents: bool = False,
 ) -> StudyInput:
     """Read the finished verdicts under one taxonomy, of the pass that counts.
 
@@ -48,6 +49,7 @@ def study_from_workspace(
         which: The pass of each annotator that counts.
         traces: The ids of the traces that may be shown, None for all.
         passes: All passes of the taxonomy, if they were read already.
+        agents: Whether named annotators are compared with agents, too. Without names they are.
 
     Raises:
         WorkspaceError: There is no such annotator.
@@ -87,7 +89,7 @@ def study_from_workspace(
         unfinished=_unfinished(passes, counted, which),
         rounds=_rounds(workspace, taxonomy),
         retests=_retests(passes, verdicts),
-        agents=() if annotators else _agents(counted, finished, verdicts),
+        agents=() if annotators and not agents else _agents(counted, finished, verdicts),
         not_in_study=finished_by(outside, counted),
         open_codes=_open_codes(workspace, taxonomy, counted),
         suggested=_suggested(names, counted),

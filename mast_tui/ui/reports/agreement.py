@@ -459,9 +459,11 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFi
         return
     names = sorted({name for trace in shared & visible for name in annotators_of[trace]})
     study = study_from_workspace(
-        workspace, taxonomy, annotators=names, which=passes, traces=visible
+        workspace, taxonomy, annotators=names, which=passes, traces=visible, agents=True
     )
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(shared & visible))
+    beside_agents = {trace for table in study.agents for trace in table.traces}
+    revealed = shared & visible | beside_agents
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
