@@ -421,11 +421,11 @@ class Labelling:
         self._marking.mark(PLAIN)
         return waiting
 
-    def step(self, *, back: bool) -> None:
-        """Undo the last change on this trace, or redo it."""
-        self._commands.when_session_opens(lambda _: self._step(back=back))
+    def undo_or_redo(self, *, back: bool) -> None:
+        """Undo the last change on this trace (``back``), or redo the one undone last."""
+        self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
-    async def _step(self, *, back: bool) -> None:
+    async def _undo_or_redo(self, *, back: bool) -> None:
         """Undo or redo a change, and go to its span and mode."""
         self._hints.clear()
         change = await self._commands.change(lambda s: s.undo() if back else s.redo())

@@ -1188,7 +1188,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say("No earlier position" if step < 0 else "No later position")
             return
         self._forget_message()
-        self.timeline.bring(index)
+        self.timeline.move_to_span(index)
         self._follow_cursor()
 
     def action_error(self, step: int) -> None:
@@ -1528,11 +1528,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_undo(self) -> None:
         """Undo the last change on this trace."""
-        self.labelling.step(back=True)
+        self.labelling.undo_or_redo(back=True)
 
     def action_redo(self) -> None:
         """Redo the change that was undone last."""
-        self.labelling.step(back=False)
+        self.labelling.undo_or_redo(back=False)
 
     # Keys: suggestions
 

@@ -111,13 +111,13 @@ class Hits(Sequence[int]):
     def __contains__(self, index: object) -> bool:
         return isinstance(index, int) and self.match_count(index) > 0
 
-    def _find(self, index: int) -> tuple[_HitPart, int]:
+    def _position_of(self, index: int) -> tuple[_HitPart, int]:
         part = self._after_start if index >= self.start else self._before_start
         return part, bisect_left(part.indices, index)
 
     def match_count(self, index: int) -> int:
         """Return the number of matches in a span."""
-        part, position = self._find(index)
+        part, position = self._position_of(index)
         if position == len(part.indices) or part.indices[position] != index:
             return 0
         return part.cumulative[position] - part.matches_before(position)
@@ -138,7 +138,7 @@ class Hits(Sequence[int]):
             index: The span of the match.
             nth: Its number in the span, from 0.
         """
-        part, position = self._find(index)
+        part, position = self._position_of(index)
         earlier = 0 if part is self._before_start else self._before_start.total
         return earlier + part.matches_before(position) + nth + 1
 
@@ -480,7 +480,7 @@ class Search:
                 # The timeline learns of new spans a few times a second, the search earlier.
                 self._timeline.grown()
             # While the user types, the cursor moves often; the jump is recorded once, at the end.
-            move = self._timeline.bring if self.line.display else self._timeline.go_to
+            move = self._timeline.move_to_span if self.line.display else self._timeline.go_to
             move(index)
         self._screen.show_span()
         self._reveal_match()

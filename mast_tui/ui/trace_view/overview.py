@@ -46,7 +46,7 @@ class Cell(NamedTuple):
     errors: bool = False
 
 
-def stretch(cell: int, height: int, total: int) -> tuple[int, int]:
+def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
     """Return the first and last span (exclusive) of a cell.
 
     With fewer spans than cells each span has a cell, and the cells below have none.
@@ -91,7 +91,7 @@ class Cells:
         """
         height = min(height, total)
         seen = self._totals.seen
-        stretches = [stretch(number, height, total) for number in range(height)]
+        stretches = [spans_of_cell(number, height, total) for number in range(height)]
         errors = [self._totals.errors_in(first, end) for first, end in stretches]
         each = total <= height
         few = sum(map(bool, errors)) <= FEW * height

@@ -38,7 +38,9 @@ from mast_tui.ui.textual_internals import set_virtual_size_undrawn, show_titles_
 from mast_tui.ui.trace_view.timeline import SHELL_TOOLS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
-PYTHONS: Final = frozenset({"python", "ipython", "execute_python", "python_executor", "jupyter"})
+PYTHON_TOOLS: Final = frozenset(
+    {"python", "ipython", "execute_python", "python_executor", "jupyter"}
+)
 """Tools that run Python code."""
 
 _NO_TEXT: Final = "This step has no text."
@@ -111,7 +113,7 @@ def text_format(span: Span) -> str:
         name = (span.name or "").lower()
         if name in SHELL_TOOLS:
             return "bash"
-        return "python" if name in PYTHONS else "output"
+        return "python" if name in PYTHON_TOOLS else "output"
     return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"
 
 

@@ -866,7 +866,7 @@ class Timeline(TimelineLines):
         Unfolds a fold that hides the span, and removes a filter that excludes it.
         """
         self.trail.record_jump(self.index, index)
-        self.bring(index)
+        self.move_to_span(index)
 
     def go_to_named(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; return False if there is none."""
@@ -882,7 +882,7 @@ class Timeline(TimelineLines):
             self.go_to(index)
         return index is not None
 
-    def bring(self, index: int) -> None:
+    def move_to_span(self, index: int) -> None:
         """Put the cursor on a span as ``go_to`` does, without recording the jump."""
         hiding = self.rows.hiding(index)
         if self.rows.filtered and not self.rows.shows(index):
