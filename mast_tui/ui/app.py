@@ -165,7 +165,7 @@ class QueueScreen(Protocol):
     def queue_changed(self) -> None:
         """What is to do has changed: read the queue anew."""
 
-    def begin_anew(self) -> None:
+    def restart_queue(self) -> None:
         """A study was set up: begin with what is to do."""
 
 
@@ -558,7 +558,7 @@ class MastApp(TextualApp):
             if isinstance(screen, TraceScreen):
                 self._attach_session(screen, anew=True)
             elif isinstance(screen, QueueScreen):
-                screen.begin_anew()
+                screen.restart_queue()
 
     # The workspace
 
