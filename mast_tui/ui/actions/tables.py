@@ -28,10 +28,10 @@ class Where(StrEnum):
 
 
 class KeyAction(NamedTuple):
-    """One thing that a person can do, and the keys for it.
+    """An action of a screen, and its keys.
 
-    ``command`` is the Textual action that it runs; ``title`` fits the footer; ``hint`` orders the
-    footer (0 keeps it out; low numbers stay longest when the screen is narrow).
+    ``command`` is the Textual action that it runs; ``title`` is shown in the footer; ``hint`` is
+    its order there (0 leaves it out; low numbers stay longest on a narrow screen).
     """
 
     where: Where
@@ -46,7 +46,7 @@ class KeyAction(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The name by which a configuration file and the palette know the action."""
+        """The id of the action in the configuration file and the palette."""
         return f"{self.where}.{self.name}"
 
 
@@ -62,53 +62,53 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     priority: bool = False,
     section: str = "",
 ) -> KeyAction:
-    """Write an action down.
+    """Make an action.
 
     Args:
-        where: On which screen it can be taken.
-        name: What it is called in a file of settings.
+        where: The screen of the action.
+        name: Its name in the configuration file.
         keys: Its keys, with spaces between them.
-        title: What it is called in the footer.
-        help: What it does, for help and palette.
-        command: The Textual action that it runs, where that is not called as it is.
-        hint: Its place in the footer; 0 keeps it out.
-        priority: Whether its keys do the same while somebody types.
-        section: Under which heading of the screen's help it stands; the screen's own without one.
+        title: Its title in the footer.
+        help: Its effect, for help and palette.
+        command: The Textual action that it runs, if that has another name.
+        hint: Its order in the footer; 0 leaves it out.
+        priority: Whether its keys work while the user types.
+        section: Its heading in the help of the screen; empty for the screen's own.
     """
-    taken = tuple(keys.split())
-    return KeyAction(where, name, taken, title, help, command or name, hint, priority, section)
+    key_list = tuple(keys.split())
+    return KeyAction(where, name, key_list, title, help, command or name, hint, priority, section)
 
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
-    """The actions that move over a list."""
-    here = partial(action, where, section="Move")
+    """Return the actions that move over a list."""
+    row = partial(action, where, section="Move")
     return (
-        here("up", "up k", "up", "One line up", "move(-1)"),
-        here("down", "down j", "down", "One line down", "move(1)"),
-        here("top", "g home", "first", "To the first line", "move_to_start"),
-        here("bottom", "G end", "last", "To the last line", "move_to_end"),
-        here("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
-        here("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
-        here("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
-        here("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
+        row("up", "up k", "up", "One line up", "move(-1)"),
+        row("down", "down j", "down", "One line down", "move(1)"),
+        row("top", "g home", "first", "To the first line", "move_to_start"),
+        row("bottom", "G end", "last", "To the last line", "move_to_end"),
+        row("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        row("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        row("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        row("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
     )
 
 
 def scrolls(
-    where: Where, what: str, *, up: str = "b", section: str = ""
+    where: Where, subject: str, *, up: str = "b", section: str = ""
 ) -> tuple[KeyAction, KeyAction]:
-    """The two actions that scroll a text beside a list.
+    """Return the two actions that scroll a text beside a list.
 
     Args:
-        where: On which screen they can be taken.
-        what: What the text is called in help.
-        up: The key that scrolls up, where ``b`` does something else.
-        section: Under which heading they stand.
+        where: The screen of the actions.
+        subject: The name of the text in the help.
+        up: The key that scrolls up, if ``b`` has another effect.
+        section: Their heading in the help.
     """
-    here = partial(action, where, section=section)
+    row = partial(action, where, section=section)
     return (
-        here("text_down", "d", "text ↓", f"Scroll {what} down", "text(1)"),
-        here("text_up", up, "text ↑", f"Scroll {what} up", "text(-1)"),
+        row("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
+        row("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
     )
 
 
@@ -654,7 +654,7 @@ _study = partial(action, Where.STUDY)
 STUDY: Final = (
     *moves(Where.STUDY),
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
-    _study("add", "a", "take in traces", "Take in what of the library is not in it yet", hint=20),
+    _study("add", "a", "add traces", "Add traces of the library that it does not have", hint=20),
     _study("join", "n", "join", "Let somebody join as an annotator"),
     _study(
         "release",
