@@ -107,7 +107,7 @@ async def test_one_row_shows_where_each_annotator_sees_it(
         assert "1 alice  #10" in text
         assert "2 bob  #7" in text
         marks = screen(on).evidence.timeline.marks
-        assert [[m.code for m in marks.at(place)] for place in (6, 9, 11, 1)] == [
+        assert [[m.code for m in marks.marks_on(place)] for place in (6, 9, 11, 1)] == [
             ["2"], ["1"], ["1"], [],
         ]  # fmt: skip
 
@@ -298,7 +298,7 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
         assert [side.number for side in sides.sides] == list(range(1, 12))
         assert "Enter takes it" in next(line for line in on.lines if "p10" in line)
         marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.at(9)] == ["10"]
+        assert [mark.code for mark in marks.marks_on(9)] == ["10"]
         await on.press("tab", *["j"] * 9, "enter")
         assert gold_of(office) == [10]
         assert "as p10" in said(on)
@@ -316,7 +316,7 @@ async def test_a_judge_is_told_from_the_tenth_side_in_the_timeline(tmp_path: Pat
         await on.press("A")
         await on.press("b", "J")
         marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.at(9)] == ["10", "judge"]
+        assert [mark.code for mark in marks.marks_on(9)] == ["10", "judge"]
 
 
 def gold_of(office: Office) -> list[int]:

@@ -68,7 +68,7 @@ NO_KEYS: Final = frozenset(
 OWN_NAMES: Final = frozenset(
     {
         "Enter keeps it · Esc leaves the decision without a reason",
-        "nothing holds “\0” · Esc ends the search",
+        "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "Press a letter: absent, again unsure, again open. Esc goes back.",
         "Enter keeps \0, two digits change it",

@@ -24,7 +24,7 @@ from mast_tui.reports.model import (
     Table,
     Text,
 )
-from mast_tui.ui.reports.cells import bar, interval_text, row_title, row_text, value_text
+from mast_tui.ui.reports.cells import bar, interval_text, row_text, row_title, value_text
 from mast_tui.ui.reports.lines import ReportLines, fit_columns
 
 COLUMNS = (
@@ -122,7 +122,9 @@ def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least(
 
 
 def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
-    assert "nowhere" not in [one.column.key for one in fit_columns(table(), 300, pending=False).columns]
+    assert "nowhere" not in [
+        one.column.key for one in fit_columns(table(), 300, pending=False).columns
+    ]
 
 
 def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:

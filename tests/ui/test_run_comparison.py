@@ -140,7 +140,7 @@ async def test_from_a_run_to_its_traces_and_back(office: Office) -> None:
         assert on.annotate.is_current
         # The other judge's suggestion comes before, the run's own is gone to.
         assert on.number == 3
-        suggestion = on.annotate.suggestions.here()
+        suggestion = on.annotate.suggestions.current()
         assert suggestion is not None
         assert suggestion.judge == MODEL
         await on.press("a", "escape")

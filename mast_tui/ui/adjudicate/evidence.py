@@ -8,7 +8,7 @@ from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.adjudicate.items import ItemView
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span
-from mast_tui.ui.trace_view.span_view import SpanText, SpanView, written_as
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.sides_panel import SidesPanel
 from mast_tui.ui.wording import origin_title, plain_title
@@ -129,14 +129,14 @@ class EvidencePanes:
             self.span_view.show_text("", empty="This trace has no spans.")
             return
         span = trace.span(self.timeline.index)
-        text = self._span_text.of(trace, span.index)
+        text = self._span_text.text_of(trace, span.index)
         self.span_view.border_title = plain_title(_span_title(span))
         self.span_view.border_subtitle = origin_title(span)
         self.span_view.show_text(
             text,
             self._highlights(span),
-            empty=self._span_text.words_on_nothing,
-            written=written_as(span),
+            empty=self._span_text.empty_text,
+            text_format=text_format(span),
         )
 
     def _highlights(self, span: Span) -> list[TextPart]:

@@ -37,7 +37,15 @@ from mast_tui.gold import (
     Source,
 )
 from mast_tui.gold.overlaps import in_reading_order
-from mast_tui.labels import JUDGE_PREFIX, Label, Target, TraceWork, VerdictValue
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    AnnotatorKind,
+    Label,
+    Target,
+    TraceWork,
+    VerdictValue,
+    annotator_kind,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
 from mast_tui.study.model import Study
@@ -508,7 +516,7 @@ def _answer_text(side: Said, index_of: IndexOf, places_only: bool) -> str:
 
 
 def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
-    """Return the sides of the judges; they have no number, so no key takes them.
+    """Return the sides of judges and agents; they have no number, so no key takes them.
 
     Args:
         answers: The answers of the judges on a mode.
@@ -520,7 +528,7 @@ def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideVie
             name=answer.judge.removeprefix(JUDGE_PREFIX),
             verdict=_judge_verdict(answer),
             places=tuple(_side_place(label.target, [label], index_of) for label in answer.labels),
-            remark="judge",
+            remark=annotator_kind(answer.judge).value,
             is_judge=True,
         )
         for answer in answers
@@ -528,7 +536,7 @@ def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideVie
 
 
 def _judge_verdict(answer: JudgeWord) -> str:
-    if answer.labels:
+    if answer.labels and annotator_kind(answer.judge) is AnnotatorKind.JUDGE:
         return "suggests it"
     return answer.value.value if answer.value is not None else "cannot tell"
 

@@ -365,7 +365,7 @@ class AdjudicateScreen(BaseScreen):
         self._visible_trace_id = trace_id
         loader = self.queue.contents.loader
         if loader is not None and loader.is_known(trace_id):
-            self.evidence.show_trace(loader.known(trace_id))
+            self.evidence.show_trace(loader.loaded(trace_id))
             return
         self.evidence.show_trace(None)
         if loader is not None:

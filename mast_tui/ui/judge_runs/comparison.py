@@ -162,7 +162,7 @@ def compare_with_gold(
         loader.orders,
         left_out=frozenset() if with_seen else seen,
     )
-    hidden_before = counted if opened.blind else opened.withheld()
+    hidden_before = counted if opened.blind else opened.hidden_traces()
     revealed = [
         trace_id
         for trace_id in counted

@@ -37,4 +37,4 @@ def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
         gold=gold,
         traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
     )
-    return widest_words(judge_report(judge_input, rounds=0)["prevalence"])
+    return widest_words(judge_report(judge_input, rounds=0))

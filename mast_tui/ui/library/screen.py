@@ -351,7 +351,7 @@ class LibraryScreen(ListScreen):
             return f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         paths = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
         first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
-        left_out = [one_line(problem.words) for problem in first]
+        left_out = [one_line(problem.text) for problem in first]
         more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
         if more > 0:
             left_out.append(f"and {more} more; mast-tui inspect PATH names them all")

@@ -252,10 +252,10 @@ class AgreementScreen(ReportScreen):
             report = None if self.judge is None else self.judge.report
             if report is None:
                 return ("Agreement",)
-            sides = f"{judge_name(report['judge'])} against {one_line(against_words(report))}"
+            sides = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
             # Gold comes from no single pass.
-            passes = () if report["gold"] is not None else (pass_text,)
-            return ("Agreement", sides, counted(report["traces"]["compared"], "trace"), *passes)
+            passes = () if report.gold is not None else (pass_text,)
+            return ("Agreement", sides, counted(report.count("compared"), "trace"), *passes)
         agreement = None if self.people is None else self.people.report
         if agreement is None:
             return ("Agreement",)
@@ -602,11 +602,7 @@ def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tupl
     finished_by = {a_pass.annotator for a_pass in workspace.passes(taxonomy=ref) if a_pass.finished}
     names = [info.name for info in workspace.annotators()]
     judges = tuple(name for name in names if name in active_judges)
-    people = tuple(
-        name
-        for name in names
-        if name in finished_by and annotator_kind(name) is not AnnotatorKind.JUDGE
-    )
+    people = tuple(name for name in names if name in finished_by and annotator_kind(name).is_person)
     return judges, (GOLD, *people)
 
 
@@ -675,14 +671,13 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     report = judge.report
     if report is None:
         return COMPARING
-    hold_out = report["withheld"]
-    held_out = 0 if hold_out is None else sum(hold_out["passes"].values())
-    if report["pooled"]["n"] or report["answers"]["n"] or held_out:
+    counts = [report.table(scope).count("n") for scope in ("judge_pooled", "answers")]
+    if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
-    reference = one_line(report["against"])
-    seen = report["left_out"]["judge_seen"]
-    lines = [f"{one_line(report['judge'])} cannot be compared with {reference} yet.", ""]
-    if seen and not report["judge_seen_counted"]:
+    reference = one_line(report.against)
+    seen = report.table("judge_left_out").count("judge_seen")
+    lines = [f"{one_line(report.judge)} cannot be compared with {reference} yet.", ""]
+    if seen and not report.judge_seen_counted:
         lines.append(
             f"{seen} verdicts were made with a judge on screen and are left out: "
             f"{key_of('agreement.seen')} counts them too."

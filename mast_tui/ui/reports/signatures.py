@@ -15,7 +15,7 @@ from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
 from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.record import OUTCOMES, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureTable
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -556,7 +556,7 @@ def count_signatures(
     )
     inputs, hidden_outcomes = without_outcomes(inputs, with_outcome)
     for rounds in (0, ROUNDS):
-        corrected = None
+        corrected: tuple[Figure, ...] = ()
         if choice.of_judge and rounds:
             visible = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
             corrected = corrected_prevalence(workspace, taxonomy, inputs, visible)
