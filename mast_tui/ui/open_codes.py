@@ -179,6 +179,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="codes", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
+        """Read the open codes in a worker, then the traces that their spans need."""
         worker = get_current_worker()
         workspace = opened.workspace
         annotator = opened.annotator
@@ -207,6 +208,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.call_later(self._show_rows)  # now with the numbers of the spans
 
     def _show_coding(self, coding: OpenCoding, loader: TraceLoader) -> None:
+        """Show the open codes and their saturation, or how to write one."""
         self._coding = coding
         self._loader = loader
         by_identity = {code.identity: code for code in coding.codes}
@@ -231,6 +233,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.title_bar.show(title, self.who())
 
     def _show_rows(self) -> None:
+        """Show the open codes that match the search."""
         if self._coding is None or self._loader is None:
             return
         visible = self._coding.matching(self._search) if self._search else self._coding
@@ -239,6 +242,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.show_detail()
 
     def _columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
+        """Return the columns of the groups and open codes."""
         key = self.mast.key_of("annotate.note")
         no_words = f"no text yet: {key} there writes one"
 
@@ -453,6 +457,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="propose", exclusive=True)
     def _propose(self, opened: OpenWorkspace, setup: Setup, notes: Sequence[str]) -> None:
+        """Ask the model for groups in a worker, and store them."""
         worker = get_current_worker()
         name = model_name(setup)
         try:
@@ -505,6 +510,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
+        """Ask for the category of a new mode."""
         choices = [
             FinderChoice(category.id, "", opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
@@ -524,6 +530,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def _ask_to_make(
         self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str, category: str
     ) -> None:
+        """Ask whether to make the mode in a new version of the taxonomy."""
         old = opened.taxonomy
         used_versions = [taxonomy.ref for taxonomy in opened.workspace.taxonomies()]
         try:
@@ -562,6 +569,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         codes: Sequence[OpenCode],
         file: Path,
     ) -> None:
+        """Write the new taxonomy and carry all labels over, in a worker."""
         mapping = candidate_map(opened.taxonomy, new, slug, codes)
         try:
             outputs = outputs_beside(opened.workspace, force=False)

@@ -103,6 +103,7 @@ class PairList(VirtualLines):
         return (left, max(4, width - 4 - left))
 
     def _cell(self, trace: Trace, index: int | None, cells: int) -> str:
+        """Return the number, kind and text of a step, or blanks for none."""
         if index is None:
             return " " * cells
         span = trace.span(index)
@@ -157,6 +158,7 @@ class SideBySideScreen(BaseScreen):
 
     @work(thread=True, exclusive=True)
     def _align(self) -> None:
+        """Read both runs and align their steps, in a worker."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)
@@ -168,6 +170,7 @@ class SideBySideScreen(BaseScreen):
         self.call_later(self._show_aligned, alignment)
 
     def _show_aligned(self, alignment: Alignment) -> None:
+        """Show the summary and the pairs, and move to the fork."""
         if not alignment.pairs:
             self.show_words("These runs have no steps to compare.")
             return

@@ -148,6 +148,7 @@ _FIELDS: Final[Mapping[FormatContent, str]] = {
 
 
 def _file_field(title: str) -> Field:
+    """Return the field for the path of the file or folder."""
     return Field(
         "file",
         title,
@@ -397,6 +398,7 @@ class ExportForm(Form):
         self._export_number = 0
 
     def _job(self, texts: Texts) -> ExportJob:
+        """Return the job that the fields describe."""
         if isinstance(self._report, RunToWrite):
             return page_job(self._opened, self._report.trace, self._format, texts)
         if self._report is None:
@@ -426,6 +428,7 @@ class ExportForm(Form):
             self._start(job)
 
     def _ask_to_replace(self, job: ExportJob, obstacle: InTheWay) -> None:
+        """Ask whether to replace what is in the way."""
         self.show_text(
             f"{one_line(str(obstacle.path))} {one_line(obstacle.reason)}. Replace it? Its present "
             "content is then lost.",
@@ -436,6 +439,7 @@ class ExportForm(Form):
     def _ask_although_unordered(
         self, job: ExportJob, error: UnorderedSpans, *, force: bool
     ) -> None:
+        """Ask whether to export although the order of labelled spans is unknown."""
         assert job.although_unordered is not None, "only labels have an order of spans"
         self.show_text(
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
@@ -459,6 +463,7 @@ class ExportForm(Form):
 
     @work(thread=True, group="export", exclusive=True)
     def _write(self, export_number: int, job: ExportJob, *, force: bool) -> None:
+        """Write the files in a worker, then show the summary, a question or the problem."""
         worker = get_current_worker()
 
         def report_stage(stage: str) -> None:

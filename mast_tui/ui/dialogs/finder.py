@@ -191,6 +191,7 @@ class FinderDialog(TypingDialog):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
+        """Return the choice under the cursor, or with ``free`` the typed text."""
         event.stop()
         choice_list = self.query_one(ChoiceList)
         if (
@@ -282,6 +283,7 @@ class ThemeChoice(FinderDialog):
         return super().dismiss(result)
 
     def _keep(self, name: str) -> None:
+        """Save the theme in the configuration file."""
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""

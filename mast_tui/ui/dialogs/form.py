@@ -63,6 +63,7 @@ class ChoiceLine(Static, can_focus=True):
         self._show()
 
     def _show(self) -> None:
+        """Show all choices, or only the chosen one if they do not fit."""
         parts = []
         for choice in self._choices:
             chosen = choice == self.value
@@ -189,6 +190,7 @@ class Form(Dialog[None]):
             yield Static(Content(FIELD_KEYS), classes="keys")
 
     def _line(self, field: Field) -> Widget:
+        """Return the widget of a field."""
         value = self._texts[field.name]
         if field.choices:
             return ChoiceLine(field, value)
@@ -206,6 +208,7 @@ class Form(Dialog[None]):
         self._lines()[0].focus()
 
     def _lines(self) -> list[Input | ChoiceLine]:
+        """Return the widgets of the fields in their order."""
         lines: list[Input | ChoiceLine] = []
         for field in self._fields:
             line = self.query_one(f"#{field.name}")
@@ -222,6 +225,7 @@ class Form(Dialog[None]):
 
     @on(events.DescendantFocus)
     def _field_changed(self, event: events.DescendantFocus) -> None:
+        """Show the help of the field with the focus, or its error."""
         error_field, message = self._error
         field = next((field for field in self._fields if field.name == event.widget.id), None)
         # A late event of a field that was left must not replace a newer message.

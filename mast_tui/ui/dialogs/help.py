@@ -200,6 +200,7 @@ class HelpLines(VirtualLines):
         super().rows_changed()
 
     def _wrapped(self, width: int) -> Iterator[tuple[str, str]]:
+        """Yield the key and the text of each line."""
         for number, section in enumerate(self._sections):
             if number:
                 yield "", ""

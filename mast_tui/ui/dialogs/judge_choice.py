@@ -100,6 +100,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
 
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate(self, setup: Setup) -> None:
+        """Estimate tokens and cost in a worker, and show them."""
         worker = get_current_worker()
         key = self._estimated_key
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup

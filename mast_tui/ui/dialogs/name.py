@@ -174,6 +174,7 @@ class NameScreen(Dialog[str]):
         self._move(step)
 
     def _move(self, step: int) -> None:
+        """Choose the next or previous name; begin at an end of the list."""
         listed = self._list
         if not self._choices:
             return

@@ -215,6 +215,7 @@ class Contents:
         return bool(self.needle)
 
     def _run_search(self, search: ManyFilesSearch) -> None:
+        """Run a search in a worker, and pass on its results in batches."""
         worker = get_current_worker()
         batch: list[Hit | NotSearched] = []
         last_report = 0.0

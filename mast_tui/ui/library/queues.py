@@ -371,6 +371,9 @@ class CurrentQueue:
             self._start_reading(opened)
 
     def _start_reading(self, opened: OpenWorkspace, *, is_chosen: bool = False) -> None:
+        """Read the chosen queue in a worker; ``is_chosen`` tells that the user has just chosen
+        it.
+        """
         request = self._chosen_request
         listed_ids = list(self._screen.mast.catalog.traces)
 
@@ -404,6 +407,8 @@ class CurrentQueue:
         self._screen.mast.workspace.when_ready(self._choose)
 
     def _choose(self, opened: OpenWorkspace) -> None:
+        """Open the dialog of the queues, and show the chosen one."""
+
         def queue_chosen(name: QueueName | None) -> None:
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
@@ -417,6 +422,7 @@ class CurrentQueue:
         )
 
     def _ask_for_sample(self, opened: OpenWorkspace) -> None:
+        """Ask for the size and seed of a sample, and show it."""
         request = self.traces.request
         seed = "" if request.seed is None else f" {request.seed}"
 

@@ -156,6 +156,7 @@ class LibraryScreen(ListScreen):
         self.call_later(self._update_same_runs, groups)
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
+        """Keep which traces are the same run, and update the rows that change by it."""
         previous = self._same_runs
         self._same_runs = same_runs_by_id
         changed = [
@@ -251,6 +252,7 @@ class LibraryScreen(ListScreen):
         )
 
     def _arrange(self, *, still: bool = False) -> None:
+        """Filter and sort the rows, update the queue of the annotate screen, and show all of it."""
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
         ids = [row.trace_id for row in rows]
@@ -269,6 +271,7 @@ class LibraryScreen(ListScreen):
         self.query_one("#heading", Static).update(Content(self.table.heading()))
 
     def _show_title(self) -> None:
+        """Show the queue, the number of traces, the progress of reading, and problems."""
         if self.contents.is_listing:
             self.title_bar.show(("Contents", *self.contents.title()), self.who())
             return
@@ -318,6 +321,7 @@ class LibraryScreen(ListScreen):
         return (*super().who(), *(finished if self.mast.opened is not None else ()))
 
     def _show_empty(self) -> None:
+        """Show the list that has rows, or the reason why there are none."""
         contents = self.contents
         empty = not (contents.list.rows if contents.is_listing else self.table.rows)
         self.table.display = not empty and not contents.is_listing
@@ -371,6 +375,7 @@ class LibraryScreen(ListScreen):
         )
 
     def _show_about(self) -> None:
+        """Show the facts of the trace, file or hit under the cursor."""
         about = self._about
         if self.contents.is_listing:
             self._show_hit()
@@ -399,6 +404,7 @@ class LibraryScreen(ListScreen):
         about.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     def _show_hit(self) -> None:
+        """Show the text around the hit under the cursor."""
         about = self._about
         row = self.contents.list.row
         if row is None:
@@ -495,6 +501,7 @@ class LibraryScreen(ListScreen):
             )
 
     def _leave_search(self) -> bool:
+        """Leave the search of contents, or else the filter; return False if neither is open."""
         line = self._filter
         if self.contents.leave():
             self.set_focus(self.table)

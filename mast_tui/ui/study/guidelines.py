@@ -224,6 +224,7 @@ class PageLines(VirtualLines):
 
 
 def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
+    """Return the rows of a paragraph, wrapped to a width."""
     if paragraph.style == "heading":
         return [_PageRow(paragraph, paragraph.text, paragraph.style)]
     cells = max(8, width - 1 - INDENT)
@@ -313,6 +314,7 @@ class GuidelinesScreen(OpensTraces):
 
     @work(thread=True, group="page", exclusive=True)
     def _read(self, opened: OpenWorkspace) -> None:
+        """Read the page in a worker, then the traces that its span ranges need."""
         worker = get_current_worker()
         mode = self.mode_slug
         open_traces = list(self.mast.catalog.traces.values())
@@ -354,6 +356,7 @@ class GuidelinesScreen(OpensTraces):
             self._show_page(keep_cursor=True)
 
     def _show_page(self, *, keep_cursor: bool) -> None:
+        """Show the page that was read."""
         page = self._page
         loader = self._loader
         if page is None or loader is None:
@@ -461,6 +464,9 @@ class GuidelinesScreen(OpensTraces):
         self._step(undo=False)
 
     def _chosen_guideline(self) -> Guideline | None:
+        """Return the guideline under the cursor, or show why none can be changed and return
+        None.
+        """
         if not self.may_write:
             self._say_read_only()
             return None
@@ -478,6 +484,7 @@ class GuidelinesScreen(OpensTraces):
     def _ask(
         self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], message: str
     ) -> None:
+        """Ask for the text of a guideline, run a step with it, and show a message."""
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def text_entered(text: str | None) -> None:
@@ -488,6 +495,7 @@ class GuidelinesScreen(OpensTraces):
         self.app.push_screen(NoteScreen(title, value), text_entered)
 
     def _step(self, *, undo: bool) -> None:
+        """Undo or repeat a change of the page."""
         mode = self.mode_slug
         if not self.may_write:
             self._say_read_only()

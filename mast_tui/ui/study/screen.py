@@ -115,6 +115,9 @@ def study_view(
 
 
 def _overlap(opened: OpenWorkspace, study: Study) -> Overlap:
+    """Count the traces with several annotators, and those that all or some of them have
+    finished.
+    """
     ref = study.taxonomy
     finished_by = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
     finished = 0
@@ -301,6 +304,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
 
 
 def _people(study: Study) -> str:
+    """Return who labels, who has left, and who decides."""
     present = study.present
     annotators = f"{_names(present)} label{'s' if len(present) == 1 else ''}"
     former = [name for name in study.annotators if name not in present]
@@ -322,6 +326,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _assignment(study: Study, shared: int, count: int) -> str:
+    """Return how many annotators label each trace."""
     if study.per_trace == 1:
         return f"Each trace is labelled by one of them, drawn by seed {study.seed}."
     everybody = study.per_trace == len(study.annotators)
@@ -334,6 +339,7 @@ def _assignment(study: Study, shared: int, count: int) -> str:
 
 
 def _conditions(study: Study) -> str:
+    """Return if suggestions are hidden, and on which share of traces."""
     if study.blind:
         return "They work blind: suggestions and outcomes are hidden until they finish."
     if not study.withheld:
@@ -345,6 +351,7 @@ def _conditions(study: Study) -> str:
 
 
 def _finishing(study: Study) -> str:
+    """Return the effect of finishing a trace with unread spans."""
     action = {
         "ask": "asks what becomes of open modes",
         "leave": "leaves open modes open",
@@ -354,6 +361,7 @@ def _finishing(study: Study) -> str:
 
 
 def _deciding(study: Study) -> str:
+    """Return the rules of adjudication."""
     rules = [
         f"names {'hidden until a key shows them' if study.names_hidden else 'shown'}",
         f"the judge shown {'before and after' if study.judge_first else 'after'} the decision",
@@ -476,6 +484,7 @@ class StudyScreen(TableScreen[Progress]):
 
     @piece_of_work
     async def _ask(self, opened: OpenWorkspace) -> None:
+        """Open the form of the study, and set up the result."""
         previous = await self.mast.workspace.carry_out(opened.study)
         selections = await self._selections(opened, previous)
         if not selections:
@@ -594,6 +603,7 @@ class StudyScreen(TableScreen[Progress]):
     async def _offer_for_annotator(
         self, change: Callable[[Workspace, Study, str], Study], title: str, effect: str
     ) -> None:
+        """Offer a change that concerns the annotator under the cursor."""
         opened_study = await self._study()
         if opened_study is None:
             return

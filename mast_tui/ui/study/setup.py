@@ -238,6 +238,9 @@ def share_text(share: float) -> str:
 
 
 def _share(text: str, title: str, previous: float) -> float:
+    """Return a share between 0 and 1 from a percentage; the unchanged text keeps the exact
+    share.
+    """
     if text.strip() == share_text(previous):
         return previous
     match = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
@@ -353,14 +356,14 @@ def _record_of(trace: Trace) -> TraceRecord:
 
 
 EFFECTS: Final[Mapping[str, str]] = {
-    "blind": "Annotators work so from now on, also on traces that are open.",
-    "withheld": "Which traces are without suggestions is drawn anew.",
-    "retests": "Which finished traces repeat is drawn anew; what has come back stays done.",
-    "open_modes": "Finishes from now on follow it; what is finished stays as it is.",
-    "judge_first": "Adjudication shows the judge so from now on.",
-    "names_hidden": "Adjudication shows names so from now on.",
-    "boundaries": "What is left to decide is counted anew; decisions stay.",
-    "reasons": "Decisions from now on follow it; earlier ones stay as they are.",
+    "blind": "It holds for annotators from now on, also on open traces.",
+    "withheld": "The traces without suggestions are drawn again.",
+    "retests": "The traces that repeat are drawn again; finished repeats stay finished.",
+    "open_modes": "It holds for traces that are finished from now on.",
+    "judge_first": "It holds for adjudication from now on.",
+    "names_hidden": "It holds for names in adjudication from now on.",
+    "boundaries": "Open conflicts are counted again; decisions stay.",
+    "reasons": "It holds for decisions from now on.",
 }
 """The effect of a change of the protocol on work that is under way, by field."""
 
@@ -451,10 +454,10 @@ def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]
         away: The number of begun traces that each annotator loses, by name.
     """
     if previous is None:
-        return ["Everybody's queue holds what is theirs from now on, in an order of their own."]
+        return ["From now on each annotator has a queue of their own traces, in their own order."]
     lines = []
     if not _has_same_assignment(previous, planned):
-        lines.append("Queues are dealt anew from now on; no label is lost.")
+        lines.append("The traces are assigned again; no label is lost.")
     lines += [
         f"{name} has begun {counted(count, 'trace')} that would no longer be theirs."
         for name, count in sorted(away.items())
@@ -465,7 +468,7 @@ def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]
         if getattr(previous, field) != getattr(planned, field)
     ]
     if set(previous.adjudicators) != set(planned.adjudicators):
-        lines.append("Who decides changes from now on; decisions stay.")
+        lines.append("The adjudicators change from now on; decisions stay.")
     return lines
 
 
@@ -574,6 +577,7 @@ class StudySetup(Form):
         )
 
     async def _answer(self) -> None:
+        """Close the form and pass on the study; an error returns to its field."""
         try:
             planned = await self.mast.writes.run(partial(self.planned_study, self.texts))
         except MastError as error:
