@@ -517,7 +517,7 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     """Yield a table of the annotator's answers per mode; unknown modes have their slug as name."""
     if view.left_out:
         traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
-        yield f"Left out of the figures: {traces} whose text stood as an example in a prompt."
+        yield f"Left out of the figures: {traces} whose text is an example in a prompt."
     if not view.modes:
         return
     yield ""
@@ -569,7 +569,7 @@ def _settings(settings: RunSettings) -> Iterator[str]:
         )
     if settings.examples:
         count = len(settings.examples)
-        examples = "trace stands as an example" if count == 1 else "traces stand as examples"
+        examples = "trace is an example" if count == 1 else "traces are examples"
         yield f"{count} {examples} in the prompt."
 
 

@@ -71,7 +71,7 @@ FIELDS: Final = (
     Field(
         "adjudicators",
         "adjudicators",
-        "Who decides where annotators differ. May stay empty: then anybody may.",
+        "Who decides conflicts. If it is empty, anyone may.",
     ),
     Field("per_trace", "per trace", "How many annotators label each trace of the overlap."),
     Field(
@@ -90,13 +90,13 @@ FIELDS: Final = (
     Field(
         "withheld",
         "without suggestions",
-        "Where suggestions are shown: the share of everybody's traces without them until finished, "
-        "drawn at random, so that their pull on people can be measured.",
+        "If suggestions are shown: the share of each annotator's traces without them until "
+        "finished, drawn at random, so that their pull on people can be measured.",
     ),
     Field(
         "retests",
         "repeat",
-        "The share of everybody's finished traces that repeat: they are labelled again, for "
+        "The share of each annotator's finished traces that repeat: they are labelled again, for "
         "agreement with oneself.",
     ),
     Field(
@@ -396,7 +396,7 @@ def preview_text(
         last = "Traces have been finished, so what figures rest on stays; this may still change."
     else:
         last = (
-            "All of this may be changed until somebody finishes a trace. From then on only further "
+            "All of this may be changed until someone finishes a trace. From then on only further "
             "lots, adjudicators, repeats and how adjudication goes."
         )
     parts.append([last])
