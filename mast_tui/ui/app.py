@@ -28,7 +28,7 @@ from mast_tui.ui.actions.registry import (
     bindings_for,
     find_action,
     key_of,
-    shown,
+    key_text,
     textual_keymap,
 )
 from mast_tui.ui.colours import line_colours
@@ -548,7 +548,8 @@ class MastApp(TextualApp):
         key = event.character if event.is_printable and event.character else event.key
         for bar in self.screen.query(HintBar):
             bar.say(
-                f"{shown(key)} does nothing here · {self.key_of('everywhere.help')} shows the keys"
+                f"{key_text(key)} does nothing here · "
+                f"{self.key_of('everywhere.help')} shows the keys"
             )
 
     # Traces

@@ -90,7 +90,7 @@ async def test_where_the_order_of_spans_is_unknown_it_asks_before_it_writes(
         await write_over(on, gold)
         assert "order of 2 labelled spans in 1 trace is unknown" in said(on)
         assert "three.json" in said(on).replace(" ", "")
-        assert "Enter exports all the same" in said(on)
+        assert "Enter exports anyway" in said(on)
         await on.press("escape")
         assert not gold.exists()
         await on.press("enter")
@@ -191,7 +191,7 @@ async def test_an_earlier_file_is_asked_about_and_a_foreign_one_named(
     async with stage(office.folder, workspace=office.workspace) as on:
         await choose(on, "csv-long")
         await write_over(on, earlier)
-        assert "is there already" in said(on)
+        assert "exists. The export" in said(on)
         assert earlier.read_text() == f"{ROW}\n"
         await on.press("enter")
         assert "Written" in on.text
@@ -254,7 +254,7 @@ async def test_whoever_works_blind_gets_no_ones_words_but_their_own(
         await on.press("down", "space", "up")
         await write_over(on, tmp_path / "all.csv")
         assert "2 traces are left out" in on.text
-        assert "No trace is in it" in on.text
+        assert "It has no traces" in on.text
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1
 
 

@@ -197,6 +197,7 @@ def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
+    """Return the verdicts and labels of a judge as a side of the comparison."""
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     verdicts = {
@@ -482,6 +483,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="comparison", exclusive=True)
     def _compare(self, opened: OpenWorkspace) -> None:
+        """Compare in a worker, and show the result or the problem."""
         open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:
@@ -500,6 +502,7 @@ class ComparisonScreen(OpensTraces):
         self.show_words(problem)
 
     def _show_comparison(self, comparison: RunComparison) -> None:
+        """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         if not (
             comparison.judge_seen or (comparison.traces and comparison.comparison.total.compared)
@@ -525,6 +528,7 @@ class ComparisonScreen(OpensTraces):
         return ALL_MODES if row is None else row.mode
 
     def _visible_cases(self) -> list[Case]:
+        """Return the traces of the mode under the cursor, differing ones first."""
         if self._comparison is None:
             return []
         by_mode = self._comparison.comparison.cases
@@ -534,6 +538,7 @@ class ComparisonScreen(OpensTraces):
         return sorted(every_case, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read_orders: bool = True) -> None:
+        """Show the traces of the mode; ``read_orders`` reads those that need an order of spans."""
         comparison = self._comparison
         if comparison is None:
             return
@@ -559,6 +564,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="places", exclusive=True)
     def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
+        """Read traces for the order of their spans, then show the ranges by number."""
         worker = get_current_worker()
         try:
             has_new_orders = loader.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)

@@ -198,6 +198,7 @@ class AgreementScreen(ReportScreen):
             self._count_judge(opened)
 
     def _count_judge(self, opened: OpenWorkspace) -> None:
+        """Compute the figures of the chosen judge in a worker."""
         choice = self.choice
         passes = self.passes
         self.count(
@@ -220,6 +221,7 @@ class AgreementScreen(ReportScreen):
             self.judge = None
 
     def _receive_people(self, figures: PeopleFigures) -> None:
+        """Show the figures of people, and a hint about hidden traces or a warning."""
         self.people = figures
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
@@ -283,6 +285,7 @@ class AgreementScreen(ReportScreen):
         return Page(section, pending=people.pending, notes=people.notes)
 
     def _judge_page(self) -> Page:
+        """Return the page of the judge, or the reason why it has no figures."""
         judge = self.judge
         if judge is None or (judge.report is None and judge.pending):
             return Page()
@@ -392,6 +395,7 @@ class AgreementScreen(ReportScreen):
         return is_judge_page
 
     def _choose(self, choice: JudgeChoice) -> None:
+        """Compute the figures of another choice."""
         self.choice = choice
         if self.judge is not None:
             # The lists stay, so that keys pressed meanwhile choose among them.

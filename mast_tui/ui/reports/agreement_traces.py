@@ -248,6 +248,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
 
 
 def _row(row: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
+    """Return the row of a trace and mode, with the answers of the sides."""
     cells = {
         "trace": names.get(row.trace_id, row.trace_id),
         "code": code,

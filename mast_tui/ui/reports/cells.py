@@ -162,6 +162,7 @@ def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[t
 
 
 def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
+    """Return a value with its interval or the reason why it has none, and its count."""
     text = value_text(cell, column.kind)
     if not isinstance(cell, Estimate):
         return text

@@ -330,6 +330,7 @@ class ReportLines(VirtualLines):
         return Strip.join([strip.crop(0, cell_start), cell, strip.crop(cell_end, width)])
 
     def _text_line(self, line: Line, width: int, *, at_cursor: bool) -> Strip:
+        """Render a title, a paragraph or a rule."""
         base = self.rich_style
         if at_cursor and self.has_focus:
             base += self._part("cursor")
@@ -340,6 +341,7 @@ class ReportLines(VirtualLines):
         )
 
     def _heading(self, table: Table, width: int) -> Strip:
+        """Render the titles of the columns of a table."""
         layout = self._layouts[table.id]
         text = " " * LEAD
         for position, column in enumerate(layout.columns):
@@ -355,6 +357,7 @@ class ReportLines(VirtualLines):
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _row(self, table: Table, row: Row, width: int, *, at_cursor: bool) -> Strip:
+        """Render a row of a table."""
         base = self.rich_style
         if at_cursor and self.has_focus:
             base += self._part("cursor")
@@ -420,6 +423,7 @@ def _text_lines(part: Text, width: int) -> Iterator[Line]:
 
 
 def _table_lines(table: Table) -> Iterator[Line]:
+    """Yield the lines of a table: its heading, its rows, and rules between groups."""
     yield Line(table)
     for position, group in enumerate(group for group in table.groups if group):
         if position:
@@ -554,6 +558,7 @@ def _narrowed(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> Lin
 
 
 def _measured(table: Table, column: Column, pending: bool) -> FittedColumn:
+    """Return a column with the cells that its texts need."""
     cells = [row.cells.get(column.key) for row in table.rows]
     values = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
     is_share = column.kind is Kind.SHARE

@@ -274,6 +274,7 @@ class ReportScreen(TablesScreen):
 
     @work(thread=True, group="said", exclusive=True)
     def _read_changes(self, opened: OpenWorkspace) -> None:
+        """Read which passes are finished and which conflicts decided, in a worker."""
         workspace = opened.workspace
         ref = opened.taxonomy.ref
         with suppress(MastError):  # the title already shows that a server is away
@@ -368,13 +369,14 @@ class ReportScreen(TablesScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        opened_traces = await self.mast.workspace.carry_out(
+        """Begin to adjudicate hidden traces, and compute the report again."""
+        started_ids = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
-        if opened_traces is None:
+        if started_ids is None:
             return
         self.start(opened)
-        left_out = len(hidden) - len(opened_traces)
+        left_out = len(hidden) - len(started_ids)
         if left_out:
             self.notify(
                 f"{counted(left_out, 'trace')} left out: you have begun to label; finish first",
@@ -577,6 +579,7 @@ class TracesScreen(TablesScreen):
         self.title_bar.show((self._figure, *facts), self.who())
 
     def _show_rows(self, listing: Listing) -> None:
+        """Show the traces, or only those on which the sides differ."""
         table = listing.table
         if self._only_differing and listing.differing is not None:
             differing = tuple(row for row in table.rows if row.id in listing.differing)
@@ -629,6 +632,7 @@ class TracesScreen(TablesScreen):
             self.mast.workspace.when_ready(self._open)
 
     def _open(self, opened: OpenWorkspace) -> None:
+        """Open the trace of the row, or the screen that the listing names."""
         row = self.main_list.row
         if row is None or self._listing is None:
             return

@@ -276,6 +276,9 @@ class SignaturesScreen(ReportScreen):
         return self._cached_report[1:]
 
     def _about(self, signatures: Signatures, report: model.Report) -> str:
+        """Return the line over the tables: the facts of the group, or how many outcomes are
+        known.
+        """
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
@@ -294,6 +297,7 @@ class SignaturesScreen(ReportScreen):
         return one_line(" · ".join(facts), 400)
 
     def _empty_page_text(self, signatures: Signatures, section: Section) -> str:
+        """Return why a page of the group has no rows."""
         traces = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
         all_of_them = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
@@ -438,6 +442,7 @@ class SignaturesScreen(ReportScreen):
         self._ask("Outcome", choices, "a score, or nothing", self._score, free=True)
 
     def _score(self, value: str) -> None:
+        """Count a trace as failed under a score; an empty text means the recorded outcome."""
         try:
             below = float(value) if value else None
         except ValueError:
@@ -486,6 +491,8 @@ class SignaturesScreen(ReportScreen):
         *,
         free: bool = False,
     ) -> None:
+        """Ask for one of some choices, and pass it on."""
+
         def answered(value: str | None) -> None:
             if value is not None:
                 on_chosen(value)
