@@ -12,10 +12,11 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import open_workspace, say
+from mast_tui.cli.shared.asking import hides_outcomes, workspace_there
+from mast_tui.cli.shared.common import masks_of, open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.redaction.masked_trace import Masks
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_fully
@@ -98,6 +99,8 @@ class ConvertRequest:
         help="The project's own format, which loses nothing; ATIF, which many tools read; or what "
         "AgentDebugX reads.",
     )
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     force: bool = options.force()
     workers: str | None = options.workers()
     common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
@@ -119,11 +122,12 @@ def convert_command(request: ConvertRequest) -> int:
     comes back by mast-tui import.
     """
     veiled = hides_outcomes(request.common)
+    masks = masks_of(request.redact, request.redact_file, workspace_there(request.common))
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, request.written_as, veiled)
+        write = partial(_line, request.written_as, veiled, masks)
         found = each_trace(
             pool.reachable(request.paths),
             write,
@@ -157,9 +161,11 @@ def convert_command(request: ConvertRequest) -> int:
     return 1 if failed else 0
 
 
-def _line(written_as: str, veiled: bool, trace: Trace) -> bytes | None:
-    """A trace as a line; None where that needs steps and it has none."""
+def _line(written_as: str, veiled: bool, masks: Masks | None, trace: Trace) -> bytes | None:
+    """Return a trace as a line; None where that needs steps and it has none."""
     read_fully(trace)
+    if masks is not None:
+        trace = masks.trace(trace)
     if written_as == OWN:
         return line_of(trace, veiled=veiled)
     if not len(trace):

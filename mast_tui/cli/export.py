@@ -12,7 +12,7 @@ from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
+from mast_tui.cli.shared.common import kept_taxonomy, masks_of, open_workspace, print_json, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
@@ -65,6 +65,8 @@ class ExportCommandRequest:
         "datasheet.toml beside the workspace's database.",
     )
     pseudonyms: bool = options.pseudonyms()
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     allow_unordered: bool = options.option(
         "--allow-unordered",
         is_flag=True,
@@ -85,7 +87,14 @@ _RULES: Final = (
     OptionRule[ExportCommandRequest](
         "export --format jsonl does not take {option}: it is the whole workspace, to keep and to "
         "merge; choose another format to look at labels",
-        options=("--taxonomy", "--blind", "--assisted", "--pseudonyms"),
+        options=(
+            "--taxonomy",
+            "--blind",
+            "--assisted",
+            "--pseudonyms",
+            "--redact",
+            "--redact-file",
+        ),
         when=lambda request: request.file_format == "jsonl",
     ),
     OptionRule[ExportCommandRequest](
@@ -140,6 +149,7 @@ def export_command(request: ExportCommandRequest) -> None:
             gold=request.gold,
             datasheet=request.datasheet,
             pseudonyms=pseudonyms_of(place) if request.pseudonyms else None,
+            masks=masks_of(request.redact, request.redact_file, place),
             allow_unordered=request.allow_unordered,
             say=say,
         )

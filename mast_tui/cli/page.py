@@ -11,7 +11,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by, say_left_out, workspace_there
-from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, say
+from mast_tui.cli.shared.common import kept_taxonomy, load_chosen_taxonomy, masks_of, say
 from mast_tui.counts import counted
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
@@ -35,6 +35,8 @@ class PageRequest:
         "--markdown", is_flag=True, help="Write Markdown in place of a page."
     )
     pseudonyms: bool = options.pseudonyms()
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     force: bool = options.force()
     common: CommonOptions = options.common()
 
@@ -52,13 +54,15 @@ def page_command(request: PageRequest) -> int:
     workspace = workspace_there(request.common)
     if workspace is None:
         taxonomy = load_chosen_taxonomy(request.common.taxonomy)
-        pages = RunPages(taxonomy, blind=request.common.blind)
+        masks = masks_of(request.redact, request.redact_file)
+        pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
         outputs = Outputs(Rules(precious=protected_kind, force=request.force))
     else:
         taxonomy = kept_taxonomy(workspace, request.common.taxonomy)
         viewer = asked_by(workspace, taxonomy.ref, request.common)
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
-        pages = RunPages(taxonomy, viewer, pseudonyms=letters)
+        masks = masks_of(request.redact, request.redact_file, workspace)
+        pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed = _traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():

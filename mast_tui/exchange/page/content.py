@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mast_tui.adjudication import words_by_trace
 from mast_tui.counts import duration
 from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
+from mast_tui.exchange.masked_work import WorkMasks
 from mast_tui.exchange.page.records import records_of
 from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
+from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
 from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
 from mast_tui.workspace.records import TraceRecord
@@ -21,6 +23,7 @@ from mast_tui.workspace.records import TraceRecord
 if TYPE_CHECKING:
     from mast_tui.gold import GoldLabel, GoldTrace
     from mast_tui.labels import Label, TraceWork
+    from mast_tui.redaction.masked_trace import Masks
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
@@ -224,6 +227,7 @@ class RunPages:
         *,
         blind: bool = False,
         pseudonyms: Pseudonyms | None = None,
+        masks: Masks | None = None,
     ) -> None:
         """Make pages under one taxonomy.
 
@@ -232,6 +236,7 @@ class RunPages:
             viewer: The reader, in their workspace; None where there is no workspace.
             blind: Hide what a blind annotator must not see, where there is no workspace.
             pseudonyms: Letters in place of people's names.
+            masks: Masks in place of personal data and secrets.
         """
         self.hidden = set[str]()
         """The traces so far of which some work is hidden from the reader."""
@@ -239,6 +244,7 @@ class RunPages:
         self._viewer = viewer
         self._blind = blind
         self._pseudonyms = pseudonyms
+        self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
         """Return the page of a trace, whose index must be complete."""
@@ -258,13 +264,19 @@ class RunPages:
                 self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
             }
         record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
-        labels = _Labels(self._taxonomy, trace, self._shown_name)
+        masks = self._masks
+        labels = _Labels(self._taxonomy, trace, self._shown_name).in_order(works, gold)
+        if masks is not None:
+            trace = shown = masks.trace(trace)
+            record = replace(record, task=shown.meta.task)
+            labels = tuple(_masked_label(label, trace, masks) for label in labels)
+            works = WorkMasks(masks, lambda _id, key: redacted_span(shown, key)).works(works)
         return RunPage(
             trace=trace,
             record=record,
             taxonomy=self._taxonomy,
-            labels=labels.in_order(works, gold),
-            verdicts=tuple(_verdicts(works, gold, self._taxonomy, self._shown_name)),
+            labels=labels,
+            verdicts=tuple(self._verdicts(works, gold)),
             authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
             notes=_span_notes(works, trace),
             answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
@@ -295,8 +307,28 @@ class RunPages:
         found = sides.get(trace_id)
         return None if found is None else found.gold(self._taxonomy, trace.index_of)
 
+    def _verdicts(
+        self, works: Sequence[TraceWork], gold: GoldTrace | None
+    ) -> Iterator[PageVerdict]:
+        for verdict in _verdicts(works, gold, self._taxonomy, self._shown_name):
+            masks = self._masks
+            yield verdict if masks is None else replace(verdict, source=masks.text(verdict.source))
+
     def _shown_name(self, name: str) -> str:
         return name if self._pseudonyms is None else self._pseudonyms.name(name)
+
+
+def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
+    """Return a label with masks, its quote where it is in the masked text."""
+    place = label.place
+    quote = masks.text(label.quote)
+    if place is not None:
+        assert isinstance(trace.spans, MaskedSpans)
+        redacted = trace.spans.redacted(place.span)
+        start, end = redacted.to_shown(place.start, place.end)
+        place = QuotePlace(place.span, start, end)
+        quote = redacted.text[start:end]
+    return replace(label, note=masks.text(label.note), quote=quote, place=place)
 
 
 @dataclass(frozen=True, slots=True)
