@@ -13,6 +13,8 @@ from ipaddress import ip_address
 from types import ModuleType
 from typing import Any, Final
 
+import re2
+
 from mast_tui.redaction.engine import (
     DEFAULT_RULES,
     RedactionError,
@@ -20,7 +22,7 @@ from mast_tui.redaction.engine import (
     email_ranges,
     pattern_rule,
 )
-from mast_tui.traces.search.pattern import compile_pattern, encodable_text
+from mast_tui.traces.search.pattern import encodable_text
 
 _NEEDS_EXTRA: Final = (
     "masking personal data needs the extra 'redact': pip install 'mast-tui[redact]'"
@@ -235,7 +237,9 @@ def _library_rule() -> SecretRule:
         for pattern in plugin().denylist:
             text = _LOOK_AROUND.sub("", pattern.pattern).replace("{50,1024}", "{50,}")
             parts.append(f"(?i:{text})" if pattern.flags & re.IGNORECASE else f"(?:{text})")
-    compiled = compile_pattern("|".join(parts), "m")
+    options = re2.Options()
+    options.log_errors = False
+    compiled = re2.compile(f"(?m){'|'.join(parts)}", options)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
         for match in compiled.finditer(encodable_text(text)):

@@ -12,69 +12,77 @@ from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
 
 class SubAgentFinder:
-    """Looks at every span once, in order, and keeps where each sub-agent's steps begin and end.
+    """The first and last steps of each sub-agent, found by reading every span once, in order.
 
-    A sub-agent that another one began stands within the other's steps. One thread may ``take``
-    while another asks.
+    A sub-agent may begin another one, whose steps lie within its own. One thread may call ``read``
+    and ``read_until`` while others call ``beginning_at``.
     """
 
     def __init__(self) -> None:
         self.seen = 0
-        self._before = ""
+        self._previous_key = ""
         self._open: list[tuple[str, int]] = []
         self._lock = Lock()
         self._firsts = array("I")
-        self._ends = array("I")  # 0 while it may go on
+        self._ends = array("I")  # 0 while the sub-agent may continue
 
-    def take(self, spans: Iterable[Span]) -> None:
-        """Look at the spans that follow those looked at."""
+    def read(self, spans: Iterable[Span]) -> None:
+        """Read the spans that follow the last one read."""
         for span in spans:
-            self._look(self.seen, span)
+            self._read_span(self.seen, span)
             self.seen += 1
 
-    def take_up_to(self, trace: Trace, end: int) -> None:
-        """Look at the spans that follow up to ``end`` (exclusive).
+    def read_until(self, trace: Trace, end: int) -> None:
+        """Read the spans up to ``end`` (exclusive).
 
-        Within one thread no sub-agent begins or ends, so its spans are passed over.
+        Spans of a single thread are skipped, because no sub-agent begins or ends among them.
+
+        Args:
+            trace: The trace; always the same one.
+            end: The first span that is not read yet.
         """
         first = self.seen
         if trace.one_thread(first, end):
-            self._look(first, trace.span(first))
-            self._before = trace.span(end - 1).key
+            self._read_span(first, trace.span(first))
+            self._previous_key = trace.span(end - 1).key
             self.seen = end
         else:
-            self.take(trace.span(index) for index in range(first, end))
+            self.read(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """First and end (exclusive) of the sub-agent's steps that begin with span ``index``."""
-        with self._lock:
-            place = bisect_left(self._firsts, index)
-            if place == len(self._firsts) or self._firsts[place] != index:
-                return None
-            return index, self._ends[place] or self.seen
+        """Return the steps of the sub-agent that begins with a span, as first and end (exclusive).
 
-    def _look(self, index: int, span: Span) -> None:
+        Returns None if no sub-agent begins there. For one that may continue, the end is the last
+        span read.
+        """
+        with self._lock:
+            position = bisect_left(self._firsts, index)
+            if position == len(self._firsts) or self._firsts[position] != index:
+                return None
+            return index, self._ends[position] or self.seen
+
+    def _read_span(self, index: int, span: Span) -> None:
         thread = _prefix(span.key)
-        # A sub-agent goes on until its spawner does.
+        # A sub-agent ends with the next step of the agent that began it.
         depth = len(self._open)
         while depth and self._open[depth - 1][0] != thread:
             depth -= 1
-        begins = not depth and bool(thread) and _begins(span, thread, self._before)
+        begins = not depth and bool(thread) and _begins(span, thread, self._previous_key)
         if begins:
             depth = self._depth_of(_prefix(span.parent or ""))
         if depth < len(self._open) or begins:
             with self._lock:
-                for _, place in self._open[depth:]:
-                    self._ends[place] = index
+                for _, position in self._open[depth:]:
+                    self._ends[position] = index
                 del self._open[depth:]
                 if begins:
                     self._open.append((thread, len(self._firsts)))
                     self._firsts.append(index)
                     self._ends.append(0)
-        self._before = span.key
+        self._previous_key = span.key
 
     def _depth_of(self, thread: str) -> int:
-        """How many of the sub-agents at work go on while one that ``thread`` began is at work."""
+        """Return how many open sub-agents stay open when ``thread`` begins another one."""
         for depth in range(len(self._open), 0, -1):
             if self._open[depth - 1][0] == thread:
                 return depth
@@ -85,14 +93,18 @@ def _prefix(key: str) -> str:
     return key.partition("/")[0] if "/" in key else ""
 
 
-def _begins(span: Span, thread: str, before: str) -> bool:
-    """Whether a sub-agent begins here, and not just another part of one record."""
-    if span.kind is SpanKind.TOOL_RESULT or before == thread or _prefix(before) == thread:
+def _begins(span: Span, thread: str, previous_key: str) -> bool:
+    """Check if a span begins a sub-agent, and not just another part of one record."""
+    if (
+        span.kind is SpanKind.TOOL_RESULT
+        or previous_key == thread
+        or _prefix(previous_key) == thread
+    ):
         return False
     parent = span.parent
     if parent is not None:
         return parent != thread and _prefix(parent) != thread
-    # A sub-agent's own file is named before the place in it.
+    # The place of a span in a sub-agent's own file begins with the name of that file.
     return not span.place.startswith(("line ", "/"))
 
 

@@ -37,7 +37,7 @@ from mast_tui.exchange.selection import (
 from mast_tui.exchange.trace_files import redacted_from_files, texts_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.report import span_figures
@@ -247,14 +247,19 @@ def _add_gold_document(
         request.taxonomy,
         agreement_json(agreement),
         visible_entries,
-        judges=judges,
+        judges={name: judge_json(report) for name, report in judges.items()},
         rules=GoldRules(request.majority, request.gold == "settled"),
         traces=viewer.traces,
     )
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
-        agreement = agreement.renamed(request.pseudonyms.letters, request.pseudonyms.in_document)
+        letters = request.pseudonyms
+        agreement = agreement.renamed(letters.letters, letters.in_document)
+        judges = {
+            name: report.renamed(letters.letters, letters.in_document)
+            for name, report in judges.items()
+        }
     if request.masks is not None:
         document = masked_document(document, request.masks)
     document["datasheet"] = _datasheet_values(request)
@@ -264,7 +269,7 @@ def _add_gold_document(
         "traces": len(traces),
         "labels": sum(len(trace["labels"]) for trace in traces),
         "unresolved": sum(_conflicts_left(trace) for trace in traces),
-        "beside": add_files(document, datasheet(document, agreement)),
+        "beside": add_files(document, datasheet(document, agreement, judges)),
         **sight,
     }
 
@@ -313,9 +318,7 @@ def _agreement(request: ExportRequest) -> Agreement:
     return replace(agreement_figures(study), spans=span_figures(spans))
 
 
-def _judges(
-    request: ExportRequest, entries: Sequence[GoldWithSides]
-) -> dict[str, Mapping[str, Any]]:
+def _judges(request: ExportRequest, entries: Sequence[GoldWithSides]) -> dict[str, JudgeReport]:
     """Return the report on each judge that is no side of the gold, where the viewer may see it.
 
     ``entries`` are those of all traces: it is no secret that somebody has labelled a hidden trace.

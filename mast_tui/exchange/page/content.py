@@ -184,7 +184,7 @@ class RunPage:
             changes[label.first] += 1
             changes[label.last + 1] -= 1
         finder = SubAgentFinder()
-        finder.take_up_to(trace, len(trace))
+        finder.read_until(trace, len(trace))
         ends: list[int] = []
         began: float | None = None
         depth = 0

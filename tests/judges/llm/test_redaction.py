@@ -18,7 +18,6 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.redaction.engine import RedactionTooSlow
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import (
@@ -26,6 +25,7 @@ from mast_tui.redaction.engine import (
     MOST_RULES,
     Redaction,
     RedactionError,
+    RedactionTooSlow,
     SecretNumbers,
     file_rule,
 )
