@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 import click
@@ -13,10 +14,10 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes, workspace_there
-from mast_tui.cli.shared.common import masks_of, open_workspace, say
+from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.redaction.masked_trace import Masks
+from mast_tui.redaction.masked_trace import Masks, requested_masks
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_fully
@@ -26,6 +27,7 @@ from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.traces.times import iso_time
 from mast_tui.workspace.outputs import database_files, never_replaced, protected_kind
 from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.registers.pseudonyms import mask_key
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
 """What every trajectory begins with that is written here."""
@@ -122,7 +124,8 @@ def convert_command(request: ConvertRequest) -> int:
     comes back by mast-tui import.
     """
     veiled = hides_outcomes(request.common)
-    masks = masks_of(request.redact, request.redact_file, workspace_there(request.common))
+    key = partial(_mask_key, request.common)
+    masks = requested_masks(request.redact, request.redact_file, key)
     failed = traces = 0
 
     def lines() -> Iterator[bytes]:
@@ -159,6 +162,12 @@ def convert_command(request: ConvertRequest) -> int:
         outputs.commit()
     say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {request.output}")
     return 1 if failed else 0
+
+
+def _mask_key(common: CommonOptions) -> bytes:
+    """Return the key of the workspace's masks, or a new one where there is no workspace."""
+    workspace = workspace_there(common)
+    return token_bytes() if workspace is None else mask_key(workspace)
 
 
 def _line(text_format: str, veiled: bool, masks: Masks | None, trace: Trace) -> bytes | None:

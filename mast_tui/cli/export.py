@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import asked_by
-from mast_tui.cli.shared.common import kept_taxonomy, masks_of, open_workspace, print_json, say
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, print_json, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
@@ -23,9 +24,10 @@ from mast_tui.exchange.exporters.files import (
 from mast_tui.exchange.formats import ExportRequest, FormatContent
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.output_files import is_stdout
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
@@ -149,7 +151,7 @@ def export_command(request: ExportCommandRequest) -> None:
             gold=request.gold,
             datasheet=request.datasheet,
             pseudonyms=pseudonyms_of(place) if request.pseudonyms else None,
-            masks=masks_of(request.redact, request.redact_file, place),
+            masks=requested_masks(request.redact, request.redact_file, partial(mask_key, place)),
             allow_unordered=request.allow_unordered,
             say=say,
         )

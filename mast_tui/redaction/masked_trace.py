@@ -1,6 +1,6 @@
 """A trace as readers see it from whom personal data and secrets are hidden.
 
-Offsets of quotes refer to the text that is not masked: ``Masks.of`` converts them.
+Offsets of quotes refer to the text that is not masked: ``Masks.apply`` converts them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from mast_tui.redaction.engine import Redacted, Redaction
+from mast_tui.redaction.engine import MASK_FORM, Redacted, Redaction
 from mast_tui.traces.model import (
     AnswerKey,
     Problem,
@@ -27,7 +28,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import call_preview, preview
 
 _CODE_LETTERS: Final = 5
-_KEPT_CHARS: Final = 1_000_000
+_CACHED_CHARS: Final = 1_000_000
 """The most characters of masked texts that are cached."""
 
 
@@ -66,13 +67,13 @@ class Masks:
         self._redaction = redaction
         self._names = SecretCodes(key)
 
-    def of(self, text: str) -> Redacted:
+    def apply(self, text: str) -> Redacted:
         """Return a text with its masks and their ranges."""
         return self._redaction.apply(text, self._names)
 
     def text(self, text: str) -> str:
         """Return a text with masks."""
-        return self.of(text).text
+        return self.apply(text).text
 
     def meta(self, meta: TraceMeta) -> TraceMeta:
         """Return the facts of a run with masks in their texts."""
@@ -97,6 +98,25 @@ class Masks:
         )
         masked.opened = trace.opened
         return masked
+
+
+def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes]) -> Masks | None:
+    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None for none.
+
+    Args:
+        redact: Whether personal data and secrets are masked.
+        patterns: A file of the user's own patterns, which are masked as well.
+        key: Returns the secret key of the masks; it is called only if there are some.
+
+    Raises:
+        RedactionError: A library is missing, or the file is unusable.
+    """
+    if not redact and patterns is None:
+        return None
+    redaction = Redaction.personal() if redact else Redaction(form=MASK_FORM)
+    if patterns is not None:
+        redaction = redaction.with_file(patterns)
+    return Masks(redaction, key())
 
 
 class MaskedSpans(Spans):
@@ -136,10 +156,10 @@ class MaskedSpans(Spans):
         if cached is not None:
             self._cache.move_to_end(index)
             return cached
-        redacted = self._masks.of(self._spans.text(index))
+        redacted = self._masks.apply(self._spans.text(index))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
-        while self._cached_chars > _KEPT_CHARS and len(self._cache) > 1:
+        while self._cached_chars > _CACHED_CHARS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached_chars -= len(dropped.text)
         return redacted

@@ -1,6 +1,6 @@
 """The rules for personal data and for the secrets of many vendors.
 
-Keys and tokens are found by the patterns of detect-secrets beside those of ``engine``, telephone
+Keys and tokens are found by the patterns of detect-secrets beside those of ``rules``, telephone
 numbers by those of Google's libphonenumber. Card numbers and IBANs count only with a right check
 digit, so that most other numbers stay.
 """
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from ipaddress import ip_address
 from types import ModuleType
 from typing import Any, Final
 
 import re2
 
-from mast_tui.redaction.engine import (
+from mast_tui.redaction.rules import (
     DEFAULT_RULES,
     RedactionError,
     SecretRule,
@@ -157,17 +158,17 @@ def _borders(match: re.Match[str], shift: int) -> list[int]:
 
 def _is_card(number: str) -> bool:
     digits = re.sub(r"[ -]", "", number)
-    known = any(
+    has_issuer = any(
         len(digits) in lengths and prefix.match(digits) for prefix, lengths in _CARD_LENGTHS
     )
-    return known and _luhn(digits)
+    return has_issuer and _luhn(digits)
 
 
 def _luhn(digits: str) -> bool:
     """Check the last digit of a number by the algorithm of Luhn (ISO/IEC 7812-1)."""
     total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + place % 2)
+    for position, digit in enumerate(reversed(digits)):
+        value = int(digit) * (1 + position % 2)
         total += value - 9 if value > 9 else value
     return total % 10 == 0
 
@@ -257,8 +258,6 @@ def _library(name: str) -> ModuleType:
     Raises:
         RedactionError: It is not installed.
     """
-    from importlib import import_module
-
     try:
         return import_module(name)
     except ImportError:

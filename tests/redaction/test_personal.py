@@ -142,7 +142,7 @@ def test_of_harmless_look_alikes_few_are_masked() -> None:
 )
 def test_no_text_takes_more_than_its_length(text: str) -> None:
     """A quadratic pattern would take hours here, which the time limit of a test ends."""
-    masks().of(text * 4)
+    masks().apply(text * 4)
 
 
 def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
@@ -156,7 +156,7 @@ def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
 
 def test_offsets_lead_there_and_back() -> None:
     text = "Write to ada@example.org, then to bob@example.org soon."
-    redacted = masks().of(text)
+    redacted = masks().apply(text)
     start, end = redacted.to_shown(text.index("then"), text.index("then") + 4)
     assert redacted.text[start:end] == "then"
     assert redacted.to_original(start, end) == (text.index("then"), text.index("then") + 4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from mast_tui.taxonomy.model import differences
 
 if TYPE_CHECKING:
     from mast_tui.exchange.undo_import import Undone
-    from mast_tui.redaction.masked_trace import Masks
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -83,35 +81,6 @@ def _announce_parent(path: Path) -> None:
     if _ANNOUNCED not in meta:
         meta[_ANNOUNCED] = True
         say(f"workspace: {os.path.relpath(path)} (found in a parent folder)")
-
-
-def masks_of(
-    redact: bool, patterns: Path | None, workspace: Workspace | None = None
-) -> Masks | None:
-    """Return the masks that ``--redact`` and ``--redact-file`` ask for; None for none.
-
-    Args:
-        redact: Whether personal data and secrets are masked.
-        patterns: A file of the user's own patterns, which are masked as well.
-        workspace: The workspace in which equal secrets have equal masks; without one they have
-            within a command.
-
-    Raises:
-        RedactionError: A library is missing, or the file is unusable.
-    """
-    if not redact and patterns is None:
-        return None
-    from mast_tui.redaction.engine import MASK_FORM, Redaction
-    from mast_tui.redaction.masked_trace import Masks
-
-    redaction = Redaction.personal() if redact else Redaction(form=MASK_FORM)
-    if patterns is not None:
-        redaction = redaction.with_file(patterns)
-    if workspace is None:
-        return Masks(redaction, secrets.token_bytes())
-    from mast_tui.workspace.registers.pseudonyms import mask_key
-
-    return Masks(redaction, mask_key(workspace))
 
 
 def open_on_server(url: str, opened: Callable[..., Workspace]) -> tuple[Workspace, str | None]:

@@ -31,6 +31,7 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_words, viewer_named
@@ -41,7 +42,7 @@ from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 REPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "html": ("the report on this screen as one page", "html"),
@@ -80,12 +81,18 @@ class ExportFormats(FinderDialog):
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
-_NAMES_AS_THEY_ARE: Final = "as they are"
+_AS_THEY_ARE: Final = "as they are"
 _PSEUDONYMS: Final = Field(
     "pseudonyms",
     "names",
     "People's names as they are, or letters, the same in every export of this workspace.",
-    (_NAMES_AS_THEY_ARE, "letters"),
+    (_AS_THEY_ARE, "letters"),
+)
+_MASKS: Final = Field(
+    "masks",
+    "personal data",
+    "E-mail addresses, telephone and card numbers, keys and such as they are, or masked.",
+    (_AS_THEY_ARE, "masked"),
 )
 
 
@@ -167,7 +174,7 @@ def default_texts(file_format: Format) -> dict[str, str]:
         "majority": "no",
         "which": file_format.usual_pass,
         "datasheet": "",
-        "pseudonyms": _NAMES_AS_THEY_ARE,
+        "pseudonyms": _AS_THEY_ARE,
     }
 
 
@@ -225,18 +232,18 @@ def done_words(
         said: What was reported on the way.
         adjudicate_key: The key that opens the adjudication.
     """
-    told = []
+    paragraphs = []
     if counts.get("traces") == 0:
-        told.append(
+        paragraphs.append(
             "No trace is in it: an export holds labelled traces, an export of gold finished ones."
         )
     unresolved = counts.get("unresolved", 0)
     if unresolved:
         conflicts = counted(unresolved, "conflict")
-        told.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
-    told += [*left_out_lines(counts, request.format.name), *said]
+        paragraphs.append(f"{conflicts} left to decide: {adjudicate_key} opens them.")
+    paragraphs += [*left_out_lines(counts, request.format.name), *said]
     lines = ["Written:", *written_lines(str(request.output), counts)]
-    for words in told:
+    for words in paragraphs:
         lines += ["", words]
     return "\n".join(one_line(line, 2000) for line in lines)
 
@@ -334,7 +341,9 @@ def page_order(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Tex
             raise MastError("the trace is still being read; wait until all of it is there")
         at("Reading the labels")
         letters = pseudonyms_of(opened.workspace) if texts["pseudonyms"] == "letters" else None
-        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters)
+        key = partial(mask_key, opened.workspace)
+        masks = requested_masks(texts["masks"] == "masked", None, key)
+        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters, masks=masks)
         page = pages.page_of(trace)
         at("Writing the run")
         is_page = file_format == "page"
@@ -384,9 +393,9 @@ class ExportForm(Form):
                 at_first = {"file": f"{name}.{own_formats[file_format][1]}"}
                 title = f"Write the report: {file_format}"
             case RunToWrite(trace=trace):
-                fields += (_PSEUDONYMS,)
+                fields += (_PSEUDONYMS, _MASKS)
                 name = file_name_of(trace.identity.trace_id, own_formats[file_format][1])
-                at_first = {"file": name, "pseudonyms": _NAMES_AS_THEY_ARE}
+                at_first = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
                 title = f"Write the run: {file_format}"
             case None:
                 names = [info.name for info in opened.workspace.annotators()]

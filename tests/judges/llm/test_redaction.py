@@ -21,14 +21,13 @@ from hypothesis import strategies as st
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import (
-    DEFAULT_RULES,
     MOST_RULES,
     Redaction,
-    RedactionError,
     RedactionTooSlow,
     SecretNumbers,
     file_rule,
 )
+from mast_tui.redaction.rules import DEFAULT_RULES, RedactionError
 from mast_tui.traces.search.pattern import in_re2
 
 DEFAULT = Redaction.default()
