@@ -17,7 +17,7 @@ from mast_tui.ui.dialogs.form import completed
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
 from tests.ui.office import Office
-from tests.ui.stage import Stage, stage
+from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 ROW = "trace_id,annotator,mode,value"
 
@@ -138,6 +138,18 @@ async def test_the_run_on_screen_is_written_as_a_page_with_its_labels(
     run(
         "import", str(tmp_path / "run.html"), "--format", "page", "--workspace", str(tmp_path / "w")
     )
+
+
+async def test_a_run_can_be_written_with_masks(office: Office, tmp_path: Path) -> None:
+    first = {"role": "user", "content": "Ask ada@example.org why the checkout is slow."}
+    path = write_trace(office.folder / "three.json", (first, *SMALL[1:]), id="three")
+    async with stage(path, workspace=office.workspace) as on:
+        await choose(on, "markdown")
+        await on.press("end", "ctrl+u", *str(tmp_path / "run.md"), "tab", "tab", "space", "enter")
+        await on.press("enter")
+    written = (tmp_path / "run.md").read_text("utf-8")
+    assert "ada@example.org" not in written
+    assert "email" in written
 
 
 async def test_where_there_are_no_figures_no_report_is_offered(office: Office) -> None:

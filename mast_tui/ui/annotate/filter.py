@@ -20,7 +20,9 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.span_filter import (
     EVERYTHING,
+    IDLE_SECONDS,
     KIND_NAMES,
+    SLOW_SECONDS,
     FilterScan,
     MarkedSpans,
     SpanFilter,
@@ -66,7 +68,12 @@ def offers(
         matches: Whether to offer matches of the search.
     """
     rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
-    flags = [("n", "all but log records", "no_logs"), ("e", "errors", "errors")]
+    flags = [
+        ("n", "all but log records", "no_logs"),
+        ("e", "errors", "errors"),
+        ("w", f"slow: took {SLOW_SECONDS:.0f} s or more", "slow"),
+        ("i", f"idle: {IDLE_SECONDS:.0f} s without a step before", "idle"),
+    ]
     flags += [("l", "labelled by you", "labelled")] if labelled else []
     flags += [("s", "suggested, not answered", "suggested")] if suggested else []
     flags += [("/", "matches of the search", "matches")] if matches else []

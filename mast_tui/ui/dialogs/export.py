@@ -31,6 +31,7 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
+from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_words, viewer_named
@@ -41,7 +42,7 @@ from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
 REPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "html": ("the report on this screen as one page", "html"),
@@ -79,12 +80,18 @@ class ExportFormats(FinderDialog):
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
-_NAMES_AS_THEY_ARE: Final = "as they are"
+_AS_THEY_ARE: Final = "as they are"
 _PSEUDONYMS: Final = Field(
     "pseudonyms",
     "names",
     "People's names as they are, or letters, the same in every export of this workspace.",
-    (_NAMES_AS_THEY_ARE, "letters"),
+    (_AS_THEY_ARE, "letters"),
+)
+_MASKS: Final = Field(
+    "masks",
+    "personal data",
+    "E-mail addresses, telephone and card numbers, keys and such as they are, or masked.",
+    (_AS_THEY_ARE, "masked"),
 )
 
 
@@ -167,7 +174,7 @@ def default_texts(file_format: Format) -> dict[str, str]:
         "majority": "no",
         "which": file_format.usual_pass,
         "datasheet": "",
-        "pseudonyms": _NAMES_AS_THEY_ARE,
+        "pseudonyms": _AS_THEY_ARE,
     }
 
 
@@ -334,7 +341,9 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
             raise MastError("the trace is still being read; wait until all of it is there")
         report_stage("Reading the labels")
         letters = pseudonyms_of(opened.workspace) if texts["pseudonyms"] == "letters" else None
-        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters)
+        key = partial(mask_key, opened.workspace)
+        masks = requested_masks(texts["masks"] == "masked", None, key)
+        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters, masks=masks)
         page = pages.page_of(trace)
         report_stage("Writing the run")
         is_page = file_format == "page"
@@ -384,9 +393,9 @@ class ExportForm(Form):
                 first_texts = {"file": f"{name}.{own_formats[file_format][1]}"}
                 title = f"Write the report: {file_format}"
             case RunToWrite(trace=trace):
-                fields += (_PSEUDONYMS,)
+                fields += (_PSEUDONYMS, _MASKS)
                 name = file_name_of(trace.identity.trace_id, own_formats[file_format][1])
-                first_texts = {"file": name, "pseudonyms": _NAMES_AS_THEY_ARE}
+                first_texts = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
                 title = f"Write the run: {file_format}"
             case None:
                 names = [info.name for info in opened.workspace.annotators()]

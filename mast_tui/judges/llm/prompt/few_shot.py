@@ -14,8 +14,8 @@ import orjson
 from mast_tui.errors import MastError
 from mast_tui.gold import GoldLabel, GoldTrace, Source
 from mast_tui.judges.llm.prompt.prompt import Example
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.labels import Target, TraceWork, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.library import read_file, read_fully, samples_folder

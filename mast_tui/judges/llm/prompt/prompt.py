@@ -13,10 +13,10 @@ from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_sche
 from mast_tui.judges.llm.prompt import decisive, prompt_text, verification
 from mast_tui.judges.llm.prompt.prompt_section import SystemMessage, asked_about, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
-from mast_tui.judges.llm.prompt.redaction import Redaction, SecretNumbers
 from mast_tui.judges.llm.prompt.taxonomy_text import reordered, taxonomy_text
 from mast_tui.judges.llm.request import Correction, Fact, Parameters, Request, Window
 from mast_tui.labels import VerdictValue
+from mast_tui.redaction.engine import Redaction, SecretNumbers
 from mast_tui.taxonomy.model import Taxonomy
 
 BOUNDARY_BYTES: Final = 4

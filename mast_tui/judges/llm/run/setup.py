@@ -22,11 +22,11 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
-from mast_tui.judges.llm.prompt.redaction import Redaction
 from mast_tui.judges.llm.request import Parameters, Way
 from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings
 
