@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.judging import JudgeRuns, UnderWay
+    from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
@@ -632,14 +633,19 @@ class MastApp(TextualApp):
         """How far the judge at work has come, or nothing; shown in the last line."""
         return "" if self.judge_at_work is None else self.judge_at_work.words
 
-    def judge_traces(self, traces: Sequence[Trace]) -> None:
-        """Have a judge look at these traces; while one does, ask whether to cancel it."""
+    def judge_traces(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
+        """Have a judge look at these traces; while one does, ask whether to cancel it.
+
+        Args:
+            traces: The traces.
+            plan: The model to ask; without one the user chooses a judge.
+        """
         if self._judges is None:
             # Start-up: it brings the judges, and nobody has one at work before it is asked for.
             from mast_tui.ui.services.judging import JudgeRuns
 
             self._judges = JudgeRuns(self, self.workspace)
-        self._judges.begin(traces)
+        self._judges.begin(traces, plan)
 
     def worker_failed(self, worker: Worker[Any], words: str) -> None:
         """Say that work beside the screen broke, to whatever waits for that work too."""

@@ -50,8 +50,11 @@ def looks_under(
             yield look
 
 
+MOST_EXAMPLES: Final = 50
+
+
 class NumberOrFile(click.ParamType[int | Path]):
-    """A whole number from 1 to 50, or the path of a file that exists."""
+    """A number of examples, or the path of a file that exists."""
 
     name = "number or file"
 
@@ -72,7 +75,10 @@ class NumberOrFile(click.ParamType[int | Path]):
             return value
         text = str(value)
         if text.isdecimal():
-            return click.IntRange(1, 50).convert(text, param, ctx)
+            count = int(text)
+            if not 1 <= count <= MOST_EXAMPLES:
+                self.fail(f"{count} is not in the range 1<=x<={MOST_EXAMPLES}", param, ctx)
+            return count
         path = Path(text)
         if not path.is_file():
             self.fail(f"{text!r} is neither a number nor a file", param, ctx)

@@ -30,6 +30,7 @@ Record = TypeVar("Record")
 _MISTAKES: Final = "judge.mistakes"
 _VERSIONS: Final = "judge.versions"
 _DEFAULTS: Final = "judge.defaults"
+_TESTS: Final = "judge.tests"
 """The settings of a workspace, each followed by the name of a taxonomy."""
 
 
@@ -63,10 +64,21 @@ class JudgeVersion(msgspec.Struct, frozen=True):
     made_by: str
     made_at: str
 
+    def examples_with_choices(self) -> ChosenExamples:
+        """Return the examples with their subjects."""
+        choices = map(ExampleChoice.parse, self.choices)
+        return tuple(zip(choices, self.examples, strict=True))
+
     def applied_to(self, setup: Setup) -> Setup:
         """Return a setup with the guidelines and examples of this version."""
-        chosen = zip(map(ExampleChoice.parse, self.choices), self.examples, strict=True)
-        return with_chosen(with_guidelines(setup, self.guidelines), tuple(chosen))
+        return with_chosen(with_guidelines(setup, self.guidelines), self.examples_with_choices())
+
+
+class TestUse(msgspec.Struct, frozen=True):
+    """The measurement of a version on held-out traces."""
+
+    judge: str
+    traces: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +261,31 @@ def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion)
             _write(workspace, f"{_VERSIONS}:{taxonomy_ref}", [*kept.values(), version])
 
 
+def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Sequence[str]) -> int:
+    """Record that a version was measured on held-out traces.
+
+    Args:
+        workspace: The workspace.
+        taxonomy_ref: The taxonomy of the modes.
+        judge: The version.
+        traces: The ids of the traces.
+
+    Returns:
+        How many other versions were measured on some of these traces before.
+    """
+    setting = f"{_TESTS}:{taxonomy_ref}"
+    with workspace.transaction():
+        uses = _read(workspace, setting, tuple[TestUse, ...], ())
+        earlier = 0
+        for use in uses:
+            if use.judge == judge:
+                break
+            earlier += not set(use.traces).isdisjoint(traces)
+        else:
+            _write(workspace, setting, [*uses, TestUse(judge, tuple(traces))])
+    return earlier
+
+
 def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
     """Return the judge that was made the default, or None.
 
@@ -258,6 +295,17 @@ def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
     """
     chosen = _read(workspace, f"{_DEFAULTS}:{taxonomy_ref}", tuple[str, ...], ())
     return chosen[-1] if chosen else None
+
+
+def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | None:
+    """Return the version that was made the default; None for the judge of the configuration.
+
+    Args:
+        workspace: The workspace.
+        taxonomy_ref: The taxonomy of the modes.
+    """
+    judge = default_judge(workspace, taxonomy_ref)
+    return None if judge is None else versions(workspace, taxonomy_ref).get(judge)
 
 
 def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
