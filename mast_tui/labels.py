@@ -363,8 +363,6 @@ class Finding:
             return
         if (self.evidence.char_start is None) != (self.evidence.char_end is None):
             raise ValueError("a quote has both a start and an end, or neither")
-        if self.evidence.placed and self.evidence.key is None:
-            raise ValueError("offsets without a quote and its span")
 
     @property
     def target(self) -> Target:

@@ -295,7 +295,7 @@ async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> 
             assert asked.plans == []
             await on.press("J", "enter")
             await on.press("x", "enter")
-            assert "must be a number of tokens" in on.text
+            assert "is not a number of tokens" in on.text
             await on.press(*["backspace"] * 9, *"50k", "enter")
             assert [plan.setup.allowance.tokens for plan in asked.plans] == [50_000]
 

@@ -168,7 +168,7 @@ def tokens_of(text: str) -> str:
     number = plain if unit == 1 else plain[:-1]
     whole, _, part = number.partition(".")
     if not whole.isdecimal() or not whole.isascii() or (part and not part.isdecimal()):
-        raise MastError(f"“{one_line(text, 20)}” is no number of tokens, such as 310000 or 310k")
+        raise MastError(f"“{one_line(text, 20)}” is not a number of tokens, such as 310000 or 310k")
     if unit == 1 and part:
         raise MastError("tokens are whole")
     tokens = int(float(number) * unit) if unit > 1 else int(whole)
