@@ -28,6 +28,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
+from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_worked
 from mast_tui.figures.agreement.drill_down import judged_traces_behind, traces_behind
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
@@ -38,9 +39,11 @@ from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures
+from mast_tui.figures.time_study import TimedPass, time_study
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.passes import counted_passes
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.session import sight_values
 from mast_tui.workspace import TraceRecord
@@ -269,6 +272,12 @@ class AgreeRequest:
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
     no_spans: bool = options.option("--no-spans", is_flag=True, help="Say nothing of places.")
+    time: bool = options.option(
+        "--time",
+        is_flag=True,
+        help="Show the minutes per trace and label with and without suggestions instead, and how "
+        "much more often people say present where a judge suggests it.",
+    )
     mode: str | None = options.option(
         "--traces",
         metavar="MODE",
@@ -356,6 +365,21 @@ _RULES: Final = (
         options=("--methods",),
         when=lambda request: request.markdown == "-",
     ),
+    OptionRule[AgreeRequest](
+        "--time shows figures of its own; leave out {other}",
+        options=("--time",),
+        excludes=(
+            "--judge",
+            "--traces",
+            "--methods",
+            "--records",
+            "--csv",
+            "--markdown",
+            "--latex",
+            "--html",
+            "--pseudonyms",
+        ),
+    ),
     *RECORD_RULES,
     OptionRule[AgreeRequest](
         "--records prints records; leave out --json, --traces and '-'",
@@ -406,6 +430,15 @@ def agree_command(request: AgreeRequest) -> None:
     viewer = asked_by(workspace, chosen.ref, request.common)
     compared_work = _comparison(request, workspace, viewer)
     sight = sight_values(viewer, viewer.hidden)
+    if request.time:
+        document = time_document(workspace, chosen, compared_work)
+        viewer.reveal(viewer.traces or (), judges=True)
+        if request.as_json:
+            print_json(document | sight)
+        else:
+            say_left_out(viewer, viewer.hidden)
+            print_time(document)
+        return
     if request.mode is not None:
         traces = traces_document(workspace, chosen, compared_work, request.mode)
     else:
@@ -468,6 +501,117 @@ def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> 
         may_see_judges=viewer.may_see_judges(),
         count_beyond=count_beyond,
     )
+
+
+def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> dict[str, Any]:
+    """Return the document of ``agree --time``.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy of the labels.
+        wanted: Whose passes count, and on which traces.
+
+    Raises:
+        click.ClickException: Nobody has finished a trace in a study that shows suggestions.
+    """
+    ref = taxonomy.ref
+    passes = [
+        each
+        for each in workspace.passes(taxonomy=ref)
+        if each.kind is PassKind.ASSISTED
+        and (wanted.traces is None or each.trace_id in wanted.traces)
+        and (wanted.annotators is None or each.annotator in wanted.annotators)
+    ]
+    counted_first = counted_passes(passes, "first")
+    if not counted_first:
+        raise click.ClickException(
+            "nobody has finished a trace with suggestions shown; 'mast-tui study set --assisted "
+            "--withhold 0.5' begins a study in which they are hidden on half of the traces"
+        )
+    suggested: dict[str, set[str]] = {
+        each.trace_id: set() for each in workspace.judgements(taxonomy=ref)
+    }
+    labels: Counter[tuple[str, str, int]] = Counter()
+    for label in workspace.labels(taxonomy=ref, pass_number=None):
+        if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+            suggested.setdefault(label.trace_id, set()).add(label.mode)
+        else:
+            labels[label.annotator, label.trace_id, label.pass_number] += 1
+    verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = {}
+    for verdict in workspace.verdicts(taxonomy=ref, pass_number=None):
+        key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
+        verdicts.setdefault(key, {})[verdict.mode] = verdict.value
+    minutes = minutes_worked(workspace, taxonomy)
+    timed = []
+    for (annotator, trace_id), each in sorted(counted_first.items()):
+        key = (annotator, trace_id, each.number)
+        modes = suggested.get(trace_id)
+        timed.append(
+            TimedPass(
+                annotator,
+                trace_id,
+                each.withheld,
+                minutes.get(key),
+                labels[key],
+                verdicts.get(key, {}),
+                None if modes is None else frozenset(modes),
+            )
+        )
+    slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed, slugs)}
+
+
+def print_time(document: Mapping[str, Any]) -> None:
+    """Print the time with and without suggestions, and the pull of suggestions.
+
+    Args:
+        document: The document of ``agree --time``.
+    """
+    conditions = (("suggestions shown", "shown"), ("suggestions hidden", "withheld"))
+    columns: tuple[TableColumn[tuple[str, str]], ...] = (
+        TableColumn("", lambda row: row[0]),
+        TableColumn("passes", lambda row: str(document[row[1]]["passes"]), right=True),
+        TableColumn(
+            "minutes per trace",
+            lambda row: _time_words(document[row[1]]["minutes_per_trace"]),
+            right=True,
+        ),
+        TableColumn(
+            "minutes per label",
+            lambda row: _time_words(document[row[1]]["minutes_per_label"]),
+            right=True,
+        ),
+    )
+    print_table(columns, conditions)
+    if not document["annotators"]:
+        print_line(
+            "No annotator has finished traces both with and without suggestions, so nothing tells "
+            "what these change; 'mast-tui study set --withhold SHARE' plans it."
+        )
+        return
+    minutes = _time_words(document["minutes_difference"])
+    print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
+    print_line("How much more often people say present with suggestions than without:")
+    rows = [("all modes", document["anchoring"]), *document["modes"].items()]
+    bias_columns: tuple[TableColumn[tuple[str, Mapping[str, Any]]], ...] = (
+        TableColumn("mode", lambda row: row[0]),
+        TableColumn(
+            "where a judge suggests it", lambda row: _time_words(row[1]["suggested"]), right=True
+        ),
+        TableColumn("verdicts", lambda row: str(row[1]["units"]), right=True),
+        TableColumn("elsewhere", lambda row: _time_words(row[1]["other"]), right=True),
+        TableColumn("verdicts", lambda row: str(row[1]["other_units"]), right=True),
+    )
+    print_table(bias_columns, [row for row in rows if row[1]["units"] or row[1]["other_units"]])
+
+
+def _time_words(figure: Mapping[str, Any]) -> str:
+    if figure["value"] is None:
+        return "—"
+    if figure.get("ci") is None:
+        return f"{figure['value']:.2f}"
+    low, high = figure["ci"]
+    return f"{figure['value']:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def split_names(text: str | None) -> list[str] | None:

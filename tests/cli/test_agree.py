@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Container, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,12 @@ from mast_tui.cli.command_line import split_words
 from mast_tui.cli.dispatch import run
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.judges.rules import RULES, RulesJudge
-from mast_tui.labels import AnnotatorKind
+from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import find_workspace
 from tests.cli.conftest import Cli
 from tests.figures.agreement.build_reports import figures_in
 
@@ -386,3 +389,38 @@ def test_a_judge_may_finish_a_trace_in_a_later_table(cli: Cli, tmp_path: Path) -
     judge = measured(cli)
     assert judge["traces"]["judged"] == 12
     assert judge["left_out"]["unfinished"] == 0
+
+
+def test_time_tells_what_suggestions_save_and_pull(cli: Cli, tmp_path: Path) -> None:
+    for number in range(6):
+        talk = [{"role": "user", "content": f"do {number}"}, {"role": "tool", "content": "done"}]
+        (tmp_path / f"run{number}.json").write_text(json.dumps({"messages": talk}))
+    files = sorted(tmp_path.glob("run*.json"))
+    cli("study", "set", *files, "--annotators", "ann,bob", "--withhold", 0.5)
+    none = cli("agree", "--time")
+    assert none.code == 1
+    assert "nobody has finished a trace with suggestions shown" in none.err
+    cli("judge", *files, "--judge", "rules", "--quiet")
+    with closing(Workspace.open(find_workspace(None))) as workspace:
+        for who in ("ann", "bob"):
+            for file in files:
+                (trace,) = read_file(file, named=True).traces
+                read_fully(trace)
+                session = Session.open(workspace, trace, MAST, who, blind=False)
+                key = trace.span(0).key
+                target = Target(key, key)
+                session.toggle_label(MAST.modes[0].slug, target, suggestions_on_screen=False)
+                session.finish(open_modes="absent")
+    told = cli("agree", "--time", "--json", "--annotator", "ann").json
+    assert told["annotators"] == ["ann", "bob"]
+    assert told["shown"]["passes"] + told["withheld"]["passes"] == 12
+    assert told["withheld"]["passes"] == 6
+    # The rules suggest nothing here, and every verdict is on a mode that they do not suggest.
+    assert told["modes"]["1.1"]["other_units"] == 12
+    assert told["modes"]["1.1"]["other"]["value"] == 0
+    assert told["anchoring"]["suggested"]["value"] is None
+    assert told["minutes_difference"]["ci_withheld"] == "few_traces"
+    text = cli("agree", "--time", "--annotator", "ann").out
+    assert "suggestions hidden" in text
+    assert "where a judge suggests it" in text
+    assert cli("agree", "--time", "--judge", "rules").code == 2

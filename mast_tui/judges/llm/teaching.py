@@ -105,15 +105,17 @@ class JudgeError:
 def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     """Order errors by how much they teach.
 
-    Marked errors come first, then those on which people agree. Within both, the modes that were
-    used least come first, then the kinds of traces, then the traces. Errors without a place in the
-    trace are left out, because an example shows spans.
+    Marked errors come first, then those on which people agree. Within both, each kind of error (a
+    mode that is missed, or reported in error) has a share of the places by its number of errors,
+    and the kinds of traces that were used least come first, then the traces. Errors without a
+    place in the trace are left out, because an example shows spans.
     """
     remaining = sorted(
         (error for error in errors if not error.target.is_whole),
         key=lambda error: (error.trace_id, error.mode),
     )
-    modes: Counter[tuple[str, VerdictValue]] = Counter()
+    errors_of_kind = Counter((error.mode, error.right) for error in remaining)
+    used: Counter[tuple[str, VerdictValue]] = Counter()
     strata: Counter[str] = Counter()
     traces: Counter[str] = Counter()
     ordered = []
@@ -123,13 +125,14 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
             key=lambda each: (
                 not each.marked,
                 not each.agreed,
-                modes[each.mode, each.right],
+                # As seats are dealt to parties by Sainte-Laguë.
+                (2 * used[each.mode, each.right] + 1) / errors_of_kind[each.mode, each.right],
                 strata[each.stratum],
                 traces[each.trace_id],
             ),
         )
         remaining.remove(error)
-        modes[error.mode, error.right] += 1
+        used[error.mode, error.right] += 1
         strata[error.stratum] += 1
         traces[error.trace_id] += 1
         ordered.append(error)

@@ -205,7 +205,12 @@ def next_version(
         opened.annotator,
         now(),
     )
-    found = (listed.get(trace_id) or loader.read(trace_id) for trace_id in aligned.traces())
+    shown = {example.trace_id for _, example in examples}
+    found = (
+        listed.get(trace_id) or loader.read(trace_id)
+        for trace_id in aligned.traces()
+        if trace_id not in shown
+    )
     traces = OneByOne([trace for trace in found if trace is not None])
     plan = Plan(after, estimate_run(after, traces, workspace))
     added = after.prompt.system.tokens - before.prompt.system.tokens
@@ -233,9 +238,9 @@ def prompt_change(before: Setup, after: Setup) -> Iterator[str]:
         if text.startswith("#"):
             heading = text
         if sign in "+-":
-            if heading != shown and not text.startswith("#"):
+            if heading not in (shown, text):
                 yield heading
-                shown = heading
+            shown = heading
             yield f"{sign} {text}"
 
 
