@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,13 @@ from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.thresholds import (
+    ThresholdsJson,
+    fit_thresholds,
+    on_traces,
+    thresholds_json,
+    with_thresholds,
+)
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.figures.source.spans import span_input_from_workspace
 from mast_tui.figures.spans.input import SpanInput
@@ -48,6 +56,7 @@ from mast_tui.reports.agreement import agreement_report
 from mast_tui.session import sight_values
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
@@ -95,6 +104,7 @@ class Wanted:
     blind: bool = False
     may_see_judges: Callable[[str], bool] = _everywhere
     count_beyond: CountBeyond | None = None
+    thresholds: bool = False
 
 
 @uncollected()
@@ -108,11 +118,17 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Ag
     # Before the figures, so that a wrong name is told at once.
     judged = judge_input(workspace, taxonomy, wanted)
     other = judge_input(workspace, taxonomy, replace(wanted, judge=wanted.other_judge))
+    fitted = None
+    if wanted.thresholds and judged is not None:
+        judged, fitted = _with_thresholds(workspace, judged)
     report = agreement_figures(study, rounds=wanted.rounds, seed=wanted.seed)
     if wanted.places:
         report = replace(report, spans=_spans(workspace, taxonomy, wanted, study, passes))
     if judged is not None:
-        report = replace(report, judge=_judge(judged, wanted))
+        judge_figures = _judge(judged, wanted)
+        if fitted is not None:
+            judge_figures["thresholds"] = fitted
+        report = replace(report, judge=judge_figures)
     if judged is not None and other is not None:
         both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
         report = replace(report, judges=both)
@@ -163,6 +179,23 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
         known = [record for record in workspace.traces() if record.trace_id in judged]
         found = replace(found, beyond=wanted.count_beyond(found.judge, known))
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
+
+
+def _with_thresholds(workspace: Workspace, given: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
+    """Fit thresholds on the calibration traces; return the judge on all others, and them."""
+    traces = {trace_id for trace_id, _ in given.reference.verdicts}
+    calibration = {t for t in traces if trace_part(workspace, t) is TracePart.CALIBRATION}
+    if not calibration:
+        raise click.ClickException(
+            "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
+            " keeps some traces apart for --thresholds"
+        )
+    fitted = fit_thresholds(on_traces(given, calibration))
+    document = thresholds_json(given, fitted, calibration)
+    workspace.set_setting(
+        f"judge.thresholds:{given.taxonomy_ref}:{given.judge}", json.dumps(document)
+    )
+    return with_thresholds(on_traces(given, traces - calibration), fitted), document
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
@@ -266,6 +299,12 @@ class AgreeRequest:
         metavar="FOLDER-or-URL",
         help="With --judge: count what it said of the traces in these shards too (docs/scale.md).",
     )
+    thresholds: bool = options.option(
+        "--thresholds",
+        is_flag=True,
+        help="With --judge: its findings count from a confidence on that is fitted for each mode "
+        "on the calibration traces of 'study set --split', and it is measured on all others.",
+    )
     which: Which = options.which_pass(
         help="The first reading, before anybody saw the others, or the last one.", default="1"
     )
@@ -366,6 +405,11 @@ _RULES: Final = (
         when=lambda request: request.markdown == "-",
     ),
     OptionRule[AgreeRequest](
+        "--thresholds are those of one judge; name it with --judge",
+        options=("--thresholds",),
+        when=lambda request: len(request.judges) != 1,
+    ),
+    OptionRule[AgreeRequest](
         "--time shows figures of its own; leave out {other}",
         options=("--time",),
         excludes=(
@@ -431,13 +475,7 @@ def agree_command(request: AgreeRequest) -> None:
     compared_work = _comparison(request, workspace, viewer)
     sight = sight_values(viewer, viewer.hidden)
     if request.time:
-        document = time_document(workspace, chosen, compared_work)
-        viewer.reveal(viewer.traces or (), judges=True)
-        if request.as_json:
-            print_json(document | sight)
-        else:
-            say_left_out(viewer, viewer.hidden)
-            print_time(document)
+        _show_time(time_document(workspace, chosen, compared_work), viewer, request)
         return
     if request.mode is not None:
         traces = traces_document(workspace, chosen, compared_work, request.mode)
@@ -451,6 +489,7 @@ def agree_command(request: AgreeRequest) -> None:
     if request.mode is not None:
         print_traces(traces | sight, as_json=request.as_json)
         return
+    _say_thresholds(figures)
     if sight:
         figures = replace(figures, only_seen_by=sight["sight"]["annotator"])
     figures = replace(figures, revisions=tuple(workspace.revisions_read(chosen.ref)))
@@ -466,6 +505,23 @@ def agree_command(request: AgreeRequest) -> None:
     document = agreement_json(figures) | sight
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
+
+
+def _say_thresholds(figures: Agreement) -> None:
+    """Report on stderr the thresholds of a judge, and where they come from."""
+    thresholds = None if figures.judge is None else figures.judge.get("thresholds")
+    if thresholds is None:
+        return
+    cuts = ", ".join(
+        f"{code} over {mode['value']:.2f}"
+        for code, mode in thresholds["modes"].items()
+        if mode["value"] > 0
+    )
+    traces = counted(thresholds["calibration_traces"], "calibration trace")
+    say(
+        f"thresholds {thresholds['hash']}, fitted on {traces}, which are left out: "
+        f"{cuts or 'every finding counts'}"
+    )
 
 
 def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> Wanted:
@@ -500,6 +556,7 @@ def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> 
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
         count_beyond=count_beyond,
+        thresholds=request.thresholds,
     )
 
 
@@ -559,6 +616,16 @@ def time_document(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> d
         )
     slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
     return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed, slugs)}
+
+
+def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
+    """Print a time study, and record what it shows to the annotator."""
+    viewer.reveal(viewer.traces or (), judges=True)
+    if request.as_json:
+        print_json(document | sight_values(viewer, viewer.hidden))
+        return
+    say_left_out(viewer, viewer.hidden)
+    print_time(document)
 
 
 def print_time(document: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.registers.hold_out import set_split
 from tests.cli.conftest import Cli
 from tests.figures.agreement.build_reports import figures_in
 
@@ -424,3 +425,38 @@ def test_time_tells_what_suggestions_save_and_pull(cli: Cli, tmp_path: Path) -> 
     assert "suggestions hidden" in text
     assert "where a judge suggests it" in text
     assert cli("agree", "--time", "--judge", "rules").code == 2
+
+
+def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(
+    cli: Cli, tmp_path: Path
+) -> None:
+    truths = {f"t{number}": number % 2 == 0 for number in range(60)}
+    lines = ["trace_id,annotator,mode,value,confidence"]
+    for trace_id, truth in truths.items():
+        sure = 0.9 if truth else 0.2
+        lines += [
+            f"{trace_id},ann,1.1,{'present' if truth else 'absent'},",
+            f"{trace_id},ann,,finished,",
+            f"{trace_id},judge:m@1,1.1,present,{sure}",
+            f"{trace_id},judge:m@1,,finished,",
+        ]
+    (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
+    done = cli("import", "labels.csv", "--format", "csv-long")
+    assert done.code == 0, done.err
+    asked = ("agree", "--judge", "judge:m@1", "--thresholds", "--rounds", 0, "--json")
+    none = cli(*asked)
+    assert none.code == 1
+    assert "study set --split" in none.err
+    with closing(Workspace.open(find_workspace(None))) as workspace:
+        set_split(workspace, 0.4, 0.2)
+    measured_now = cli(*asked)
+    judge = measured_now.json["judge"]
+    assert judge["thresholds"]["modes"]["1.1"]["value"] == pytest.approx(0.55)
+    calibration = judge["thresholds"]["calibration_traces"]
+    assert judge["modes"]["1.1"]["n"] == 60 - calibration
+    assert judge["modes"]["1.1"]["true_negative_rate"]["value"] == 1
+    assert "1.1 over 0.55" in measured_now.err
+    plain = cli("agree", "--judge", "judge:m@1", "--rounds", 0, "--json").json["judge"]
+    assert plain["modes"]["1.1"]["true_negative_rate"]["value"] == 0
+    assert "thresholds" not in plain
+    assert cli("agree", "--thresholds").code == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.judge.confusion import (
@@ -26,6 +26,7 @@ from mast_tui.figures.judge.suggestions import (
     calibration,
     localisation,
 )
+from mast_tui.figures.judge.thresholds import ThresholdsJson
 from mast_tui.figures.prevalence import PrevalenceJson, prevalence
 from mast_tui.gold import Source
 from mast_tui.gold.sources import GoldMixJson, gold_mix
@@ -45,7 +46,8 @@ class JudgeReport(TypedDict):
     ``left_out`` counts ``examples`` and ``unfinished`` in traces, everything else in trace × mode;
     with ``judge_seen_counted`` verdicts that came about with a judge on screen are counted after
     all. ``gold`` is what the gold compared is made of, None where the judge is held against
-    an annotator. ``answers`` are people's answers to suggestions; ``withheld`` is None where a
+    an annotator. ``thresholds`` are there if they were asked for: the judge's verdicts then follow
+    from them. ``answers`` are people's answers to suggestions; ``withheld`` is None where a
     study kept none back.
     """
 
@@ -65,6 +67,7 @@ class JudgeReport(TypedDict):
     localisation: LocalisationJson
     prevalence: dict[str, PrevalenceJson]
     withheld: WithheldJson | None
+    thresholds: NotRequired[ThresholdsJson]
 
 
 def _mix(reference: Reference, found: Compared) -> GoldMixJson | None:

@@ -94,7 +94,7 @@ def calibration(given: JudgeInput, found: Compared) -> CalibrationJson:
     claims: dict[Unit, bool] = {
         unit: found.reference[unit] for unit, said in found.judge.items() if said
     }
-    sure = _surest(given.suggestions)
+    sure = surest(given.suggestions)
     rated = {unit: (sure[unit], right) for unit, right in claims.items() if unit in sure}
     return {
         **_calibrated(list(rated.values())),
@@ -139,7 +139,7 @@ def acceptance(given: JudgeInput) -> AcceptanceJson:
     }
 
 
-def _surest(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
+def surest(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
     """The highest confidence that was given on each unit."""
     found: dict[Unit, float] = {}
     for label in suggestions:
