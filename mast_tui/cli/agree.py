@@ -127,7 +127,7 @@ def whole_report(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Ag
     if judged is not None:
         judge_figures = _judge(judged, wanted)
         if fitted is not None:
-            judge_figures["thresholds"] = fitted
+            judge_figures = replace(judge_figures, thresholds=fitted)
         report = replace(report, judge=judge_figures)
     if judged is not None and other is not None:
         both = judges_compared(judged, other, rounds=wanted.rounds, seed=wanted.seed)
@@ -200,10 +200,8 @@ def _with_thresholds(workspace: Workspace, given: JudgeInput) -> tuple[JudgeInpu
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
     report = judge_report(given, rounds=wanted.rounds, seed=wanted.seed)
-    if wanted.blind:
-        # It tells what the judge says of traces that this person has yet to label.
-        report["prevalence"] = {}
-    return report
+    # Prevalences would show a blind annotator what the judge says of traces yet to be labelled.
+    return report.without_prevalence() if wanted.blind else report
 
 
 def _spans(
@@ -509,7 +507,7 @@ def agree_command(request: AgreeRequest) -> None:
 
 def _say_thresholds(figures: Agreement) -> None:
     """Report on stderr the thresholds of a judge, and where they come from."""
-    thresholds = None if figures.judge is None else figures.judge.get("thresholds")
+    thresholds = None if figures.judge is None else figures.judge.thresholds
     if thresholds is None:
         return
     cuts = ", ".join(

@@ -380,18 +380,14 @@ def report_of(
         if name not in inputs.group_names:
             there = ", ".join(inputs.group_names) or "none"
             raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {there}")
-    corrected = spent_of = None
-    if inputs.labels_kind == "judge":
-        corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
-    if request.bill:
-        spent_of = spent_from(traces_from_files(workspace))
+    spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
         rules=request.rules,
         rounds=request.rounds,
         seed=request.seed,
         compare=request.pair,
-        corrected=corrected,
+        corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
     )
 

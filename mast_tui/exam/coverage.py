@@ -277,5 +277,6 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
 
 def _chances(scores: Matrix) -> Matrix:
     """Return the probabilities of the steps of a run from their scores."""
-    chances: Matrix = np.exp(scores - scores.max())
-    return chances / chances.sum()
+    odds = np.exp(scores - scores.max())
+    chances: Matrix = odds / odds.sum()
+    return chances

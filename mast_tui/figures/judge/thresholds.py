@@ -11,7 +11,7 @@ from typing import Final, TypedDict
 
 from mast_tui.figures.judge.confusion import compared
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.judge.suggestions import surest
+from mast_tui.figures.judge.suggestions import highest_confidence
 from mast_tui.labels import VerdictValue
 
 LEAST_UNITS: Final = 5
@@ -73,7 +73,7 @@ def fit_thresholds(given: JudgeInput) -> dict[str, Threshold]:
         given: The judge beside its reference, on calibration traces only.
     """
     units = compared(given)
-    scores = surest(given.suggestions)
+    scores = highest_confidence(given.suggestions)
     fitted = {}
     for slug, _, _ in given.modes:
         cases = [
@@ -108,7 +108,7 @@ def with_thresholds(given: JudgeInput, thresholds: Mapping[str, Threshold]) -> J
         given: The judge.
         thresholds: The thresholds by the slug of the mode.
     """
-    scores = surest(given.suggestions)
+    scores = highest_confidence(given.suggestions)
 
     def counts(trace_id: str, mode: str) -> bool:
         threshold = thresholds.get(mode)

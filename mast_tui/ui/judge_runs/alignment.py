@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from mast_tui.adjudication import TraceWords
-from mast_tui.figures.judge.compare import JudgesComparedJson, judges_compared
+from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import judge_json, judge_report
 from mast_tui.gold import GoldTrace, Source
 from mast_tui.judges.comparing import Case
 from mast_tui.judges.llm.answer.json_object import Malformed
@@ -51,7 +51,7 @@ class VersionTest:
     ``earlier`` counts the versions that were measured on some of these traces before.
     """
 
-    result: JudgesComparedJson
+    result: Mapping[str, Any]
     earlier: int
 
     @property
@@ -109,7 +109,7 @@ def read_alignment(
     parts = {trace_id: trace_part(workspace, trace_id) for trace_id in gold}
     shown = {t: g for t, g in gold.items() if parts[t] is TracePart.DEVELOPMENT}
     given = judge_input_from_workspace(workspace, taxonomy, judge, gold=shown)
-    report = judge_report(given, with_seen=with_seen)
+    report = judge_json(judge_report(given, with_seen=with_seen))
     tables = {mode["slug"]: mode for mode in report["modes"].values()}
     rates = {
         slug: Rates(
@@ -149,7 +149,7 @@ def _tested(
         judge_input_from_workspace(workspace, taxonomy, judge, gold=gold)
         for judge in (version.judge, version.parent)
     )
-    result = judges_compared(now, before)
+    result = comparison_json(judges_compared(now, before))
     if not result["units"]:
         return None
     traces = sorted({trace_id for trace_id, _ in now.verdicts.keys() & before.verdicts.keys()})
