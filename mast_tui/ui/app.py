@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mast_tui.session import Session
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.services.judging import JudgeRuns, RunningJudge
+    from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
@@ -670,14 +671,19 @@ class MastApp(TextualApp):
         """The progress of the judge at work, or an empty text; the last line shows it."""
         return "" if self.judge_at_work is None else self.judge_at_work.message
 
-    def judge_traces(self, traces: Sequence[Trace]) -> None:
-        """Run a judge on traces; if one is at work, ask whether to cancel it."""
+    def judge_traces(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
+        """Run a judge on traces; if one is at work, ask whether to cancel it.
+
+        Args:
+            traces: The traces.
+            plan: The model to ask; without one the user chooses a judge.
+        """
         if self._judges is None:
             # Start-up: it imports the judges, which are not needed before.
             from mast_tui.ui.services.judging import JudgeRuns
 
             self._judges = JudgeRuns(self, self.workspace)
-        self._judges.begin(traces)
+        self._judges.begin(traces, plan)
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
         """Report that background work has failed, to the service that waits for it too.

@@ -60,6 +60,7 @@ expression; ``v`` and a move stretch a range; one key goes through all places of
 
 def screen_class(where: Where) -> type[Screen[None]]:
     places = {
+        Where.TEACHING: "judge_runs.teaching",
         Where.OPEN_CODES: "open_codes",
         Where.SIDE_BY_SIDE: "side_by_side",
         Where.AGREEMENT: "reports.agreement",

@@ -24,6 +24,7 @@ from mast_tui.ui.actions.tables import (
     SIGNATURE_TRACES,
     SIGNATURES,
     STUDY,
+    TEACHING,
 )
 from mast_tui.ui.actions.tables import KeyAction as KeyAction
 from mast_tui.ui.actions.tables import Where as Where
@@ -44,6 +45,7 @@ ACTIONS: Final[tuple[KeyAction, ...]] = (
     + RUNS
     + RUN
     + COMPARISON
+    + TEACHING
     + SIGNATURES
     + SIGNATURE_TRACES
     + GUIDELINES

@@ -19,6 +19,7 @@ class Where(StrEnum):
     RUNS = "runs"
     RUN = "run"
     COMPARISON = "comparison"
+    TEACHING = "teaching"
     GUIDELINES = "guidelines"
     SIGNATURES = "signatures"
     SIGNATURE_TRACES = "signature_traces"
@@ -578,6 +579,25 @@ COMPARISON: Final = (
     _comparison(
         "seen", "o", "judge was seen", "Count also gold that was settled with a judge on screen"
     ),
+    _comparison(
+        "wrong", "x", "wrong", "Mark the judge as wrong on this trace, with the reason", hint=15
+    ),
+    _comparison("guideline", "m", "guideline", "Write a guideline for the mode", hint=20),
+    _comparison(
+        "teach", "t", "teach", "See the next version of the judge and what it takes", hint=25
+    ),
+    _comparison(
+        "default", "v", "make default", "Ask this judge from now on; undo goes back", hint=30
+    ),
+)
+
+_teaching = partial(action, Where.TEACHING)
+
+TEACHING: Final = (
+    *moves(Where.TEACHING),
+    _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
+    _teaching("run", "enter", "run", "Ask the new version", "open", hint=10),
+    *scrolls(Where.TEACHING, "the change of the prompt"),
 )
 
 _signatures = partial(action, Where.SIGNATURES)

@@ -57,7 +57,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
             rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
         if setup is not None:
             rows += (
-                (MODEL_KEY, f"{model_name(setup)} at {one_line(setup.host, 60)}"),
+                (MODEL_KEY, f"{model_name(setup)}{_taught(setup)} at {one_line(setup.host, 60)}"),
                 ("d", "the same, for the decisive step alone"),
                 ("s", "the same, for the decisive step, asked step by step"),
             )
@@ -154,6 +154,11 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
                 self._plan = None
                 self._estimate(self._setup)
         return True
+
+
+def _taught(setup: Setup) -> str:
+    """Return which version of the judge is asked; nothing for one that nobody taught."""
+    return f"@{setup.prompt.hash}, as taught," if setup.guidelines or setup.examples else ""
 
 
 def tokens_of(text: str) -> str:

@@ -16,6 +16,7 @@ from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
 from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, run_judge
@@ -70,12 +71,21 @@ class JudgeRuns:
         self._app = app
         self._workspace = workspace
 
-    def begin(self, traces: Sequence[Trace]) -> None:
-        """Run a judge on traces; if one is at work, ask whether to cancel it."""
+    def begin(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
+        """Run a judge on traces; if one is at work, ask whether to cancel it.
+
+        Args:
+            traces: The traces.
+            plan: The model to ask; without one the user chooses a judge.
+        """
         if self.at_work is not None:
             self._ask_to_cancel(self.at_work)
         elif self._workspace.refused is not None:
             self._app.show_error("No workspace is open, so no judge can store its suggestions")
+        elif plan is not None:
+            self._workspace.when_ready(
+                lambda opened: self._app.writes.do(partial(self._confirm, traces, opened, plan))
+            )
         else:
             self._workspace.when_ready(
                 lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
@@ -88,6 +98,9 @@ class JudgeRuns:
             configured = read_judge_configuration()
             if configured.model is not None:
                 setup = configured_setup(opened.taxonomy, configured)
+                read = partial(default_version, opened.workspace, opened.taxonomy.ref)
+                version = await self._workspace.carry_out(read)
+                setup = setup if version is None else version.applied_to(setup)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
         twins = self._comparable_runs(traces)
