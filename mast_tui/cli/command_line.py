@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Follow running sessions and say so the moment a rule finds something.",
         ),
         "guard": Command(
-            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
+            "cli.guard", "Make checks on runs from labels; agents run them before they stop."
         ),
         "exam": Command(
             "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
@@ -66,8 +66,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
         ),
         "page": Command(
-            "cli.page",
-            "Write runs as pages to hand over, with their labels, offline and printable.",
+            "cli.page", "Write a run with its labels as one page that needs nothing else."
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
