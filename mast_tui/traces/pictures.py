@@ -31,6 +31,7 @@ _NOTE: Final = re.compile(
     r"|file (?:image/[^\]\n]{1,40}|[^\]\n]{1,200}\.(?:png|jpe?g|gif|webp)))\]",
     re.IGNORECASE,
 )
+_LONGEST_NOTE: Final = 300
 _ENCODED: Final = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 """The first letters of PNG, JPEG, GIF and WebP in Base64."""
 
@@ -96,6 +97,11 @@ class Picture:
 def picture_notes(text: str) -> int:
     """Return how many pictures a text has notes of, such as ``[image]``."""
     return sum(1 for _match in _NOTE.finditer(text))
+
+
+def is_picture_note(text: str) -> bool:
+    """Return whether a text is nothing but a note of a picture."""
+    return len(text) < _LONGEST_NOTE and _NOTE.fullmatch(text.strip()) is not None
 
 
 class PictureFinder:

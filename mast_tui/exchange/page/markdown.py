@@ -68,6 +68,9 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
     yield f"### #{span.index + 1} {_plain(', '.join(filter(None, parts)))}"
     yield ""
     yield from _fenced(page.trace.text(span.index))
+    for picture in step.pictures:
+        yield ""
+        yield f"*Picture: {_plain(picture.description)}*"
     if step.labels or step.notes:
         yield ""
     for label in step.labels:

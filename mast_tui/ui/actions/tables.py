@@ -362,7 +362,7 @@ ANNOTATE: Final = (
         "read",
         "z enter",
         "read",
-        "Show the text of the span in the whole window, or return; all keys keep working",
+        "Show the text of the span in the whole window, then its pictures, or return",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
