@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
 
 from mast_tui.ui.annotate.pictures import PictureError, PictureScreen, viewer_command
 from tests.traces.test_pictures import DARK, RED, anthropic_image, png
@@ -18,7 +17,7 @@ BROKEN = RED[:60] + "A" * (len(RED) - 60)
 
 MESSAGES = (
     {"role": "user", "content": [anthropic_image(RED)]},
-    {"role": "user", "content": [{"type": "text", "text": "See both"}] + [anthropic_image(RED)]},
+    {"role": "user", "content": [{"type": "text", "text": "See both"}, anthropic_image(RED)]},
     {"role": "user", "content": [anthropic_image(RED), anthropic_image(DARK)]},
     {"role": "user", "content": [anthropic_image(BROKEN)]},
     {"role": "user", "content": "no picture [1]"},
