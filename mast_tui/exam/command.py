@@ -13,15 +13,15 @@ from mast_tui import __version__
 from mast_tui.adjudication import traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import (
-    kept_taxonomy,
-    load_chosen_taxonomy,
+    load_taxonomy_or_mast,
+    open_with_taxonomy,
     open_workspace,
-    opened,
+    workspace_taxonomy,
 )
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.shared.report_files import SAME_FILE, Files, ReportOutput
+from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
 from mast_tui.exam.figures import (
@@ -50,7 +50,7 @@ from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
-from mast_tui.session import sight_values
+from mast_tui.session import visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import find_workspace
 from mast_tui.workspace.outputs import database_files, outputs_beside, protected_kind
@@ -112,9 +112,9 @@ class ExamRequest:
     as_json: bool = options.as_json()
 
     @property
-    def files(self) -> Files:
+    def files(self) -> ReportFiles:
         """The files to write."""
-        return Files.named(
+        return ReportFiles.named(
             markdown=self.markdown_file,
             html=self.html_file,
             latex=self.latex_file,
@@ -186,8 +186,8 @@ def exam_command(request: ExamRequest) -> None:
     may_see: Callable[[str], bool] = _all
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
     from_files = request.from_files
-    judged_now = {RULES} & set(request.judges) if from_files else set()
-    if set(request.judges) - judged_now or not from_files:
+    find_by_rules = {RULES} & set(request.judges) if from_files else set()
+    if set(request.judges) - find_by_rules or not from_files:
         place = open_workspace(request.common)
     outputs = (
         outputs_beside(place, force=request.force)
@@ -195,10 +195,10 @@ def exam_command(request: ExamRequest) -> None:
         else _outputs_alone((*request.paths, Path(request.set_name)), request.force)
     )
     request.files.check(outputs)
-    exam = _set_of_files(request, rules if judged_now else None) if from_files else None
+    exam = _set_of_files(request, rules if find_by_rules else None) if from_files else None
     if place is not None:
         ref = _sight_under(place, request.common.taxonomy, exam)
-        viewer = asked_by(place, ref, request.common)
+        viewer = command_viewer(place, ref, request.common)
         may_see = _seen_by(viewer)
     if exam is None:
         assert place is not None
@@ -209,7 +209,7 @@ def exam_command(request: ExamRequest) -> None:
         )
     candidates = [
         rules_candidate(exam, rules)
-        if place is None or name in judged_now
+        if place is None or name in find_by_rules
         else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
         for name in request.judges
     ]
@@ -219,8 +219,8 @@ def exam_command(request: ExamRequest) -> None:
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
     """Print what can be said of judges of the workspace without a truth."""
-    place, chosen = opened(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
+    place, chosen = open_with_taxonomy(request.common)
+    viewer = command_viewer(place, chosen.ref, request.common)
     outputs = outputs_beside(place, force=request.force)
     request.files.check(outputs)
     may_see = _seen_by(viewer)
@@ -243,7 +243,7 @@ def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
     with WorkerPool(request.workers) as pool:
         if name in SETS:
             return set_from_files(name, request.paths, judge, pool, request.crosswalk)
-        chosen = load_chosen_taxonomy(request.common.taxonomy)
+        chosen = load_taxonomy_or_mast(request.common.taxonomy)
         return set_from_table(Path(name), chosen, request.paths, judge, pool)
 
 
@@ -253,7 +253,7 @@ def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) 
     used = place.current_taxonomies()
     if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
         return exam.taxonomy.ref
-    return kept_taxonomy(place, taxonomy).ref
+    return workspace_taxonomy(place, taxonomy).ref
 
 
 def _show(
@@ -265,10 +265,10 @@ def _show(
 ) -> None:
     """Write and print figures, with what was hidden from the annotator."""
     if viewer is not None:
-        document |= sight_values(viewer, viewer.hidden)
+        document |= visibility_json(viewer, viewer.hidden)
         viewer.reveal(viewer.traces or (), judges=True)
         if output.stdout != "json":
-            say_left_out(viewer, viewer.hidden)
+            report_hidden_traces(viewer, viewer.hidden)
     output.show(report_of(document), document, outputs)
 
 
@@ -280,7 +280,7 @@ def _set_of_workspace(
     An imported set brings a taxonomy of its own, and its word counts under that.
     """
     truth = name if name == GOLD else annotator_named(place, name)
-    chosen = kept_taxonomy(place, taxonomy)
+    chosen = workspace_taxonomy(place, taxonomy)
     own = {one.taxonomy for one in place.passes(annotator=truth)}
     if taxonomy is None and len(own) == 1:
         chosen = place.taxonomy(own.pop())

@@ -212,4 +212,4 @@ def _looks(read: Iterable[list[Judged]], shards: int, pool: WorkerPool) -> Itera
             said = Judgement(one.findings, one.unsure, one.judged)
             pool.on_trace()
             yield JudgedTrace(path, one.record, said, one.problem)
-        pool.tell(number, shards)
+        pool.show_progress(number, shards)

@@ -81,7 +81,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
         )
 
 
-def taken_away(workspace: Workspace, study: Study) -> dict[str, int]:
+def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
     """Count by name the traces that somebody has begun and that a changed study gives to others.
 
     Args:
@@ -178,7 +178,7 @@ def _check_enough(n: int, there: int) -> None:
         raise SessionError(f"{n} traces cannot be drawn from {there}")
 
 
-def sample_words(study: Study) -> list[str]:
+def sample_texts(study: Study) -> list[str]:
     """Tell which lots are samples of what, and where a share over all lots is of no whole."""
     lines = []
     for draw in study.draws:
@@ -281,7 +281,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
     Raises:
         SessionError: They are not there, or nobody else is.
     """
-    given = given_back(workspace, study, name)
+    given = with_released_traces(workspace, study, name)
     if study.present == (name,):
         raise SessionError(f"{name} is the last annotator; let somebody join before")
     told = [one for one in study.memberships if one.annotator == name] or [Membership(name, 0)]
@@ -290,7 +290,7 @@ def without_annotator(workspace: Workspace, study: Study, name: str) -> Study:
     return replace(given, memberships=(*others, *ended))
 
 
-def given_back(workspace: Workspace, study: Study, name: str) -> Study:
+def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study:
     """Give what somebody has not finished to the others; they stay, and get of later lots.
 
     Args:

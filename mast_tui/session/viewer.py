@@ -23,7 +23,7 @@ from mast_tui.session.visibility import (
     blind_by_study,
     library_view,
     record_reveal,
-    resolve_sight,
+    resolve_blind,
     said_by,
     visible_traces_for_agreement,
 )
@@ -33,7 +33,7 @@ from mast_tui.workspace.paths import login_setting
 from mast_tui.workspace.records import Role
 
 
-def known_person(workspace: Workspace) -> str | None:
+def login_person(workspace: Workspace) -> str | None:
     """Name whose password a server was given, else who worked here last under this login; or
     return None."""
     if workspace.member is not None:
@@ -54,14 +54,14 @@ def working_person(
             the study is not used again.
     """
     if workspace.member is not None:
-        return known_person(workspace)
+        return login_person(workspace)
     if named is not None:
         return checked_person(named)
-    name = known_person(workspace)
+    name = login_person(workspace)
     return None if study is not None and name not in study.participants else name
 
 
-def outside_words(name: str, study: Study | None) -> str | None:
+def outside_study_text(name: str, study: Study | None) -> str | None:
     """Say that somebody has no part in a study; None where they have one or there is no study.
 
     Args:
@@ -78,7 +78,7 @@ def remember_person(workspace: Workspace, name: str) -> None:
     workspace.set_setting(login_setting(), name)
 
 
-def unlike_others(workspace: Workspace, name: str) -> str:
+def checked_new_name(workspace: Workspace, name: str) -> str:
     """Return the name of somebody who begins to label.
 
     Args:
@@ -193,7 +193,7 @@ class Viewer:
         record_reveal(self.workspace, self.name, self.taxonomy, sorted(told))
 
 
-def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
+def visibility_json(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
     """Make the field ``sight`` of a document: whose sight it keeps to, and what that left out.
 
     Nothing where nobody's sight limits it.
@@ -214,7 +214,7 @@ def sight_values(viewer: Viewer, left_out: Sized) -> dict[str, dict[str, Any]]:
     }
 
 
-def hidden_words(name: str, count: int) -> str:
+def hidden_traces_text(name: str, count: int) -> str:
     """Say that traces are left out, why, and what to do.
 
     Args:
@@ -262,14 +262,14 @@ def viewer_of(
             annotator = checked_person(annotator)
         except ValueError as error:
             raise SessionError(str(error)) from error
-    name = known_person(workspace) or annotator
+    name = login_person(workspace) or annotator
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
-    viewer = viewer_named(workspace, taxonomy, name, blind=blind, assisted=assisted)
+    viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, assisted=assisted)
     return replace(viewer, named=annotator if annotator != name else None)
 
 
-def viewer_named(
+def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
 ) -> Viewer:
     """Return what somebody whose name is known may see, as ``viewer_of`` does.
@@ -316,7 +316,7 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
     """Record that somebody leaves blind work; a name that is new here is registered for it."""
     if all(one.name != name for one in workspace.annotators()):
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
-    resolve_sight(workspace, name, assisted=True, taxonomy=taxonomy)
+    resolve_blind(workspace, name, assisted=True, taxonomy=taxonomy)
 
 
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
@@ -330,7 +330,7 @@ def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) 
     Returns:
         The name; None if nobody is known or they do not work blind.
     """
-    name = known_person(workspace) or annotator
+    name = login_person(workspace) or annotator
     if name is None:
         return None
     blind: list[str | None] = []

@@ -319,7 +319,7 @@ def record_reveal(
         workspace.append(events)
 
 
-def resolve_sight(
+def resolve_blind(
     workspace: Workspace,
     annotator: str,
     *,

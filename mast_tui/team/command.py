@@ -12,7 +12,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line, print_table, say
 from mast_tui.cli.shared.options import OptionRule
-from mast_tui.cli.workspace import WHOLE
+from mast_tui.cli.workspace import WHOLE_REFUSAL
 from mast_tui.columns import TableColumn
 from mast_tui.workspace.records import Member, Role
 
@@ -40,7 +40,9 @@ class TeamAddRequest:
         help="What they do. An annotator sees what others say of a trace once they have finished "
         "it and asked for that.",
     )
-    common: CommonOptions = options.common(annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE)
+    common: CommonOptions = options.common(
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL
+    )
     as_json: bool = options.as_json()
 
 
@@ -96,7 +98,7 @@ class TeamListRequest:
     """The options of ``mast-tui team list``."""
 
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL, assisted=_ASSISTED
     )
     as_json: bool = options.as_json()
 
@@ -125,7 +127,7 @@ class TeamRemoveRequest:
 
     name: str = options.argument(metavar="NAME")
     common: CommonOptions = options.common(
-        annotator=WHOLE, taxonomy=WHOLE, blind=WHOLE, assisted=_ASSISTED
+        annotator=WHOLE_REFUSAL, taxonomy=WHOLE_REFUSAL, blind=WHOLE_REFUSAL, assisted=_ASSISTED
     )
 
 

@@ -16,7 +16,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.common import load_chosen_taxonomy
+from mast_tui.cli.shared.common import load_taxonomy_or_mast
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
@@ -113,7 +113,7 @@ def web_command(request: WebRequest) -> int:
         if request.common.annotator is None
         else checked_person(request.common.annotator),
         workspace=request.common.workspace,
-        taxonomy=load_chosen_taxonomy(request.common.taxonomy).ref,
+        taxonomy=load_taxonomy_or_mast(request.common.taxonomy).ref,
     )
     return server.run(request.host, request.port, print_line)
 

@@ -27,7 +27,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mast_tui.configuration import read_configuration
 from mast_tui.errors import MastError
 from mast_tui.labels import checked_person
-from mast_tui.session import outside_words, unlike_others
+from mast_tui.session import checked_new_name, outside_study_text
 from mast_tui.study import Study
 from mast_tui.traces.io.url_secrets import ADDRESSES, ENVIRONMENT
 from mast_tui.web.command import HERE
@@ -338,7 +338,7 @@ class Server:
                 study = await asyncio.to_thread(self._study)
                 people = () if study is None else study.participants
                 name = await asyncio.to_thread(self._checked, self._annotator or name)
-                outside = None if self._annotator is not None else outside_words(name, study)
+                outside = None if self._annotator is not None else outside_study_text(name, study)
                 signed_in = SignedIn(Visitor(name, self._workspace), outside)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
@@ -393,7 +393,7 @@ class Server:
         if isinstance(place, Path) and not place.exists():
             return name
         with closing(Workspace.open(place)) as workspace:
-            return unlike_others(workspace, name)
+            return checked_new_name(workspace, name)
 
     def _place(self) -> str | Path:
         if self._workspace is not None:

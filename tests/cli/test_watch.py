@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.cli.lint.findings import PlacedFinding
-from mast_tui.cli.lint.gate import gate_of
+from mast_tui.cli.lint.gate import read_gate
 from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
@@ -38,7 +38,7 @@ PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
 
 def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
     judge = RulesJudge(RULES) if every_rule else RulesJudge()
-    return RunningTraces(paths, judge, gate_of("any", MAST))
+    return RunningTraces(paths, judge, read_gate("any", MAST))
 
 
 def told(one: RunningTraces) -> list[str]:

@@ -30,7 +30,7 @@ from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
-from mast_tui.session import viewer_named
+from mast_tui.session import viewer_for_name
 from mast_tui.ui.context import ReportToWrite, context_of
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.dialogs.form import Field, Form, Texts
@@ -170,7 +170,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     return ExportRequest(
         workspace,
         opened.taxonomy,
-        viewer_named(
+        viewer_for_name(
             workspace,
             opened.taxonomy.ref,
             opened.annotator,

@@ -44,7 +44,7 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_words,
+    hidden_traces_text,
     until,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -224,7 +224,9 @@ class AgreementScreen(ReportScreen):
             self.show()
         warnings = [note.text for note in found.notes if note.warning]
         if found.report is not None and found.hidden:
-            self.hints.say(hidden_words(len(found.hidden), self.mast.key_of("agreement.look")))
+            self.hints.say(
+                hidden_traces_text(len(found.hidden), self.mast.key_of("agreement.look"))
+            )
         elif warnings:
             self.hints.say(warnings[0])
 
@@ -604,7 +606,7 @@ def nothing_to_count(people: People, key_of: KeyOf) -> str:
         lines.append(f"Nobody has finished a trace yet: {key} finishes the one that is open.")
     lines.append("")
     if people.hidden:
-        lines.append(f"{hidden_words(len(people.hidden), key_of('agreement.look'))}.")
+        lines.append(f"{hidden_traces_text(len(people.hidden), key_of('agreement.look'))}.")
     else:
         lines.append("Others label in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)

@@ -635,7 +635,7 @@ def until(stopped: Stopped, orders: OrderOf) -> OrderOf:
     return order_of
 
 
-def hidden_words(count: int, key: str) -> str:
+def hidden_traces_text(count: int, key: str) -> str:
     """Return that traces are hidden, and how to include them.
 
     The words do not say that the annotator has not finished them: a finished trace may be labelled

@@ -49,7 +49,7 @@ from mast_tui.ui.reports.screen import (
     Page,
     ReportScreen,
     Stopped,
-    hidden_words,
+    hidden_traces_text,
     until,
 )
 from mast_tui.ui.reports.signature_traces import (
@@ -569,7 +569,7 @@ def _left_out(found: Signatures, key: str) -> str:
     """Return how many traces are left out; ``key`` includes them."""
     if found.choice.of_judge:
         return f"{counted(len(found.hidden), 'trace')} left out, hidden from you for now"
-    return hidden_words(len(found.hidden), key)
+    return hidden_traces_text(len(found.hidden), key)
 
 
 def nothing_words(found: Signatures, key_of: KeyOf) -> str:
@@ -592,7 +592,7 @@ def nothing_words(found: Signatures, key_of: KeyOf) -> str:
         lines += [
             "What others said of the traces that count here is hidden from you.",
             "",
-            f"{hidden_words(len(found.hidden), key_of('signatures.look'))}.",
+            f"{hidden_traces_text(len(found.hidden), key_of('signatures.look'))}.",
         ]
     elif labels == GOLD:
         lines += [

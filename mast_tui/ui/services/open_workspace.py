@@ -19,13 +19,13 @@ from mast_tui.session import (
     QueueItem,
     QueueKind,
     Session,
+    checked_new_name,
     library_view,
-    outside_words,
+    outside_study_text,
     queue,
     remember_person,
-    resolve_sight,
+    resolve_blind,
     retest_progress,
-    unlike_others,
     withheld_by_study,
     working_person,
 )
@@ -66,7 +66,7 @@ class OpenWorkspace:
     def follow_study(self) -> None:
         """Work as a study says that was set up or changed meanwhile."""
         self.learn_role()
-        self.blind = resolve_sight(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
+        self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
         """Read whether this person adjudicates under the study, which titles show at once."""
@@ -211,15 +211,15 @@ class Opening:
             people,
             suggested=suggested_name(self._configured),
             in_study=study is not None,
-            check=lambda name: unlike_others(self.workspace, name),
-            outside=lambda name: outside_words(name, study),
+            check=lambda name: checked_new_name(self.workspace, name),
+            outside=lambda name: outside_study_text(name, study),
         )
 
     def outside_notice(self, name: str) -> str | None:
         """Say that labels under a name from the command line will not count; None if they do."""
         if self._options.annotator is None or self.workspace.member is not None:
             return None
-        return outside_words(name, self.study)
+        return outside_study_text(name, self.study)
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
         """Remember who works here and under which sight.
@@ -235,7 +235,7 @@ class Opening:
         workspace.keep_waiting(user_data_path("mast-tui", appauthor=False) / "outbox", name)
         if options.annotator is None:
             remember_person(workspace, name)
-        blind = resolve_sight(
+        blind = resolve_blind(
             workspace,
             name,
             blind=options.blind,

@@ -18,7 +18,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import (
     anybody_finished,
     check_changes,
-    taken_away,
+    count_reassigned_traces,
     with_sample,
     with_weights,
 )
@@ -539,7 +539,7 @@ class StudySetup(Form):
             before,
             wanted.study,
             changed=changed,
-            away=taken_away(workspace, wanted.study),
+            away=count_reassigned_traces(workspace, wanted.study),
             finished=before is not None and anybody_finished(workspace, before),
         )
 
