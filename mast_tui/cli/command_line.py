@@ -42,7 +42,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Follow running sessions and report each finding of a rule at once.",
         ),
         "exam": Command(
-            "exam.command", "Hold judges against a labelled set, each by the set's own scoring."
+            "exam.command", "Compare judges with a labelled set, by the set's own scoring."
         ),
         "import": Command(
             "cli.import_labels",
@@ -69,7 +69,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
         ),
-        "team": Command("team.command", "Say who works in a workspace on a server, and as what."),
+        "team": Command(
+            "team.command", "Manage the members of a workspace on a server, and their roles."
+        ),
         "config": Command(
             "cli.config", "Print every setting with its value, and the path of the file."
         ),

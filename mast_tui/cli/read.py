@@ -34,7 +34,7 @@ from mast_tui.session import (
     resolve_blind,
     working_person,
 )
-from mast_tui.session.messages import Words
+from mast_tui.session.messages import ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
@@ -162,7 +162,7 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
-        self._locations = Words(session.taxonomy, session.trace, lambda _suggestion: None)
+        self._locations = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
@@ -387,7 +387,7 @@ class LineReader:
 
     def _my_labels(self) -> None:
         for label in self._session.labels:
-            location = self._locations.place(label.target)
+            location = self._locations.location(label.target)
             self._say(f"{self._mode_text(label.mode)}, {location}")
         for slug, value in self._session.verdicts.items():
             if value is not VerdictValue.PRESENT:
@@ -428,7 +428,7 @@ class LineReader:
         index = None if key is None else self._trace.index_of(key)
         if index is not None:
             self._go(index)
-        location = self._locations.place(suggestion.target)
+        location = self._locations.location(suggestion.target)
         self._say(
             f"{one_line(suggestion.judge)} suggests {self._mode_text(suggestion.mode)}, {location}:"
         )

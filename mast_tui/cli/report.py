@@ -29,7 +29,7 @@ from mast_tui.figures.source.verdicts import GOLD
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.reports.signatures import signatures_report, what_helps
-from mast_tui.session import said_by, visibility_json, within_sight
+from mast_tui.session import labelled_traces, visibility_json, visible_work
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import take_outcomes
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.signatures.report import SignatureReport
     from mast_tui.gold import GoldKind, GoldTrace
-    from mast_tui.session import Viewer, WithinSight
+    from mast_tui.session import Viewer, VisibleWork
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
@@ -337,7 +337,7 @@ def report_command(request: ReportRequest) -> None:
 
 
 def _input(
-    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: WithinSight | None
+    request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: VisibleWork | None
 ) -> SignatureInput:
     """Read the labels and traces that the report counts, with the workers of the request."""
     visible = None if visibility is None else visibility.seen
@@ -409,7 +409,7 @@ def compute_report(
     )
 
 
-def visibility_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
+def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
     """Return the traces on which the viewer may see figures of labels; None for all.
 
     Args:
@@ -418,13 +418,13 @@ def visibility_of_labels(viewer: Viewer, labels: str) -> WithinSight | None:
     """
     if viewer.name is None or not viewer.limited:
         return None
-    return within_sight(
+    return visible_work(
         viewer.workspace,
         viewer.name,
         viewer.taxonomy,
         None if labels == GOLD else labels,
         blind=viewer.blind,
-        said=said_by(viewer.workspace, viewer.taxonomy),
+        labelled=labelled_traces(viewer.workspace, viewer.taxonomy),
     )
 
 

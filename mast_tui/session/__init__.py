@@ -1,4 +1,4 @@
-"""What an annotator can do: label, answer suggestions, take back, finish."""
+"""The work of an annotator: labels, answers to suggestions, undo and finishing."""
 
 from mast_tui.errors import SessionError
 from mast_tui.session.messages import Change
@@ -42,14 +42,14 @@ from mast_tui.session.viewer import (
 )
 from mast_tui.session.visibility import (
     LibraryEntry,
-    WithinSight,
+    VisibleWork,
+    labelled_traces,
     library_view,
     record_reveal,
     resolve_blind,
-    said_by,
     visible_traces_for_agreement,
-    withheld_by_study,
-    within_sight,
+    visible_work,
+    withheld_traces_of,
 )
 
 __all__ = [
@@ -64,13 +64,14 @@ __all__ = [
     "SessionError",
     "Suggestion",
     "Viewer",
-    "WithinSight",
+    "VisibleWork",
     "anybody_finished",
     "check_changes",
     "checked_new_name",
     "count_reassigned_traces",
     "hidden_traces_text",
     "known_trace",
+    "labelled_traces",
     "library_view",
     "login_person",
     "outside_study_text",
@@ -80,7 +81,6 @@ __all__ = [
     "remember_person",
     "resolve_blind",
     "retest_progress",
-    "said_by",
     "sample_texts",
     "set_study",
     "status",
@@ -88,6 +88,7 @@ __all__ = [
     "viewer_of",
     "visibility_json",
     "visible_traces_for_agreement",
+    "visible_work",
     "with_annotator",
     "with_assignments",
     "with_released_traces",
@@ -95,8 +96,7 @@ __all__ = [
     "with_traces",
     "with_weights",
     "with_worth",
-    "withheld_by_study",
-    "within_sight",
+    "withheld_traces_of",
     "without_annotator",
     "working_person",
     "works_blind",

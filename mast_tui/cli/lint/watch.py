@@ -185,7 +185,7 @@ class _FindingReporter:
 
 
 def _environment(finding: PlacedFinding) -> Mapping[str, str]:
-    """Return the variables that describe a finding; all but ``FILE`` and ``PATH`` fit on one line."""
+    """Return the variables that describe a finding; all but the paths fit on one line."""
     values = finding_json(finding)
     texts = {
         name: "" if values[name] is None else one_line(str(values[name]))

@@ -342,11 +342,11 @@ class SessionCommands:
         try:
             recorded = await run(write.record)
         except ChangedElsewhere:
-            session.take_anew(await run(partial(session.read_anew, passes=True)))
+            session.show_state(await run(partial(session.read_state, passes=True)))
             raise
         session.take_in(write, recorded)
-        if session.lacks_others:
-            session.take_anew(await run(partial(session.read_anew, passes=False)))
+        if session.needs_others:
+            session.show_state(await run(partial(session.read_state, passes=False)))
         return outcome
 
     def show_refusal(self, error: MastError, session: Session) -> None:
@@ -690,9 +690,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._away = False
 
     async def _come_back(self, session: Session) -> None:
-        read = partial(session.read_anew, passes=True)
-        session.take_anew(await self.context.writes.run(read))
-        session.take_news()  # it was done here, on another screen
+        read = partial(session.read_state, passes=True)
+        session.show_state(await self.context.writes.run(read))
+        session.pop_news()  # it was done here, on another screen
         if session is self.session:
             self.session_changed()
             self.show_span()
@@ -703,13 +703,13 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._catch_up_with_others, self.session)
 
     async def _catch_up_with_others(self, session: Session) -> None:
-        session.take_anew(await self.context.writes.run(session.read_anew))
+        session.show_state(await self.context.writes.run(session.read_state))
         if session is self.session:
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
         """Show what has come from elsewhere, and say what became of one's own labels."""
-        news = session.take_news()
+        news = session.pop_news()
         self.session_changed()
         self.show_span()
         if news and not self.typing and self.state.selection.is_plain:

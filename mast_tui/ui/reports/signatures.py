@@ -34,11 +34,11 @@ from mast_tui.reports.model import Behind, Section
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
+    labelled_traces,
     library_view,
     record_reveal,
-    said_by,
     visible_traces_for_agreement,
-    within_sight,
+    visible_work,
 )
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
@@ -497,9 +497,9 @@ def count_signatures(
         LeftError: Nobody does.
     """
     workspace, taxonomy, me = opened.workspace, opened.taxonomy, opened.annotator
-    said = said_by(workspace, taxonomy.ref)
+    said = labelled_traces(workspace, taxonomy.ref)
     labels = None if choice.labels == GOLD else choice.labels
-    sight = within_sight(workspace, me, taxonomy.ref, labels, blind=opened.blind, said=said)
+    sight = visible_work(workspace, me, taxonomy.ref, labels, blind=opened.blind, labelled=said)
     record_reveal(workspace, me, taxonomy.ref, sorted(sight.told))
     shown: set[str] | None = None
     if opened.blind:

@@ -26,7 +26,7 @@ from mast_tui.session import (
     remember_person,
     resolve_blind,
     retest_progress,
-    withheld_by_study,
+    withheld_traces_of,
     working_person,
 )
 from mast_tui.study import Study, assigned
@@ -56,7 +56,7 @@ class OpenWorkspace:
         """The annotator's session on a trace, with what is shown of others read."""
         who = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, who, blind=self.blind)
-        session.take_anew(session.read_anew(passes=False))
+        session.show_state(session.read_state(passes=False))
         return session
 
     def study(self) -> Study | None:
@@ -93,7 +93,7 @@ class OpenWorkspace:
 
     def withheld(self) -> Set[str]:
         """The ids of the traces on which a study withholds suggestions from the annotator."""
-        return withheld_by_study(self.workspace, self.study(), self.annotator)
+        return withheld_traces_of(self.workspace, self.study(), self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
         """What the library may tell of each trace.

@@ -22,7 +22,7 @@ from mast_tui.session import (
     with_sample,
     with_weights,
 )
-from mast_tui.session.study_setup import KINDS_OF_TRACES
+from mast_tui.session.study_setup import STRATA
 from mast_tui.study import (
     OpenModes,
     Study,
@@ -58,7 +58,7 @@ SAMPLE: Final = (
     Field(
         "over",
         "spread over",
-        f"What the sample is spread over evenly, of: {', '.join(KINDS_OF_TRACES)}. May stay empty.",
+        f"What the sample is spread over evenly, of: {', '.join(STRATA)}. May stay empty.",
     ),
 )
 """How a part of the traces is drawn."""
