@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.agentrx import read_agentrx
 from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.figures.intervals import share
@@ -275,14 +276,14 @@ def of_who_and_when(judged: Judged, corpus: Path) -> Iterator[Case]:
         yield Case(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
 
 
-def _marked(judged: Judged, read: Any) -> Iterator[tuple[str, Trace, Found, list[range]]]:
+def _marked(judged: Judged, read: Incoming) -> Iterator[tuple[str, Trace, Found, list[range]]]:
     """The traces that an importer has labels of, with the places that these mark."""
     files = {record.trace_id: Path(record.path) for record in read.traces if record.path}
     for work in read.work:
         for trace, found in judged.of(files[work.trace_id]):
             if trace.identity.trace_id == work.trace_id:
                 places = []
-                for label in work.labels:
+                for label in work.labels.values():
                     first, last = place_of(trace, label.target.first, label.target.last)
                     places.append(range(first, last + 1))
                 yield _task_of(trace), trace, found, places

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 class Command(NamedTuple):
     """A command: its module in the package ``mast_tui``, and its line on the help page.
 
-    The side products (``exam``, ``scale``, ``team``, ``web``) are imported only by these names.
+    The side products (``agents``, ``exam``, ``scale``, ``team``, ``web``) are imported only by
+    these names.
     """
 
     module: str
@@ -27,6 +28,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
+        "mcp": Command("agents.command", "Let an agent read and label traces, as an MCP server."),
         "search": Command("cli.search", "Find text in all traces of files and folders."),
         "compare": Command(
             "cli.compare", "Align two runs side by side, and show where they diverge."
@@ -40,6 +42,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "watch": Command(
             "cli.lint.watch",
             "Follow running sessions and report each finding of a rule at once.",
+        ),
+        "guard": Command(
+            "cli.guard", "Make checks on runs from labels, which agents run before they stop."
         ),
         "exam": Command(
             "exam.command", "Compare judges with a labelled set, by the set's own scoring."
@@ -65,6 +70,10 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "export": Command(
             "cli.export",
             "Export labels: the gold with its sources and figures, or annotators' own labels.",
+        ),
+        "page": Command(
+            "cli.page",
+            "Write runs as pages to hand over, with their labels, offline and printable.",
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."

@@ -117,7 +117,7 @@ def _lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator
 
 
 def _key_line(setting: KeySetting) -> str:
-    comment = "" if setting.own else "# "
+    comment = "" if setting.is_custom else "# "
     return f'{comment}"{setting.name}" = {_toml(list(setting.keys))}  # {setting.help}'
 
 

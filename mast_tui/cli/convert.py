@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.shared.asking import hides_outcomes
+from mast_tui.cli.shared.asking import existing_workspace, hides_outcomes
 from mast_tui.cli.shared.common import open_workspace, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.output_files import Outputs, Rules
+from mast_tui.redaction.masked_trace import Masks, requested_masks
 from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_fully
@@ -25,6 +27,7 @@ from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.traces.times import iso_time
 from mast_tui.workspace.outputs import database_files, never_replaced, protected_kind
 from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.registers.pseudonyms import mask_key
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
 """The first bytes of a file in AgentDebugX format that this command has written."""
@@ -86,7 +89,7 @@ class ConvertRequest:
         help="The file to write; an earlier output is replaced once everything has been read.",
         required=True,
     )
-    written_as: str = options.option(
+    text_format: str = options.option(
         "--to",
         type=click.Choice((OWN, ATIF, AGENTDEBUGX)),
         default=OWN,
@@ -94,6 +97,8 @@ class ConvertRequest:
         help="The project's own format, which loses nothing; ATIF, which many tools read; or the "
         "format of AgentDebugX.",
     )
+    redact: bool = options.redact()
+    redact_file: Path | None = options.redact_file()
     force: bool = options.force()
     workers: str | None = options.workers()
     common: CommonOptions = options.common(taxonomy=options.NO_LABELS)
@@ -115,12 +120,14 @@ def convert_command(request: ConvertRequest) -> int:
     such tools.
     """
     hide_outcomes = hides_outcomes(request.common)
+    key = partial(_mask_key, request.common)
+    masks = requested_masks(request.redact, request.redact_file, key)
     failed = 0
     traces = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal failed, traces
-        write = partial(_line, request.written_as, hide_outcomes)
+        write = partial(_line, request.text_format, hide_outcomes, masks)
         reports = each_trace(
             pool.reachable(request.paths),
             write,
@@ -154,14 +161,22 @@ def convert_command(request: ConvertRequest) -> int:
     return 1 if failed else 0
 
 
-def _line(written_as: str, hide_outcomes: bool, trace: Trace) -> bytes | None:
+def _mask_key(common: CommonOptions) -> bytes:
+    """Return the key of the workspace's masks, or a new one if there is no workspace."""
+    workspace = existing_workspace(common)
+    return token_bytes() if workspace is None else mask_key(workspace)
+
+
+def _line(text_format: str, hide_outcomes: bool, masks: Masks | None, trace: Trace) -> bytes | None:
     """Return a trace as a line; None if the format needs steps and the trace has none."""
     read_fully(trace)
-    if written_as == OWN:
+    if masks is not None:
+        trace = masks.trace(trace)
+    if text_format == OWN:
         return line_of(trace, veiled=hide_outcomes)
     if not len(trace):
         return None
-    return atif_line(trace) if written_as == ATIF else agentdebugx_line(trace)
+    return atif_line(trace) if text_format == ATIF else agentdebugx_line(trace)
 
 
 def _is_converted(head: bytes) -> bool:

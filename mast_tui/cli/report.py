@@ -392,19 +392,14 @@ def compute_report(
         if name not in inputs.group_names:
             existing = ", ".join(inputs.group_names) or "none"
             raise click.ClickException(f"--compare: no {inputs.by} {name!r}; there are: {existing}")
-    corrected = None
-    spent_of = None
-    if inputs.labels_kind == "judge":
-        corrected = corrected_prevalence(workspace, taxonomy, inputs, traces)
-    if request.bill:
-        spent_of = spent_from(traces_from_files(workspace))
+    spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
         rules=request.rules,
         rounds=request.rounds,
         seed=request.seed,
         compare=request.pair,
-        corrected=corrected,
+        corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
         spent_of=spent_of,
     )
 

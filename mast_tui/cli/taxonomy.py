@@ -584,14 +584,14 @@ def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
 
 
 def _differences_json(changes: Sequence[Differs]) -> list[dict[str, str]]:
-    return [{"mode": change.mode, "from": change.before, "to": change.after} for change in changes]
+    return [{"mode": change.mode, "from": change.old, "to": change.new} for change in changes]
 
 
 def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
     return [
         {
-            "from": list(candidate.before),
-            "to": list(candidate.after),
+            "from": list(candidate.old),
+            "to": list(candidate.new),
             "likeness": candidate.likeness,
         }
         for candidate in candidates
@@ -607,9 +607,7 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         ("moved", changes.moved),
     ):
         for difference in differs:
-            yield one_line(
-                f"{title:<9} {difference.mode}: {difference.before} → {difference.after}"
-            )
+            yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
     for category in changes.categories:
         dropped = category.startswith("-")
         yield one_line(
@@ -626,7 +624,7 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         ("merged?", changes.merged),
     ):
         for candidate in pairs:
-            pair_text = f"{', '.join(candidate.before)} → {', '.join(candidate.after)}"
+            pair_text = f"{', '.join(candidate.old)} → {', '.join(candidate.new)}"
             yield one_line(f"{title:<9} {pair_text} ({candidate.likeness:.2f} alike)")
     if changes.same:
         yield f"labels can stay under {new.ref}: only wording differs, or nothing"
@@ -636,7 +634,7 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         yield "a map to start from; check each line:"
         yield "  [modes]"
         candidates = (*changes.renamed, *changes.split, *changes.merged)
-        guesses = [(candidate.before, candidate.after) for candidate in candidates]
+        guesses = [(candidate.old, candidate.new) for candidate in candidates]
         for slug in changes.dropped:
             targets = dict.fromkeys(
                 target for old_slugs, slugs in guesses if slug in old_slugs for target in slugs

@@ -19,7 +19,6 @@ from mast_tui.exchange.migration.migrate import standing_migrations
 from mast_tui.figures.agreement.report import agreement_figures
 from mast_tui.figures.record import estimate_json
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.labels import AnnotatorKind
 from mast_tui.session import QueueKind, queue, visibility_json
 
 if TYPE_CHECKING:
@@ -149,11 +148,7 @@ def _on_same_traces(
 
 def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
     """Count the visible traces that annotators must look at again, as a mode was split."""
-    names = [
-        annotator.name
-        for annotator in workspace.annotators()
-        if annotator.kind is not AnnotatorKind.JUDGE
-    ]
+    names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(
         not viewer.limited or name == viewer.name or viewer.may_see_others(item.trace_id)
         for name in names

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.exam.consistency import consistency_document, judges_named, labels_of_judge
+from mast_tui.exam.coverage import CoverageJson, coverage
 from mast_tui.exam.figures import (
     Answers,
     baselines,
@@ -47,7 +49,7 @@ from mast_tui.exam.input import (
 from mast_tui.exam.report import consistency_report, exam_report
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.judge.input import GOLD
-from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.output_files import Outputs, Rules
 from mast_tui.session import visibility_json
@@ -61,6 +63,9 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 RULES: Final = "rules"
+
+FEATURES: Final = "features"
+"""The name of the sets that no judge has a part in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +87,8 @@ class ExamRequest:
         required=True,
         metavar="NAME",
         help="A candidate; repeat it for several: rules (they judge a set of files now), or a "
-        "judge of the workspace that has run, or whose answers were imported. Without a set: all judges "
-        "whose names begin with it; others are compared with the first that ran.",
+        "judge of the workspace that has run, or whose answers were imported. Without a set: all "
+        "judges whose names begin with it; others are compared with the first that ran.",
     )
     rule_names: str | None = options.option(
         "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."
@@ -94,6 +99,12 @@ class ExamRequest:
         metavar="FILE",
         help="Translate the set's categories to MAST, as for import: agentrx-to-mast, "
         "trail-to-mast, or your own file.",
+    )
+    coverage: bool = options.option(
+        "--coverage",
+        is_flag=True,
+        help="Also measure sets of steps that contain the decisive step with 90 % probability: "
+        "how often they do, and which share of a run they take.",
     )
     rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
     seed: int = options.seed()
@@ -131,8 +142,8 @@ class ExamRequest:
 _RULES: Final = (
     SAME_FILE,
     OptionRule[ExamRequest](
-        "PATHs, --rules and --crosswalk need --set",
-        options=("paths", "--rules", "--crosswalk"),
+        "PATHs, --rules, --crosswalk and --coverage need --set",
+        options=("paths", "--rules", "--crosswalk", "--coverage"),
         needs=("--set",),
     ),
     OptionRule[ExamRequest](
@@ -212,8 +223,15 @@ def exam_command(request: ExamRequest) -> None:
         else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
-    document = exam_document(exam, candidates, request.rounds, request.seed)
-    _show(document, exam_report, output, outputs, viewer)
+    reports = {
+        candidate.name: judge_report(candidate.judged, rounds=request.rounds, seed=request.seed)
+        for candidate in candidates
+        if candidate.judged is not None
+    }
+    document = exam_document(exam, candidates, reports, request.rounds, request.seed)
+    if request.coverage:
+        document["coverage"] = _coverage(exam, candidates, request.seed)
+    _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
@@ -292,7 +310,11 @@ def _set_of_workspace(
 
 
 def exam_document(
-    exam: ExamSet, candidates: Sequence[ExamCandidate], rounds: int, seed: int
+    exam: ExamSet,
+    candidates: Sequence[ExamCandidate],
+    reports: Mapping[str, JudgeReport],
+    rounds: int,
+    seed: int,
 ) -> dict[str, Any]:
     """Score all candidates, as ``--json`` prints it; scorings that do not apply are None.
 
@@ -325,9 +347,9 @@ def exam_document(
                 "places": places_figures(questions, candidate.answers, rounds=rounds, seed=seed)
                 if places
                 else None,
-                "verdicts": None
-                if candidate.judged is None
-                else judge_report(candidate.judged, rounds=rounds, seed=seed),
+                "verdicts": judge_json(reports[candidate.name])
+                if candidate.name in reports
+                else None,
                 "categories": candidate.answers.categories,
                 "quotes": candidate.quotes,
                 "cost": candidate.cost,
@@ -335,6 +357,20 @@ def exam_document(
                 **_levels(exam, candidate.answers, rounds, seed),
             }
             for candidate in candidates
+        },
+    }
+
+
+def _coverage(
+    exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
+) -> dict[str, CoverageJson]:
+    """Measure the sets of plain features alone, and of these with the marks of each judge."""
+    features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
+    return {
+        FEATURES: coverage(exam.questions, features, seed=seed),
+        **{
+            each.name: coverage(exam.questions, features, each.answers, seed=seed)
+            for each in candidates
         },
     }
 

@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from mast_tui.adjudication import words_by_trace
 from mast_tui.cli.agree import find_judge
 from mast_tui.cli.shared.common import problem_lines
+from mast_tui.exam.coverage import step_features
 from mast_tui.exam.figures import (
     Answers,
     Decisive,
@@ -106,7 +107,7 @@ class ExamTrace:
     """The facts of a trace that an exam needs, small enough to send between processes.
 
     ``named_agent`` is the agent that the trace's own metadata names as the one that failed.
-    ``rule_findings`` are None if no rules were run.
+    ``rule_findings`` are None if no rules were run. ``features`` are those of its steps.
     """
 
     trace_id: str
@@ -114,6 +115,7 @@ class ExamTrace:
     steps: TraceSteps
     named_agent: str | None
     rule_findings: tuple[Finding, ...] | None = None
+    features: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
     def of(cls, trace: Trace, rules: RulesJudge | None = None) -> ExamTrace:
@@ -125,8 +127,15 @@ class ExamTrace:
         """
         named_agent = dict(trace.meta.hidden).get("mistake_agent")
         findings = None if rules is None else rules.judge(trace).findings
-        trace_id = trace.identity.trace_id
-        return cls(trace_id, trace.path, TraceSteps.of(trace), named_agent, findings)
+        features = step_features(trace, step_numbers(trace))
+        return cls(
+            trace.identity.trace_id,
+            trace.path,
+            TraceSteps.of(trace),
+            named_agent,
+            findings,
+            features,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,14 +367,14 @@ def _make_set(
     files = {trace.path for trace in by_id.values()} | {work.file for work in works}
     lines = ((str(problem.file), problem.place, problem.reason) for problem in problems)
     return ExamSet(
-        name,
-        taxonomy,
-        _possible_scorings(questions, verdicts) if scorings is None else scorings,
-        tuple(questions),
-        Reference(name, verdicts),
-        by_id,
-        tuple(sorted(files)),
-        tuple(problem_lines(lines)),
+        name=name,
+        taxonomy=taxonomy,
+        scorings=_possible_scorings(questions, verdicts) if scorings is None else scorings,
+        questions=tuple(questions),
+        reference=Reference(name, verdicts),
+        traces=by_id,
+        files=tuple(sorted(files)),
+        problems=tuple(problem_lines(lines)),
     )
 
 
@@ -425,16 +434,20 @@ def set_from_workspace(
         for trace_id, exam_trace in traces.items()
     ]
     return ExamSet(
-        name,
-        taxonomy,
-        _possible_scorings(questions, verdicts),
-        tuple(questions),
-        Reference(
+        name=name,
+        taxonomy=taxonomy,
+        scorings=_possible_scorings(questions, verdicts),
+        questions=tuple(questions),
+        reference=Reference(
             name,
             {unit: value for unit, value in verdicts.items() if unit[0] in traces},
             frozenset(judge_seen),
         ),
-        {trace_id: exam_trace for trace_id, exam_trace in traces.items() if exam_trace is not None},
+        traces={
+            trace_id: exam_trace
+            for trace_id, exam_trace in traces.items()
+            if exam_trace is not None
+        },
     )
 
 
@@ -497,11 +510,11 @@ def candidate_from_workspace(
     }
     quotes = QuoteCounts.of([label.evidence for label in labels if label.trace_id in trace_ids])
     return ExamCandidate(
-        name,
-        Answers(answers, same_taxonomy),
-        _judge_input(exam, name, verdicts),
-        _mean_cost(workspace, name),
-        asdict(quotes) if quotes.all else None,
+        name=name,
+        answers=Answers(answers, same_taxonomy),
+        judged=_judge_input(exam, name, verdicts),
+        cost=_mean_cost(workspace, name),
+        quotes=asdict(quotes) if quotes.all else None,
     )
 
 

@@ -5,11 +5,12 @@ It is made of the JSON document of ``exam --json``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
     Cell,
@@ -77,6 +78,13 @@ _QUOTES: Final = columns("""
     unsorted  | found      | count | quotes found, nobody noted how           | 40
 """)
 
+_COVERAGE: Final = columns("""
+    runs         | runs      | count  | runs with a decisive step                     | 90
+    value        | inside    | number | runs whose set contains the decisive step     | 100
+    mean_share   | share     | number | share of a run's steps in its set             | 100
+    chance_share | by chance | number | the same of random steps, with that guarantee | 95
+""")
+
 _STEADY: Final = columns("""
     samples      | readings | count  | readings of each trace                      | 60
     again        | again    | number | of what one reading finds, found by another | 100
@@ -93,14 +101,20 @@ _BESIDE: Final = columns("""
 """)
 
 
-def exam_report(document: Values) -> Report:
-    """Put the figures of ``exam`` into tables and sentences."""
+def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
+    """Put the figures of ``exam`` into tables and sentences.
+
+    Args:
+        document: The figures, as ``exam --json`` prints them.
+        reports: The figures of verdicts by judge; those without verdicts are missing.
+    """
     judges = document["judges"]
     sections = [
         _decisive(document, judges),
         _places(document, judges),
         _levels(judges),
-        *_verdicts(judges),
+        _coverage(document),
+        *_verdicts(reports),
         _took(judges),
     ]
     return Report(
@@ -112,6 +126,38 @@ def exam_report(document: Values) -> Report:
         tuple(_notes(document)),
         document=dict(document),
     )
+
+
+def _coverage(document: Values) -> Section | None:
+    """Return the sets of steps that contain the decisive step with 90 % probability."""
+    if "coverage" not in document:
+        return None
+    rows = tuple(
+        Row(
+            name,
+            {
+                "judge": name,
+                "runs": sets["runs"],
+                **{key: Estimate(sets[key]) for key in ("value", "mean_share", "chance_share")},
+            },
+        )
+        for name, sets in document["coverage"].items()
+    )
+    table = Table(
+        "coverage",
+        "Sets of steps with the decisive step",
+        (_WHO, *_COVERAGE),
+        (rows,),
+        "Means over repeated splits of the runs.",
+        (
+            Note(
+                "inside: runs whose set contains the decisive step, meant to be 90 %; share: steps "
+                "of a run that are in its set; by chance: that of sets of random steps.",
+                "coverage",
+            ),
+        ),
+    )
+    return Section("coverage", "Look here", (table,))
 
 
 def consistency_report(document: Values) -> Report:
@@ -339,15 +385,14 @@ def _not_asked(scored: Values) -> Iterator[Note]:
             )
 
 
-def _verdicts(judges: Values) -> Iterator[Section]:
-    scored = {name: one["verdicts"] for name, one in judges.items() if one["verdicts"]}
-    if len(scored) == 1:
-        yield from (judge_section(one) for one in scored.values())
-    elif scored:
-        yield judges_section(scored)
-        for number, (name, one) in enumerate(scored.items(), 1):
-            # Rates and what stands beside chance; the same tables of several judges in one report.
-            tables = judge_section(one).tables[:2]
+def _verdicts(reports: Mapping[str, JudgeReport]) -> Iterator[Section]:
+    if len(reports) == 1:
+        yield from map(judge_section, reports.values())
+    elif reports:
+        yield judges_section(reports)
+        for number, (name, report) in enumerate(reports.items(), 1):
+            # The same tables of rates and chance, of several judges in one report.
+            tables = judge_section(report).tables[:2]
             own = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
             yield Section(f"judge_{number}", name, own)
 

@@ -7,6 +7,7 @@ Shares are counts ``hits`` of ``n``, of n > 0. Intervals by resampling are made 
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from math import ceil, exp, floor, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
@@ -158,7 +159,8 @@ def newcombe(hits: float, n: float, other: float, of: float) -> Interval | None:
     Returns:
         Both ends of ``hits/n - other/of``, between -1 and 1; None where a side has no case.
     """
-    ends, ends_of_other = wilson(hits, n), wilson(other, of)
+    ends = wilson(hits, n)
+    ends_of_other = wilson(other, of)
     if ends is None or ends_of_other is None:
         return None
     return _joined(hits / n, ends, other / of, ends_of_other, 0.0)
@@ -181,8 +183,10 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
         Both ends of the first share less the second, between -1 and 1; None of no case.
     """
     n = both + only_first + only_second + neither
-    first, second = both + only_first, both + only_second
-    ends, ends_of_second = wilson(first, n), wilson(second, n)
+    first = both + only_first
+    second = both + only_second
+    ends = wilson(first, n)
+    ends_of_second = wilson(second, n)
     if ends is None or ends_of_second is None:
         return None
     margins = first * (n - first) * second * (n - second)
@@ -194,11 +198,11 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
 
 
 def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
-    """The interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
+    """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
 
-    def distance(one: float, other: float) -> float:
+    def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
-        return sqrt(max(one * one - 2 * phi * one * other + other * other, 0.0))
+        return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
     down = distance(p - ends[0], ends_of_q[1] - q)
     up = distance(ends[1] - p, q - ends_of_q[0])
@@ -278,6 +282,26 @@ def to_resolve(unresolved: int, n: int) -> int:
     return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
 
 
+def share_figure(
+    scope: FigureScope, statistic: str, count: int, n: int, condition: str = ""
+) -> Figure:
+    """Return the record of a share with its Wilson interval.
+
+    Args:
+        scope: What the share is about.
+        statistic: The name of the statistic.
+        count: How many units are hits.
+        n: How many there are.
+        condition: What narrows the statistic.
+
+    Raises:
+        ValueError: There are more hits than units.
+    """
+    return replace(
+        scope.estimate(statistic, share(count, n), condition=condition, n=n), count=count
+    )
+
+
 class Doubt(NamedTuple):
     """The ``unresolved`` verdicts beside a share, and the ``bounds`` of the share.
 
@@ -317,25 +341,15 @@ def rate(
     ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
     needs = to_resolve(unresolved, n) if unresolved else 0
-    low, high = (None, None) if ends is None or needs else ends
-    bound_low, bound_high = doubt.bounds if doubt is not None and needs else (None, None)
-    return Figure(
-        statistic="rate",
-        scope=scope.name,
-        group=scope.group,
-        mode=scope.mode,
-        subject=scope.subject,
+    return scope.figure(
+        "rate",
+        None if ends is None else hits / cases,
         condition=condition,
-        taxonomy=scope.taxonomy,
-        value=None if ends is None else hits / cases,
-        low=low,
-        high=high,
-        bound_low=bound_low,
-        bound_high=bound_high,
+        interval=None if needs else ends,
+        bounds=doubt.bounds if doubt is not None and needs else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
         reason="no_traces" if ends is None else "unresolved" if needs else "",
         needs=needs or None,
-        sources=scope.sources_of(condition),
     )

@@ -94,11 +94,11 @@ class ChangeMessages:
                 review = current or previous
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
                 label_id = None if review is None else review.label
-                label = next(
+                answer_label = next(
                     (candidate for candidate in _changed_labels(facts) if candidate.id == label_id),
                     None,
                 )
-                return self._answer_change(suggestion, answer, label)
+                return self._answer_change(suggestion, answer, answer_label)
             case SpanNoteSet(key, _, text):
                 return Change(_note_text(self.span(key), text), key=key)
             case PassFinished(_, read, spans):

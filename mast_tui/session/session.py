@@ -134,10 +134,11 @@ class Session:
             SessionError: The name is a judge's.
             WorkspaceError: The workspace cannot be written.
         """
-        if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        kind = annotator_kind(annotator)
+        if kind is AnnotatorKind.JUDGE:
             raise SessionError(f"{annotator!r} is a judge's name; give the name of a person")
         workspace.add_taxonomy(taxonomy)
-        workspace.add_annotator(annotator, AnnotatorKind.HUMAN)
+        workspace.add_annotator(annotator, kind)
         trace_id = known_trace(workspace, trace)
         conditions = conditions_for(workspace, annotator, trace_id, taxonomy.ref)
         return cls(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mast_tui.exam.report import exam_report
 from mast_tui.judges.rules import RULES, RulesJudge
 from tests.cli.conftest import Cli
 from tests.exchange.corpus import corpus
@@ -92,6 +92,19 @@ def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
     assert all(len(one["sha256"]) == 64 for one in document["files"])
 
 
+def test_sets_of_steps_need_more_runs_than_these(cli: Cli, tmp_path: Path) -> None:
+    asked = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
+    found = cli(*asked, "--coverage", "--json").json["coverage"]
+    assert set(found) == {"features", RulesJudge().name}
+    assert {sets["runs"] for sets in found.values()} == {4}
+    assert {sets["value"] for sets in found.values()} == {None}
+    text = cli(*asked, "--coverage").out
+    assert "Sets of steps with the decisive step" in text
+    assert "coverage" not in cli(*asked, "--json").json
+    wrong = cli("exam", "--judge", "rules", "--coverage")
+    assert wrong.code == 2
+
+
 def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Path) -> None:
     truth, said = write_runs(tmp_path)
     for folder, name in ((truth, "planted"), (said, "other")):
@@ -146,11 +159,12 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     assert cli("judge", "set", "--judge", "rules", "--rules", "all", "--quiet").code == 0
     judges = (RulesJudge().name, RulesJudge(RULES).name)
     words = [word for name in judges for word in ("--judge", name)]
-    both = cli("exam", "--set", "gold", *words, "--json").json
-    report = exam_report(both)
-    ids = [table.id for table in report.tables]
+    assert cli("exam", "--set", "gold", *words, "--html", "exam.html").code == 0
+    page = (tmp_path / "exam.html").read_text("utf-8")
+    ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
-    assert [section.title for section in report.sections] == ["Judges", *judges]
+    titles = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
+    assert titles == ["Judges", *judges]
 
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def told(one: RunningTraces) -> list[str]:
         f"unread {news.path.name}"
         if isinstance(news, NotRead)
         else f"{news.rule} {news.path.name} #{news.first}"
-        for news in one.look()
+        for news in one.new_findings()
     ]
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_told_once_and_read_when_it_can_be(tmp_path: Path
 def test_a_finding_has_its_place_in_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(lines(*BEGINNING, *asked("b")))
-    (found,) = running(path).look()
+    (found,) = running(path).new_findings()
     assert isinstance(found, PlacedFinding)
     assert (found.place.file, found.place.line, found.number) == (path, 5, 4)
 

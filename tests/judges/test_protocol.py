@@ -25,7 +25,6 @@ SOUND = Finding(
         {"confidence": -0.1},
         {"confidence": float("nan")},
         {"last": None},
-        {"evidence": Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)},
         {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
     ],
 )
@@ -36,3 +35,8 @@ def test_parts_that_contradict_each_other_are_refused(
     assert replace(SOUND, evidence=lost).evidence == lost
     with pytest.raises(ValueError, match=r"confidence|quote|range"):
         replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_quote_with_a_place_needs_the_span() -> None:
+    with pytest.raises(ValueError, match="names the span"):
+        Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)

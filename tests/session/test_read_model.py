@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
-from mast_tui.session.read_model import NOWHERE, OwnLabels, Place, Suggestion, SuggestionList
+from mast_tui.session.read_model import (
+    NOWHERE,
+    LabelPosition,
+    OwnLabels,
+    Suggestion,
+    SuggestionList,
+    SuggestionPosition,
+)
 from tests.workspace.build import MAST, MODES, TRACE
 
 SPANS = 8
@@ -33,14 +40,18 @@ class Growing:
         index = -1 if key is None else KEYS.index(key)
         return index if index < self.known else NOWHERE
 
-    def place(self, label: Label) -> Place:
+    def place(self, label: Label) -> LabelPosition:
         self.asked += 1
         target = label.target
-        return (self.index(target.first), 0, self.index(target.last), label.mode, label.id)
+        return LabelPosition(
+            self.index(target.first), 0, self.index(target.last), label.mode, label.id
+        )
 
-    def evidence(self, suggestion: Suggestion) -> tuple[int, int, str, str]:
+    def evidence(self, suggestion: Suggestion) -> SuggestionPosition:
         self.asked += 1
-        return (self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id)
+        return SuggestionPosition(
+            self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id
+        )
 
 
 def label_of(name: str, mode: str, target: Target) -> Label:

@@ -160,7 +160,7 @@ async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
             asked = len(server.chats)
             assert asked == 1 or steps
             await on.press("]")
-            assert "decisive step: put right" in on.text
+            assert "decisive step: its correction" in on.text
             assert "instead: Ask first." in on.text
             await on.press("J", "enter")
             assert len(server.chats) == asked
@@ -174,7 +174,7 @@ async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
 async def test_it_is_told_how_long_no_answer_has_come(
     long: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_judge, "WAIT_TOLD", 0.0)
+    monkeypatch.setattr(model_judge, "REPORT_WAIT_AFTER", 0.0)
     with model(lambda body, n: hang()) as server:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
@@ -277,7 +277,7 @@ async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
         await on.press("J", "m")
         await on.press("y")
         assert len(asked.plans) == 1
-        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].usual_allowance()
+        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].default_allowance()
         await on.press("J", "enter")
         assert len(asked.plans) == 2
 
@@ -295,7 +295,7 @@ async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> 
             assert asked.plans == []
             await on.press("J", "enter")
             await on.press("x", "enter")
-            assert "must be a number of tokens" in on.text
+            assert "is not a number of tokens" in on.text
             await on.press(*["backspace"] * 9, *"50k", "enter")
             assert [plan.setup.allowance.tokens for plan in asked.plans] == [50_000]
 
@@ -405,5 +405,5 @@ async def test_without_a_workspace_no_judge_runs_and_that_is_said(
     monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("r", "L", "J")
-        assert any("no judge can keep" in note.message for note in on.app._notifications)
+        assert any("no judge can store" in note.message for note in on.app._notifications)
         assert on.app.judge_at_work is None

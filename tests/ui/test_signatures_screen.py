@@ -85,13 +85,13 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
         assert "unclear" in row
         await on.press("enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
-        assert "1.3 in successful traces · 1 trace" in on.lines[0]
+        assert "1.3 Step repetition, successful traces · 1 trace" in on.lines[0]
         assert "three.json" in under_cursor(on)
         await on.press("enter")
         assert on.annotate in on.app.screen_stack
         assert on.number == 7
         await on.press("escape")
-        assert "1.3 in successful traces" in on.lines[0]
+        assert "1.3 Step repetition, successful traces" in on.lines[0]
         await on.press("escape")
         assert under_cursor(on) == row
         assert screen(on).main_list.chosen == "rate:succeeded"
@@ -151,7 +151,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
 ) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
-        given = screen(on).found
+        given = screen(on).signatures
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
@@ -163,7 +163,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
             await on.press(key)
             assert said(on) == "There is no group to choose"
         await on.press("enter")
-        assert "No trace stands here" in said(on)
+        assert "There is no trace to open here" in said(on)
         await on.press("o", "a")
         assert "Incorrect verification" in on.text
         assert office.adjudicates("alice", "two")

@@ -116,14 +116,14 @@ def test_a_commit_of_which_nothing_is_known_is_not_made_twice(
     with team.window() as workspace:
         session = session_on(workspace)
         put(session, 0)
-        commit = postgresql.Server._commit
+        commit = postgresql.PostgresServer._commit
 
-        def lose_the_answer(server: postgresql.Server) -> None:
+        def lose_the_answer(server: postgresql.PostgresServer) -> None:
             commit(server)
             raise psycopg.OperationalError("the connection was lost")
 
         with monkeypatch.context() as patch:
-            patch.setattr(postgresql.Server, "_commit", lose_the_answer)
+            patch.setattr(postgresql.PostgresServer, "_commit", lose_the_answer)
             put(session, 1)
         assert workspace.waiting == 1
         assert len(session.labels) == 2

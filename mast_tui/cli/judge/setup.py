@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -10,21 +12,31 @@ import click
 from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.cli.judge.options import ModelRequest
 from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
+from mast_tui.exchange.csv_files import CsvRow, read_rows
+from mast_tui.exchange.csv_long import COLUMNS
+from mast_tui.judges.llm.answer.parsing import find_mode
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
-    ChosenExamples,
+    ExampleChoice,
     FewShotError,
     GoldCase,
     TraceLookup,
     built_in_examples,
-    choice_parameters,
     choose_examples,
     recorded_choices,
     repeat_examples,
     traces_in_files,
 )
 from mast_tui.judges.llm.run.setup import Setup, configured_setup
+from mast_tui.judges.llm.teaching import (
+    JudgeError,
+    examples_of,
+    guidelines_of,
+    with_chosen,
+    with_guidelines,
+)
+from mast_tui.labels import Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.hold_out import held_out
@@ -46,7 +58,7 @@ _OVERRIDES: Final = (
 
 
 def _configured(request: ModelRequest) -> JudgeConfiguration:
-    """Return the configuration with the options in place of its values."""
+    """Return the configuration with the options in workspace of its values."""
     options: dict[str, Any] = {name: getattr(request, name) or None for name in _OVERRIDES}
     options["temperature"] = request.temperature  # 0 is a value
     options["hints"] = False if request.no_hints else None
@@ -89,28 +101,39 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
 
 
 def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | None) -> Setup:
-    """Return the setup with the examples that the options request.
+    """Return the setup with the examples and guidelines that the options request.
 
     An interrupted run with the same options keeps its examples, as long as the gold still confirms
     them.
 
     Args:
-        setup: The setup.
+        setup: The setup without examples.
         request: The options for the model.
         workspace: The workspace with the gold; None if there is none.
 
     Raises:
-        FewShotError: There is no gold to take examples from.
+        FewShotError: There are no examples, or no guidelines.
     """
+    if request.guidelines:
+        agreed = () if workspace is None else guidelines_of(workspace, setup.taxonomy.ref)
+        if not agreed:
+            raise FewShotError(
+                f"nobody has written a guideline on a mode of {setup.taxonomy.ref} yet; the page "
+                "of a mode in the app is the workspace for them"
+            )
+        setup = with_guidelines(setup, agreed)
+    if isinstance(request.examples, Path):
+        return _with_own_examples(setup, request.examples, workspace)
     if request.few_shot is None:
         return setup
     if request.few_shot == BUILT_IN:
         examples = built_in_examples(setup.taxonomy, setup.redaction)
-        return replace(setup, examples=examples, noted=(("few_shot", BUILT_IN),))
+        return replace(setup, examples=examples, noted=(*setup.noted, ("few_shot", BUILT_IN)))
     if workspace is None:
         raise FewShotError("there is no workspace yet, so there is no gold to show")
     count = request.examples or EXAMPLES
-    setup = replace(setup, noted=(("few_shot", "gold"), ("examples", str(count))))
+    noted = (*setup.noted, ("few_shot", "gold"), ("examples", str(count)))
+    setup = replace(setup, noted=noted)
     order_of = SpanOrders(workspace)
     find_trace = traces_in_files(workspace)
     cases = [
@@ -128,12 +151,64 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         count=count,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
-    return _add_examples(setup, chosen)
+    return with_chosen(setup, chosen)
 
 
-def _add_examples(setup: Setup, chosen: ChosenExamples) -> Setup:
-    examples = tuple(example for _, example in chosen)
-    return replace(setup, examples=examples, noted=(*setup.noted, *choice_parameters(chosen)))
+def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
+    """Return the setup with the examples of a file, each of which has to be usable."""
+    if workspace is None:
+        raise FewShotError("there is no workspace here yet, so there are no traces to show")
+    rows = list(_examples_in(path, setup.taxonomy))
+    for row, error in rows:
+        if held_out(workspace, error.trace_id):
+            raise FewShotError(
+                str(row.problem(f"{error.trace_id} is set aside; no prompt may show it"))
+            )
+    chosen = examples_of(
+        (error for _, error in rows),
+        traces_in_files(workspace),
+        setup.redaction,
+        count=len(rows),
+        may_use=lambda _: True,
+    )
+    made = {choice for choice, _ in chosen}
+    for row, error in rows:
+        if ExampleChoice(error.mode, error.right, error.trace_id) not in made:
+            raise FewShotError(
+                str(row.problem("the trace, its spans or the quote in them were not found"))
+            )
+    setup = replace(setup, noted=(*setup.noted, ("examples", path.name)))
+    return with_chosen(setup, chosen)
+
+
+_NEEDED: Final = ("trace_id", "mode", "value", "span_first")
+"""The columns of a table of examples that must be there."""
+
+
+def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, JudgeError]]:
+    """Yield the examples of a table, each with its row."""
+    for row in read_rows(path, allowed=COLUMNS, needed=_NEEDED):
+        cells = row.cells
+        mode = find_mode(taxonomy, cells["mode"].strip())
+        if mode is None:
+            raise FewShotError(str(row.problem(f"{taxonomy.ref} has no mode {cells['mode']!r}")))
+        if cells["value"] not in (VerdictValue.PRESENT, VerdictValue.ABSENT):
+            raise FewShotError(str(row.problem("the value of an example is present or absent")))
+        first = cells["span_first"]
+        if not first:
+            raise FewShotError(str(row.problem("an example needs a span in span_first")))
+        last = cells.get("span_last", "") or first
+        yield (
+            row,
+            JudgeError(
+                cells["trace_id"].strip(),
+                mode.slug,
+                VerdictValue(cells["value"]),
+                Target(first, last),
+                cells.get("note", ""),
+                cells.get("quote", "") or None,
+            ),
+        )
 
 
 def _interrupted_setup(
@@ -156,7 +231,7 @@ def _interrupted_setup(
         chosen = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
         if chosen is None:
             continue
-        resumed = _add_examples(setup, chosen)
+        resumed = with_chosen(setup, chosen)
         if resumed.prompt.hash == settings.prompt:
             return resumed
     return None

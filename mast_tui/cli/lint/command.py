@@ -15,7 +15,14 @@ from mast_tui.cli.agree import find_judge
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, find_by_rules, placed
 from mast_tui.cli.lint.formats import FORMATS
-from mast_tui.cli.lint.gate import fail_on_option, read_gate, rules_for, rules_option
+from mast_tui.cli.lint.gate import (
+    fail_on_option,
+    guards_for,
+    guards_option,
+    read_gate,
+    rules_for,
+    rules_option,
+)
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, open_workspace, say
@@ -62,6 +69,7 @@ class LintRequest:
         help="The rules, or a judge whose suggestions are in the workspace.",
     )
     rule_names: str | None = rules_option()
+    guards: Path | None = guards_option()
     form: str | None = options.option(
         "--format",
         type=click.Choice([*FORMATS]),
@@ -85,6 +93,11 @@ _RULES: Final = (
         options=("--rules",),
         when=lambda request: request.judge_name != RULES_NOW,
     ),
+    OptionRule[LintRequest](
+        "--guards look in the place of rules and judges; leave out {other}",
+        options=("--guards",),
+        excludes=("--rules", "--judge"),
+    ),
 )
 
 
@@ -93,14 +106,18 @@ _RULES: Final = (
 def lint_command(request: LintRequest) -> int:
     """Fail if a judge finds failure modes in traces: for CI and hooks.
 
-    The rules judge, which need no model and no network; or --judge takes earlier findings of a
-    model. Each finding is printed with file and line, its mode, the rule, a quote and the reason.
-    No workspace is made or changed, and only OUT is written. Exit code 0: nothing that --fail-on
-    names was found; 3: something was; 1: a file could not be read, or there is no trace.
+    The rules judge, which need no model and no network; or guards made from labels (--guards); or
+    --judge takes earlier findings of a model. Each finding is printed with file and line, its mode,
+    the rule, a quote and the reason. No workspace is made or changed, and only OUT is written. Exit
+    code 0: nothing that --fail-on names was found; 3: something was; 1: a file could not be read,
+    or there is no trace.
     """
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)
-    rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
+    if request.guards is not None:
+        rules = guards_for(request.guards, gate)
+    else:
+        rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
     check_may_see_judges(request.common, taxonomy)
     outputs = Outputs(Rules(_never_replaced(request.paths), protected_kind, request.force))
     if request.output is not None:
@@ -109,7 +126,8 @@ def lint_command(request: LintRequest) -> int:
         judge = RulesJudge(rules)
         find: FindInTrace = partial(find_by_rules, judge, gate)
         modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)
-        report = LintReport(judge.name, taxonomy, modes_by_rule, request.fail_on)
+        name = judge.name if request.guards is None else f"guards:{request.guards.name}"
+        report = LintReport(name, taxonomy, modes_by_rule, request.fail_on)
     else:
         stored = StoredFindings(open_workspace(request.common), request.judge_name, gate)
         find = stored.find

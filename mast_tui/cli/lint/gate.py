@@ -12,8 +12,11 @@ from mast_tui.cli.shared import options
 from mast_tui.errors import MastError
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.judges.rules import DEFAULT, RULES, Rule, chosen_rules
+from mast_tui.judges.rules.guards import InvalidGuards, read_guards
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mast_tui.labels import Finding
     from mast_tui.taxonomy.model import Taxonomy
 
@@ -29,6 +32,13 @@ def fail_on_option() -> Any:
         show_default=True,
         metavar="CODE,…|fatal|any",
         help="The findings that fail: those of some modes, of fatal modes, or all.",
+    )
+
+
+def guards_option() -> Any:
+    """Declare ``--guards``: a file of guards, which look in the place of rules."""
+    return options.input_file(
+        "--guards", help="Have the guards of this file look, those that are on, and no rules."
     )
 
 
@@ -122,6 +132,30 @@ def _no_mode(name: str, taxonomy: Taxonomy) -> str:
         return f"no such mode; {existing}"
     match = modes_by_name[matches[0]]
     return f"no such mode; did you mean {match.code} ({match.name})? {existing}"
+
+
+def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
+    """Return the rules of the guards that are on.
+
+    Args:
+        path: The file of guards.
+        gate: What fails, and of which taxonomy.
+        running: Whether the runs go on, so that no guard looks that needs their end.
+
+    Raises:
+        InvalidGuards: The file cannot be used, or none of its guards would look.
+        click.UsageError: None of the guards is about a mode that is to fail.
+    """
+    guards = read_guards(path).rules(mode.slug for mode in gate.taxonomy.modes)
+    rules = tuple(rule for rule in guards if not (running and rule.needs_end))
+    if not rules:
+        raise InvalidGuards(f"{path}: all guards judge the end of a run; see 'mast-tui lint'")
+    seen = {rule.mode for rule in rules}
+    for slug in gate.modes:
+        if slug not in seen:
+            code = gate.taxonomy.mode(slug).code
+            raise click.UsageError(f"--fail-on {code}: no guard of {path} that is on is about it")
+    return rules
 
 
 def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:

@@ -25,10 +25,18 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.command import FAILS, NO_BLIND_LINT
 from mast_tui.cli.lint.findings import PlacedFinding, find_by_rules
 from mast_tui.cli.lint.formats import finding_json, text_line
-from mast_tui.cli.lint.gate import fail_on_option, read_gate, rules_for, rules_option
+from mast_tui.cli.lint.gate import (
+    fail_on_option,
+    guards_for,
+    guards_option,
+    read_gate,
+    rules_for,
+    rules_option,
+)
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.counts import counted
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.safe_text import one_line
@@ -56,6 +64,7 @@ class WatchRequest:
     paths: tuple[Path, ...] = options.paths(required=True)
     fail_on: str = fail_on_option()
     rule_names: str | None = rules_option()
+    guards: Path | None = guards_option()
     bell: bool = options.option(
         "--bell", is_flag=True, help="Ring the terminal's bell for a finding that fails."
     )
@@ -75,8 +84,17 @@ class WatchRequest:
     common: CommonOptions = options.common(blind=NO_BLIND_LINT)
 
 
+_RULES: Final = (
+    OptionRule[WatchRequest](
+        "--guards look in the place of rules; leave out {other}",
+        options=("--guards",),
+        excludes=("--rules",),
+    ),
+)
+
+
 @click.command()
-@options.takes(WatchRequest)
+@options.takes(WatchRequest, _RULES)
 def watch_command(request: WatchRequest) -> int:
     """Follow running sessions and report each finding of a rule at once.
 
@@ -91,7 +109,10 @@ def watch_command(request: WatchRequest) -> int:
             )
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)
-    rules = rules_for(request.rule_names, gate, running=True)
+    if request.guards is None:
+        rules = rules_for(request.rule_names, gate, running=True)
+    else:
+        rules = guards_for(request.guards, gate, running=True)
     command_words = _split_command(request.command)
     check_may_see_judges(request.common, taxonomy)
     judge = RulesJudge(rules)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final
 
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.prevalence import PrevalenceJson
-from mast_tui.figures.record import OUTCOMES, FigureIndex, FigureTable
+from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.comparison import comparison, paired_groups
 from mast_tui.figures.signatures.groups import GroupFigures, Setting, group_figures
@@ -44,17 +43,13 @@ class Stated:
 
 
 def stated_for(taxonomy_ref: str) -> Stated | None:
-    """What is stated of the modes of a taxonomy (``id@version``), None where nothing is known."""
+    """Return the published classes of a taxonomy's modes (``id@version``), None without any."""
     text = files("mast_tui.figures.signatures").joinpath("published_claims.toml").read_text("utf-8")
     document = tomllib.loads(text)
     if taxonomy_ref != f"{document['taxonomy']}@{document['version']}":
         return None
     classes = {slug: name for name in CLASSES for slug in document[name]}
     return Stated(document["source"], classes)
-
-
-Corrected = Mapping[str, Mapping[str, PrevalenceJson]]
-"""Per group, per mode code: how often the mode really shows where only a judge has looked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +63,6 @@ class SignatureReport:
         seed: What they were drawn from.
         stated: What a published study says of the modes.
         figures: All records; those of all traces together have the group ``OVERALL``.
-        corrected: Corrected prevalences, where the labels are a judge's.
         compared: The two groups that were compared.
         axis: The groups along which there is a trend, None where they have no order.
     """
@@ -79,7 +73,6 @@ class SignatureReport:
     seed: int
     stated: Stated | None
     figures: FigureIndex
-    corrected: Corrected
     compared: tuple[str, str] | None
     axis: TrendAxis | None
 
@@ -111,6 +104,17 @@ class SignatureReport:
         """
         return self.figures.rows(scope, group=self.key(name))
 
+    def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
+        """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
+
+        There are none where the labels are no judge's.
+
+        Args:
+            name: The name of a group, or ``OVERALL``.
+            scope: ``prevalence``, or ``prevalence_overall`` for those over all traces.
+        """
+        return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.labels,))
+
     def stated_of(self, mode: ModeInfo) -> str | None:
         """Return the class that the published study gives a mode."""
         return None if self.stated is None else self.stated.classes.get(mode.slug)
@@ -141,7 +145,7 @@ def signature_report(
     rounds: int = ROUNDS,
     seed: int = 0,
     compare: tuple[str, str] | None = None,
-    corrected: Corrected | None = None,
+    corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report; none is ever NaN.
@@ -152,7 +156,7 @@ def signature_report(
         rounds: How many resamples; 0 leaves out the intervals that need them.
         seed: What the resamples are drawn from.
         compare: Two groups against each other, also task by task where both did the same tasks.
-        corrected: Corrected prevalences, where the labels are a judge's.
+        corrected: Prevalences that are corrected for a judge's errors.
         spent_of: What traces used up, for the bill of what they did once they were lost.
     """
     rules = Rules() if rules is None else rules
@@ -173,10 +177,8 @@ def signature_report(
     if axis is not None:
         figures += trend(inputs, axis)
     stated = stated_for(inputs.taxonomy_ref)
-    index = FigureIndex(figures)
-    return SignatureReport(
-        inputs, rules, rounds, seed, stated, index, corrected or {}, compare, axis
-    )
+    index = FigureIndex((*figures, *corrected))
+    return SignatureReport(inputs, rules, rounds, seed, stated, index, compare, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:
@@ -197,7 +199,7 @@ def compares_outcomes(group: FigureTable) -> bool:
 
 
 def whose_labels(inputs: SignatureInput) -> str:
-    """Return whose labels a report rests on, and what a gold is made of; plain names, unescaped."""
+    """Return the source of a report's labels; names are not escaped."""
     if inputs.gold is not None:
         return gold_words(inputs.gold)
     kind = inputs.labels_kind

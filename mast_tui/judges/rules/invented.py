@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from mast_tui.judges.rules.phrases import any_of, last_sentence
+from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
 from mast_tui.judges.rules.steps import Quote, Step
 from mast_tui.judges.rules.views import is_view
 from mast_tui.judges.rules.walk import Call, Walk, is_output
@@ -83,7 +83,7 @@ def find(walk: Walk) -> Iterator[Finding]:
     for call in walk.calls:
         if call.step.span.kind is SpanKind.TOOL_CALL:
             for name, value in _values(call.step):
-                if _must_be_given(name, value):
+                if _needs_source(name, value):
                     passed.setdefault(_plain(value), (call, name, value))
     sources = _first_occurrences(
         walk, {plain: call.agent for plain, (call, _, _) in passed.items()}
@@ -93,20 +93,13 @@ def find(walk: Walk) -> Iterator[Finding]:
             yield _finding(walk, call, name, value)
 
 
-def find_assumed(walk: Walk) -> Iterator[Finding]:
-    """Suggest the first message of a run that assumes an input which it lacks."""
-    for step in walk.steps:
-        quote = last_sentence(step, _ASSUMED, without=_HYPOTHESIS) if step.is_message else None
-        if quote is None or is_output(step) or is_view(step):
-            continue
-        yield walk.finding(
-            MODE,
-            (step.index, step.index),
-            quote,
-            f"{step.number} takes for given what it has not got, and asks nobody for it.",
-            0.5,
-        )
-        return
+find_assumed: Final = Saying(
+    MODE,
+    _ASSUMED,
+    "takes for given what it has not got, and asks nobody for it.",
+    0.5,
+    without=_HYPOTHESIS,
+)
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
@@ -177,7 +170,7 @@ def _values(step: Step) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def _must_be_given(name: str, value: str) -> bool:
+def _needs_source(name: str, value: str) -> bool:
     if _PLACEHOLDER.fullmatch(value):
         return True
     return bool(_ASKED_FOR.search(name) and _IDENTIFIER.fullmatch(value))

@@ -1,9 +1,10 @@
-"""Two runs of judges side by side, or one beside the gold: per mode, and trace by trace."""
+"""The comparison of two judge runs, or of a run with the gold, per mode and per trace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -13,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import TraceWords, words_by_trace
+from mast_tui.adjudication import GuidelineBook, TraceWords, words_by_trace
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
@@ -28,18 +29,35 @@ from mast_tui.judges.comparing import (
     compare,
     side_of,
 )
+from mast_tui.judges.llm.teaching import (
+    MarkedMistake,
+    make_default,
+    mark_mistake,
+    restore_default,
+)
 from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
-from mast_tui.ui.context import TraceLocation
+from mast_tui.ui.context import JudgeProgress, TraceLocation
+from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.judge_runs.alignment import (
+    ALL_MODES,
+    Alignment,
+    Rates,
+    read_alignment,
+    reasons,
+    test_words,
+)
+from mast_tui.ui.judge_runs.teaching import AlignedRun, TeachingScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.column_table import (
     SOME,
     ColumnTable,
@@ -50,50 +68,68 @@ from mast_tui.ui.widgets.column_table import (
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
+from mast_tui.workspace.ids import now
+from mast_tui.workspace.registers.hold_out import TracePart, trace_part
+from mast_tui.writes import piece_of_work
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What there is to show.
+    """The comparison of a run with another run or with the gold.
 
-    ``traces`` were compared. ``examples`` of the traces are left out because they stood in a
-    prompt, ``hidden`` because the annotator may not know of them yet. ``judge_seen`` verdicts
-    were settled with a judge on screen and are left out unless ``with_seen``.
+    ``traces`` is the number of compared traces. ``examples`` traces are left out because their text
+    is in a prompt, ``hidden`` ones because the annotator may not see them yet. ``judge_seen``
+    counts the verdicts that were settled with a judge on screen; they count only if ``with_seen``.
+    ``alignment`` and ``work_by_trace``, the work of annotators, belong to a comparison with gold.
     """
 
     comparison: Comparison
-    at_hand: TraceLoader
+    loader: TraceLoader
     traces: int
     examples: int
     hidden: int
     judge_seen: int = 0
     with_seen: bool = False
+    alignment: Alignment = field(default_factory=Alignment)
+    work_by_trace: Mapping[str, TraceWords] = field(default_factory=dict)
 
 
 def compare_runs(
-    opened: OpenWorkspace, first: Run, second: Run, known: Sequence[Trace]
+    opened: OpenWorkspace, first: Run, second: Run, open_traces: Sequence[Trace]
 ) -> RunComparison:
-    """Two runs over the traces that both have judged. Slow: for workers only.
+    """Compare two runs over the traces that both have judged. Slow: for workers only.
 
-    Raises ``WorkspaceError``.
+    Args:
+        opened: The open workspace.
+        first: The run on side A.
+        second: The run on side B.
+        open_traces: The traces that the library lists.
+
+    Returns:
+        The comparison, without traces whose suggestions are hidden or whose text is in a prompt.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
     """
-    workspace, ref = opened.workspace, opened.taxonomy.ref
-    view = library_view(workspace, opened.annotator, ref, blind=opened.blind)
+    workspace = opened.workspace
+    view = library_view(workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind)
     shared = _judged_in(opened, first) & _judged_in(opened, second)
-    visible = {t for t in shared if t in view and view[t].suggestions_visible}
+    visible = {
+        trace_id for trace_id in shared if trace_id in view and view[trace_id].suggestions_visible
+    }
     examples = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
     counted = visible - examples
-    at_hand = TraceLoader(workspace, known)
-    found = compare(
+    loader = TraceLoader(workspace, open_traces)
+    comparison = compare(
         _side_of_judge(opened, first.judge),
         _side_of_judge(opened, second.judge),
         counted,
         [mode.slug for mode in opened.taxonomy.modes],
-        at_hand.orders,
+        loader.orders,
     )
     return RunComparison(
-        comparison=found,
-        at_hand=at_hand,
+        comparison=comparison,
+        loader=loader,
         traces=len(counted),
         examples=len(visible & examples),
         hidden=len(shared - visible),
@@ -101,25 +137,47 @@ def compare_runs(
 
 
 def compare_with_gold(
-    opened: OpenWorkspace, run: Run, known: Sequence[Trace], *, with_seen: bool
+    opened: OpenWorkspace, run: Run, open_traces: Sequence[Trace], *, with_seen: bool
 ) -> RunComparison:
-    """A run beside the gold, over traces that the annotator has finished or adjudicated.
+    """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
-    That it is shown is recorded where it tells what was hidden. Verdicts that were settled with a
-    judge on screen count only ``with_seen``. Slow: for workers only. Raises ``MastError``.
+    Record in the workspace on which traces the comparison reveals hidden work. Slow: for workers
+    only.
+
+    Args:
+        opened: The open workspace.
+        run: The run of a judge.
+        open_traces: The traces that the library lists.
+        with_seen: Whether verdicts that were settled with a judge on screen count.
+
+    Returns:
+        The comparison, without traces whose gold is hidden or whose text is in the judge's prompt.
+
+    Raises:
+        MastError: The workspace cannot be read, or the reveal cannot be recorded.
     """
-    workspace, taxonomy = opened.workspace, opened.taxonomy
-    words = words_by_trace(workspace, taxonomy)
-    with_gold = _judged_in(opened, run) & words.keys()
+    workspace = opened.workspace
+    taxonomy = opened.taxonomy
+    work_by_trace = words_by_trace(workspace, taxonomy)
+    with_gold = _judged_in(opened, run) & work_by_trace.keys()
     visible = with_gold & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     examples = workspace.run_examples(run.judge)
-    counted = visible - examples
-    at_hand = TraceLoader(workspace, known)
+    loader = TraceLoader(workspace, open_traces)
+    golds = {
+        trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
+        for trace_id in sorted(visible)
+    }
+    alignment = read_alignment(opened, run.judge, golds, with_seen=with_seen)
+    counted = {
+        trace_id
+        for trace_id in visible - examples
+        if trace_part(workspace, trace_id) is TracePart.DEVELOPMENT
+    }
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
     seen: set[tuple[str, str]] = set()
     for trace_id in counted:
-        gold = words[trace_id].gold(taxonomy, at_hand.orders(trace_id))
+        gold = golds[trace_id]
         for verdict in gold.verdicts:
             if verdict.value is None:
                 continue
@@ -129,46 +187,54 @@ def compare_with_gold(
         for label in gold.labels:
             key = (trace_id, label.mode)
             marks[key] = (*marks.get(key, ()), Mark(label.target))
-    found = compare(
+    comparison = compare(
         _side_of_judge(opened, run.judge),
         Side(verdicts, marks),
         counted,
         [mode.slug for mode in taxonomy.modes],
-        at_hand.orders,
+        loader.orders,
         left_out=frozenset() if with_seen else seen,
     )
-    kept_back = counted if opened.blind else opened.withheld()
-    told = [t for t in counted if t in kept_back or _others_spoke(opened, words[t])]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(told))
+    hidden_before = counted if opened.blind else opened.hidden_traces()
+    revealed = [
+        trace_id
+        for trace_id in counted
+        if trace_id in hidden_before or _has_work_of_others(opened, work_by_trace[trace_id])
+    ]
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
     hidden = len(with_gold - visible)
     examples_left_out = len(visible & examples)
     return RunComparison(
-        comparison=found,
-        at_hand=at_hand,
+        comparison=comparison,
+        loader=loader,
         traces=len(counted),
         examples=examples_left_out,
         hidden=hidden,
         judge_seen=len(seen),
         with_seen=with_seen,
+        alignment=alignment,
+        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted},
     )
 
 
-def _others_spoke(opened: OpenWorkspace, words: TraceWords) -> bool:
-    names = (*words.passes, *(decision.decided_by for decision in words.decisions))
+def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceWords) -> bool:
+    names = (*trace_work.passes, *(decision.decided_by for decision in trace_work.decisions))
     return any(name != opened.annotator for name in names)
 
 
 def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
-    """The run's traces on which its judge has come to a judgement."""
+    """Return the ids of the run's traces that its judge has judged."""
     judged = {
-        one.trace_id
-        for one in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
+        judgement.trace_id
+        for judgement in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
     }
     return judged & {trace.trace_id for trace in run.traces}
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
-    workspace, ref = opened.workspace, opened.taxonomy.ref
+    """Return the verdicts and labels of a judge as a side of the comparison."""
+    workspace = opened.workspace
+    ref = opened.taxonomy.ref
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
@@ -176,15 +242,13 @@ def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
     return side_of(workspace.labels(annotator=judge, taxonomy=ref), verdicts)
 
 
-ALL_MODES: Final = ""
-"""The id of the row that sums up all modes."""
-
-MOST_PLACES: Final = 4
-"""Places of one side that are named in a row."""
+MOST_RANGES: Final = 4
+"""The most span ranges of one side that a row names."""
 
 RUN_TITLES: Final = ("both", "same place", "only A", "only B")
 GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
-"""The headings of what both sides say, of that at the same place, and of what one side says."""
+"""The headings of four counts: both sides say present, their spans overlap, only the first says
+present, only the second does."""
 
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
@@ -226,13 +290,17 @@ def _counts_sign(counts: ModeCounts) -> str:
     return "=" if counts.both else " "
 
 
-def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCounts], ...]:
+def count_columns(
+    taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, Rates] | None = None
+) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of the counts of each mode.
 
     Args:
         taxonomy: The taxonomy of the modes.
         gold: Whether a run is compared with gold, not with another run.
+        rates: The judge's rates beside the gold, by the slug of the mode.
     """
+    rates_by_mode = rates or {}
     both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
     columns: tuple[TableColumn[ModeCounts], ...] = (
         sign_column(_counts_sign, lambda row: "doubt" if _differs(row) else "quiet"),
@@ -257,18 +325,19 @@ def count_columns(taxonomy: Taxonomy, *, gold: bool) -> tuple[TableColumn[ModeCo
     return (
         *columns,
         figure_column("precision", lambda row: _share(row.precision), 55),
-        figure_column("recall", lambda row: _share(row.recall), 56),
+        figure_column("TPR", lambda row: rates_by_mode.get(row.mode, Rates()).tpr, 57),
+        figure_column("TNR", lambda row: rates_by_mode.get(row.mode, Rates()).tnr, 56),
     )
 
 
 def case_columns(
-    taxonomy: Taxonomy, at_hand: TraceLoader, *, gold: bool, with_mode: bool
+    taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
     """Return the columns of the traces behind a mode's counts.
 
     Args:
         taxonomy: The taxonomy of the modes.
-        at_hand: The traces, for their names and the numbers of their spans.
+        loader: Returns the names of traces and the order of their spans.
         gold: Whether a run is compared with gold, not with another run.
         with_mode: Whether the traces are those of several modes.
     """
@@ -276,14 +345,15 @@ def case_columns(
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _places(case: Case, marks: tuple[Mark, ...], silent: Outcome) -> str:
-        order = at_hand.known_order(case.trace_id)
-        return places_words(marks, order, said=case.outcome is not silent)
+    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: Outcome) -> str:
+        if case.outcome is only_other_side:
+            return "—"
+        return ranges_text(marks, loader.known_order(case.trace_id))
 
     return (
         sign_column(lambda row: "≠" if row.differs else "=", style),
         TableColumn(
-            "trace", lambda row: one_line(at_hand.name_of(row.trace_id)), "name", name_width()
+            "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
         ),
         TableColumn(
             "",
@@ -292,23 +362,28 @@ def case_columns(
             ColumnWidth(90, filled=SOME),
         ),
         TableColumn(
-            "", lambda row: outcome_words(row, gold=gold), style, ColumnWidth(95, filled=SOME)
+            "", lambda row: outcome_text(row, gold=gold), style, ColumnWidth(95, filled=SOME)
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: _places(row, row.first, Outcome.SECOND),
+            lambda row: _ranges(row, row.first, Outcome.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: _places(row, row.second, Outcome.FIRST),
+            lambda row: _ranges(row, row.second, Outcome.FIRST),
             width=name_width(79),
         ),
     )
 
 
-def outcome_words(case: Case, *, gold: bool) -> str:
-    """Who says it, and whether at the same place."""
+def outcome_text(case: Case, *, gold: bool) -> str:
+    """Return which side says present, and if the span ranges of both overlap.
+
+    Args:
+        case: The trace and its marks.
+        gold: Whether a run is compared with gold, not with another run.
+    """
     if case.outcome is Outcome.FIRST:
         return "not in gold" if gold else "only A"
     if case.outcome is Outcome.SECOND:
@@ -318,48 +393,56 @@ def outcome_words(case: Case, *, gold: bool) -> str:
     return "both, same place" if case.meet else "both, elsewhere"
 
 
-def places_words(marks: tuple[Mark, ...], order: Order, *, said: bool) -> str:
-    """Where a side marks a mode; ``—`` where it does not say it."""
-    if not said:
-        return "—"
+def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
+    """Return the first span ranges that a side marks, and the number of the others.
+
+    Args:
+        marks: The marks of the side.
+        order: The order of the spans of the trace.
+    """
     if not marks:
         return "no place"
     in_order = in_reading_order(marks, lambda mark: mark.target, order)
-    words = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_PLACES]]
-    more = len(marks) - MOST_PLACES
-    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+    ranges = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_RANGES]]
+    more = len(marks) - MOST_RANGES
+    return ", ".join(ranges) + (f" and {more} more" if more > 0 else "")
 
 
-def about_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
-    """Return how much was compared, and what was left out and why.
+def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
+    """Return the number of compared traces, and what was left out and why.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         key_of: Returns how the key of an action is shown.
         gold: Whether the run is compared with gold.
     """
-    count = found.traces
-    words = [f"{count} trace{'' if count == 1 else 's'} compared"]
-    if found.examples:
-        stood = "an example" if found.examples == 1 else "examples"
-        words.append(f"{found.examples} left out, {stood} in a prompt")
-    if found.hidden:
-        words.append(f"{found.hidden} hidden until you have finished them")
-    if gold and found.judge_seen:
-        some = f"{found.judge_seen} verdict{'' if found.judge_seen == 1 else 's'}"
-        counted = "counted too: no independent figure"
-        became = counted
-        if not found.with_seen:
-            became = f"left out ({key_of('comparison.seen')} counts them)"
-        words.append(f"{some} settled with a judge on screen {became}")
-    return " · ".join(words)
+    count = comparison.traces
+    parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
+    if comparison.examples:
+        examples = "an example" if comparison.examples == 1 else "examples"
+        parts.append(f"{comparison.examples} left out, {examples} in a prompt")
+    if comparison.hidden:
+        parts.append(f"{comparison.hidden} hidden until you have finished them")
+    if gold and comparison.judge_seen:
+        verdicts = f"{comparison.judge_seen} verdict{'' if comparison.judge_seen == 1 else 's'}"
+        if comparison.with_seen:
+            treatment = "counted too: no independent figure"
+        else:
+            treatment = f"left out ({key_of('comparison.seen')} counts them)"
+        parts.append(f"{verdicts} settled with a judge on screen {treatment}")
+    if comparison.alignment.held_out:
+        parts.append(f"{comparison.alignment.held_out} held out")
+    if comparison.alignment.is_default:
+        parts.append(f"the judge that {key_of('runs.judge')} asks")
+    lines = [" · ".join(parts), test_words(comparison.alignment)]
+    return "\n".join(line for line in lines if line)
 
 
-def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
+def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
     """Return why there is nothing to compare, and what to do.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         key_of: Returns how the key of an action is shown.
         gold: Whether the run is compared with gold.
     """
@@ -375,45 +458,52 @@ def nothing_words(found: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
             f"{key_of('everywhere.runs')}, then {key_of('runs.judge')}, runs a judge on all traces "
             "of the library.",
         ]
-    if found.examples:
-        lines.append(f"{found.examples} left out: their text stood as examples in a prompt.")
-    if found.hidden:
-        lines.append(f"{found.hidden} hidden from you until you have finished them.")
+    if comparison.examples:
+        lines.append(f"{comparison.examples} left out: their text stood as examples in a prompt.")
+    if comparison.hidden:
+        lines.append(f"{comparison.hidden} hidden from you until you have finished them.")
     lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
 
 MOST_READ: Final = 60
-"""Traces of one list that are read so that their places have numbers."""
+"""The most traces of one list that are read for the numbers of their spans."""
+
+
+GOLD_ACTIONS: Final = ("wrong", "guideline", "teach", "default", "seen")
+"""The actions that only a comparison with gold has."""
 
 
 class ComparisonScreen(OpensTraces):
-    """Counts above, the traces behind the row under the cursor below."""
+    """The counts per mode, and under them the traces of the mode under the cursor."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     AUTO_FOCUS = "#counts"
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:
-        """Without a ``second`` run it is the gold."""
+        """Compare ``first`` with ``second``, or with the gold if that is None."""
         super().__init__()
         self._first = first
         self._second = second
         self._with_seen = False
-        self._found: RunComparison | None = None
+        self._comparison: RunComparison | None = None
+        self.keys_left_out = () if second is None else GOLD_ACTIONS
 
     @property
-    def _gold(self) -> bool:
+    def _with_gold(self) -> bool:
         return self._second is None
 
     def compose_panes(self) -> ComposeResult:
-        """The counts, and the traces behind them."""
+        """Yield the counts, the list of traces, and the reasons of both sides."""
         yield Static(id="about", markup=False)
         yield Static(id="counts-heading", classes="heading", markup=False)
-        columns = count_columns(self.mast.taxonomy, gold=self._gold)
+        columns = count_columns(self.mast.taxonomy, gold=self._with_gold)
         yield ColumnTable[ModeCounts](attrgetter("mode"), columns, id="counts")
         yield Static(id="cases-heading", classes="heading", markup=False)
         yield ColumnTable[Case](attrgetter("mode", "trace_id"), id="cases")
+        if self._with_gold:
+            yield SpanView(id="reasons", classes="detail")
 
     @property
     def main_list(self) -> ColumnTable[ModeCounts]:
@@ -422,50 +512,64 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def cases(self) -> ColumnTable[Case]:
-        """The traces behind the row under the cursor."""
+        """The traces of the mode under the cursor."""
         return self.query_one("#cases", ColumnTable)
 
     def on_mount(self) -> None:
-        """Compare as soon as the workspace is open."""
+        """Start the comparison as soon as the workspace is open."""
         self.show_words("Comparing …")
         self.show_title()
+        for reasons_pane in self.query(SpanView):
+            reasons_pane.can_focus = False
+            reasons_pane.border_title = plain_title("What judge and people say")
         self.mast.workspace.when_ready(self._compare)
 
     def show_title(self) -> None:
-        """What is compared, and who works."""
+        """Show the judges that are compared, and the annotator."""
         first = judge_name(self._first.judge)
         second = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
-        left = (first if self._gold else f"A {first}", f"beside {second}")
+        left = (first if self._with_gold else f"A {first}", f"beside {second}")
         self.title_bar.show(left, self.who())
 
     # Comparing
 
     @work(thread=True, group="comparison", exclusive=True)
     def _compare(self, opened: OpenWorkspace) -> None:
-        known = list(self.mast.catalog.traces.values())
+        """Compare in a worker, and show the result or the problem."""
+        open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:
-                found = compare_with_gold(opened, self._first, known, with_seen=self._with_seen)
+                comparison = compare_with_gold(
+                    opened, self._first, open_traces, with_seen=self._with_seen
+                )
             else:
-                found = compare_runs(opened, self._first, self._second, known)
+                comparison = compare_runs(opened, self._first, self._second, open_traces)
         except MastError as error:
             self.call_later(self._show_problem, one_line(str(error)))
             return
-        self.call_later(self._show_found, found)
+        self.call_later(self._show_comparison, comparison)
 
-    def _show_problem(self, words: str) -> None:
-        self._found = None
-        self.show_words(words)
+    def _show_problem(self, problem: str) -> None:
+        self._comparison = None
+        self.show_words(problem)
 
-    def _show_found(self, found: RunComparison) -> None:
-        self._found = found
-        if not (found.judge_seen or (found.traces and found.comparison.total.compared)):
-            self.show_words(nothing_words(found, self.mast.key_of, gold=self._gold))
+    def _show_comparison(self, comparison: RunComparison) -> None:
+        """Show the counts and traces, or the reason why there is nothing to compare."""
+        self._comparison = comparison
+        if not (
+            comparison.judge_seen or (comparison.traces and comparison.comparison.total.compared)
+        ):
+            self.show_words(
+                empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
+            )
             return
         self.remove_class("-empty")
-        about = about_words(found, self.mast.key_of, gold=self._gold)
+        about = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
         self.query_one("#about", Static).update(Content(about))
-        self.main_list.show([found.comparison.total, *found.comparison.counts])
+        self.main_list.columns = count_columns(
+            self.mast.taxonomy, gold=self._with_gold, rates=comparison.alignment.rates
+        )
+        self.main_list.show([comparison.comparison.total, *comparison.comparison.counts])
         if self.focused is None:
             self.main_list.focus()
         self._show_cases()
@@ -474,55 +578,61 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _mode(self) -> str:
-        """The mode of the row under the cursor, empty for all of them."""
+        """The mode of the row under the cursor, or ``ALL_MODES``."""
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 
-    def _cases_here(self) -> list[Case]:
-        if self._found is None:
+    def _visible_cases(self) -> list[Case]:
+        """Return the traces of the mode under the cursor, differing ones first."""
+        if self._comparison is None:
             return []
-        by_mode = self._found.comparison.cases
+        by_mode = self._comparison.comparison.cases
         if self._mode:
             return list(by_mode.get(self._mode, ()))
-        every = [case for cases in by_mode.values() for case in cases]
-        return sorted(every, key=lambda case: not case.differs)
+        every_case = [case for cases in by_mode.values() for case in cases]
+        return sorted(every_case, key=lambda case: not case.differs)
 
-    def _show_cases(self, *, read: bool = True) -> None:
-        found = self._found
-        if found is None:
+    def _show_cases(self, *, read_orders: bool = True) -> None:
+        """Show the traces of the mode; ``read_orders`` reads those that need an order of spans."""
+        comparison = self._comparison
+        if comparison is None:
             return
-        cases = self._cases_here()
+        cases = self._visible_cases()
         taxonomy = self.mast.taxonomy
-        several = self._mode == ALL_MODES
-        columns = case_columns(taxonomy, found.at_hand, gold=self._gold, with_mode=several)
+        all_modes = self._mode == ALL_MODES
+        columns = case_columns(
+            taxonomy, comparison.loader, gold=self._with_gold, with_mode=all_modes
+        )
         self.cases.columns = columns
         self.cases.show(cases)
         name = f"{mode_code(self._mode, taxonomy)} {mode_name(self._mode, taxonomy)}".strip()
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
-        if read and cases:
+        self._show_reasons()
+        if read_orders and cases:
             ids = [
                 case.trace_id
                 for case in cases[:MOST_READ]
-                if found.at_hand.lacks_order(
+                if comparison.loader.lacks_order(
                     case.trace_id, (mark.target for mark in (*case.first, *case.second))
                 )
             ]
-            self._read_places(self._mode, found.at_hand, ids)
+            self._read_orders(self._mode, comparison.loader, ids)
 
     @work(thread=True, group="places", exclusive=True)
-    def _read_places(self, mode: str, at_hand: TraceLoader, trace_ids: list[str]) -> None:
+    def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
+        """Read traces for the order of their spans, then show the ranges by number."""
         worker = get_current_worker()
         try:
-            more = at_hand.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
         except (WorkspaceError, OSError):
-            return  # the places keep the names of their spans
-        if more:
-            self.call_later(self._name_places, mode)
+            return  # the ranges keep the keys of their spans
+        if has_new_orders:
+            self.call_later(self._refresh_ranges, mode)
 
-    def _name_places(self, mode: str) -> None:
-        """Name the places by their numbers, now that their traces were read."""
+    def _refresh_ranges(self, mode: str) -> None:
+        """Show the span ranges by number, once their traces were read."""
         if mode == self._mode:
-            self._show_cases(read=False)
+            self._show_cases(read_orders=False)
 
     @on(ColumnTable.ColumnsFitted)
     def _fitted(self, event: ColumnTable.ColumnsFitted) -> None:
@@ -537,6 +647,37 @@ class ComparisonScreen(OpensTraces):
         self.cases.move_to(0)
         self._show_cases()
 
+    @on(VirtualLines.Moved, "#cases")
+    def _case_moved(self, event: VirtualLines.Moved) -> None:
+        event.stop()
+        self.hints.clear()
+        self._show_reasons()
+
+    def _show_reasons(self) -> None:
+        """Show what both sides say of the case under the cursor, and why."""
+        if not self._with_gold:
+            return
+        case = self.cases.row
+        opened = self.mast.opened
+        if case is None or opened is None or self._comparison is None:
+            self.query_one("#reasons", SpanView).show_text("")
+            return
+        self._read_reasons(opened, self._comparison, case)
+
+    @work(thread=True, group="reasons", exclusive=True)
+    def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
+        marked = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        words = comparison.work_by_trace[case.trace_id]
+        try:
+            lines = reasons(opened, self._first.judge, case, words, marked)
+        except WorkspaceError as error:
+            lines = [str(error)]
+        self.call_later(self._show_read_reasons, case, lines)
+
+    def _show_read_reasons(self, case: Case, lines: list[str]) -> None:
+        if case is self.cases.row:
+            self.query_one("#reasons", SpanView).show_text("\n".join(lines))
+
     @on(VirtualLines.Chosen)
     def _chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
@@ -545,45 +686,181 @@ class ComparisonScreen(OpensTraces):
     # Keys
 
     def action_open(self) -> None:
-        """From the counts to the traces behind them, from there into the trace."""
+        """Move from the counts to the traces, or open the trace under the cursor at its
+        evidence.
+        """
         if self.pane is not self.cases:
             if self.cases.rows:
                 self.cases.focus()
             else:
-                self.hints.say("Neither has found this mode in any trace")
+                self.hints.say("Neither side has this mode in any trace")
             return
-        cases, found = self._cases_here(), self._found
-        if cases and found is not None:
+        cases = self._visible_cases()
+        comparison = self._comparison
+        if cases and comparison is not None:
             case = cases[self.cases.cursor]
-            self.open_at(evidence_of(case, found.at_hand.known_order(case.trace_id)))
+            self.open_at(evidence_of(case, comparison.loader.known_order(case.trace_id)))
 
     def action_pane(self) -> None:
-        """The other list."""
+        """Focus the other list."""
         if self.pane is self.cases or not self.cases.rows:
             self.main_list.focus()
         else:
             self.cases.focus()
 
     def action_back(self) -> None:
-        """From the traces to the counts, then to the runs."""
+        """Return from the traces to the counts, or from there to the runs."""
         if self.focused is self.cases:
             self.main_list.focus()
         else:
             super().action_back()
 
     def action_seen(self) -> None:
-        """Count also what was settled with a judge on screen, or leave it out again."""
-        if not self._gold:
-            self.hints.say("Here judges are compared, not people")
-        elif self._found is not None and not self._found.judge_seen:
+        """Include or leave out the verdicts that were settled with a judge on screen."""
+        if not self._with_gold:
+            self.hints.say("This is only for a comparison with gold")
+        elif self._comparison is not None and not self._comparison.judge_seen:
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
             self.mast.workspace.when_ready(self._compare)
 
+    def _case_in_doubt(self) -> Case | None:
+        """Return the case under the cursor, or say how to choose one."""
+        case = self.cases.row
+        if not self._with_gold:
+            self.hints.say("Here judges are compared, not people")
+        elif case is None or self.pane is not self.cases:
+            key = self.mast.key_of("comparison.pane")
+            self.hints.say(f"Choose a trace in the lower list first: {key} goes there")
+        else:
+            return case
+        return None
+
+    def action_wrong(self) -> None:
+        """Mark the judge as wrong on the case under the cursor, with a reason."""
+        case = self._case_in_doubt()
+        comparison = self._comparison
+        if case is None or comparison is None:
+            return
+        if case.outcome is Outcome.BOTH:
+            self.hints.say("Judge and people agree that the mode shows here")
+            return
+        mode = self.mast.taxonomy.mode(case.mode)
+
+        def written(text: str | None) -> None:
+            if text is not None:
+                self._mark(case, text.strip())
+
+        missed = case.outcome is Outcome.SECOND
+        title = f"Why is {mode.code} {'missed' if missed else 'not shown'} here?"
+        before = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        self.app.push_screen(NoteScreen(title, before), written)
+
+    def _mark(self, case: Case, reason: str) -> None:
+        def step(opened: OpenWorkspace) -> str:
+            mistake = MarkedMistake(
+                self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
+            )
+            mark_mistake(opened.workspace, opened.taxonomy.ref, mistake)
+            if not reason:
+                return "The mark is removed"
+            return f"Marked as wrong: {self.mast.key_of('comparison.teach')} teaches the judge"
+
+        self._change(step)
+
+    def action_guideline(self) -> None:
+        """Write a guideline for the mode under the cursor."""
+        case = self.cases.row
+        opened = self.mast.opened
+        slug = self._mode or ("" if case is None else case.mode)
+        if not self._with_gold or not slug or opened is None:
+            self.hints.say("Choose a mode first: a guideline is about one mode")
+            return
+        study = opened.study()
+        if study is not None and study.adjudicators and opened.annotator not in study.adjudicators:
+            self.hints.say("In this study the adjudicators write guidelines")
+            return
+        mode = self.mast.taxonomy.mode(slug)
+
+        def written(text: str | None) -> None:
+            if text is not None and text.strip():
+                self._change(lambda opened: _write_guideline(opened, slug, text))
+
+        title = f"What we agreed {mode.code} {mode.name} means here"
+        self.app.push_screen(NoteScreen(title), written)
+
+    def action_teach(self) -> None:
+        """See what the judge would be taught, and what that takes."""
+        if self._comparison is None or not self._with_gold:
+            self.hints.say("Compare a run with gold first: people teach a judge")
+        else:
+            comparison = self._comparison
+            aligned = AlignedRun(
+                self._first,
+                comparison.comparison.cases,
+                comparison.alignment,
+                comparison.work_by_trace,
+            )
+            self.app.push_screen(TeachingScreen(aligned))
+
+    def action_default(self) -> None:
+        """Make this judge the one that is asked from now on."""
+
+        def step(opened: OpenWorkspace) -> str:
+            make_default(opened.workspace, opened.taxonomy.ref, self._first.judge)
+            return f"{judge_name(self._first.judge)} is the judge that is asked from now on"
+
+        if self._with_gold:
+            self._change(step)
+        else:
+            self.hints.say("Compare a run with gold first: that tells whether it is better")
+
+    def action_undo(self) -> None:
+        """Go back to the judge that was the default before."""
+
+        def step(opened: OpenWorkspace) -> str:
+            judge = restore_default(opened.workspace, opened.taxonomy.ref)
+            name = "the judge of the configuration" if judge is None else judge_name(judge)
+            return f"Back to {name}"
+
+        self._change(step)
+
+    @piece_of_work
+    async def _change(self, step: Callable[[OpenWorkspace], str]) -> None:
+        """Change something in the workspace, report it, and compare anew."""
+        opened = self.mast.opened
+        if opened is None:
+            return
+        try:
+            report = await self.writes.run(partial(step, opened))
+        except MastError as error:
+            self.say_error(error)
+            return
+        self.hints.say(report)
+        self.mast.workspace.when_ready(self._compare)
+
+    def judged(self, message: JudgeProgress) -> None:
+        """Say how far a judge at work has come.
+
+        Args:
+            message: The progress.
+        """
+        message.tell(self.hints)
+
+
+def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
+    GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator).write(mode, text)
+    return "Written down: the next version of the judge reads it"
+
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:
-    """Where to look: at what the first says, else at what only the second does."""
+    """Return the first span that the first side marks, or else that the second side marks.
+
+    Args:
+        case: The trace and its marks.
+        order: The order of the spans of the trace.
+    """
     marks = in_reading_order(case.first or case.second, lambda mark: mark.target, order)
     if not marks:
         return TraceLocation(case.trace_id)

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Final
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import annotator_kind
 from mast_tui.workspace.store import Workspace
 
 _SETTING: Final = "pseudonyms"
+_MASK_KEY: Final = "masks"
 _PAIR: Final = "|"
 """What stands between two names that are one key, as in agreement by pairs."""
 
@@ -161,11 +162,11 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
         WorkspaceError: the workspace cannot be written.
     """
     annotators = workspace.annotators()
-    people = {person.name for person in annotators if person.kind is not AnnotatorKind.JUDGE}
+    people = {person.name for person in annotators if person.kind.is_person}
     for taxonomy in workspace.taxonomies():
         study = workspace.study(taxonomy.ref)
         people |= set() if study is None else set(study.participants)
-    people = {name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE}
+    people = {name for name in people if annotator_kind(name).is_person}
     judges = frozenset(person.name for person in annotators) - people
     with workspace.transaction():
         stored = json.loads(workspace.get_setting(_SETTING) or "{}")
@@ -178,6 +179,20 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
     return Pseudonyms({name: letters[person] for person, name in hashes.items()}, judges, key)
+
+
+def mask_key(workspace: Workspace) -> bytes:
+    """Return the secret key of a workspace's masks, which is made when it is first needed.
+
+    Raises:
+        WorkspaceError: The workspace cannot be written.
+    """
+    with workspace.transaction():
+        stored = workspace.get_setting(_MASK_KEY)
+        if stored is None:
+            stored = secrets.token_hex(32)
+            workspace.set_setting(_MASK_KEY, stored)
+    return bytes.fromhex(stored)
 
 
 def _hash(key: bytes, data: bytes) -> bytes:
