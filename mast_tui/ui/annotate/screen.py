@@ -349,11 +349,11 @@ class SessionCommands:
         try:
             recorded = await run(write.record)
         except ChangedElsewhere:
-            session.take_anew(await run(partial(session.read_anew, passes=True)))
+            session.show_state(await run(partial(session.read_state, passes=True)))
             raise
         session.take_in(write, recorded)
-        if session.lacks_others:
-            session.take_anew(await run(partial(session.read_anew, passes=False)))
+        if session.needs_others:
+            session.show_state(await run(partial(session.read_state, passes=False)))
         return outcome
 
     def show_refusal(self, error: MastError, session: Session) -> None:
@@ -713,9 +713,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     async def _read_again(self, session: Session) -> None:
         """Read the labels that were changed on another screen, and show them."""
-        read = partial(session.read_anew, passes=True)
-        session.take_anew(await self.context.writes.run(read))
-        session.take_news()  # no news: the user has made these changes
+        read = partial(session.read_state, passes=True)
+        session.show_state(await self.context.writes.run(read))
+        session.pop_news()  # no news: the user has made these changes
         if session is self.session:
             self.session_changed()
             self.show_span()
@@ -726,13 +726,13 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._read_others_changes, self.session)
 
     async def _read_others_changes(self, session: Session) -> None:
-        session.take_anew(await self.context.writes.run(session.read_anew))
+        session.show_state(await self.context.writes.run(session.read_state))
         if session is self.session:
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
         """Show changes from elsewhere, and report those of the annotator's own labels."""
-        news = session.take_news()
+        news = session.pop_news()
         self.session_changed()
         self.show_span()
         if news and not self.typing and self.state.selection.is_plain:
