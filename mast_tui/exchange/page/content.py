@@ -19,6 +19,7 @@ from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
 from mast_tui.traces.pictures import Picture, PictureFinder
 from mast_tui.traces.sub_agent_steps import SubAgentFinder, acting_agent
+from mast_tui.traces.usage import UsageTable, usage_of, usage_tables
 from mast_tui.workspace.records import TraceRecord
 
 if TYPE_CHECKING:
@@ -164,6 +165,11 @@ class RunPage:
             ("Tokens written", f"{written:,}" if written else None),
         )
         return [(name, value) for name, value in values if value]
+
+    @property
+    def usage(self) -> Sequence[UsageTable]:
+        """The sums of time and tokens, by agent and by tool."""
+        return tuple(usage_tables(usage_of(self.trace)))
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the authors with their labels: the gold, then people, then judges."""

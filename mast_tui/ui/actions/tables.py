@@ -154,7 +154,7 @@ EVERYWHERE: Final = (
         "theme",
         "f9",
         "theme",
-        "Choose a theme: the one under the cursor is shown, Enter saves it",
+        "Choose a theme; the one under the cursor is shown at once",
         "app.theme",
     ),
     _everywhere(
@@ -352,6 +352,12 @@ ANNOTATE: Final = (
         "i",
         "answer key",
         "Show expected actions, reference answer, rewards, the scorer's reasons, patches",
+    ),
+    _read(
+        "usage",
+        "$",
+        "time, tokens",
+        "Sum the time, the tokens and the money by agent and by tool",
     ),
     _read("copy", "y", "copy", "Copy the span's text, or the quote"),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),

@@ -139,7 +139,7 @@ class Pictures:
             raise PictureError(f"Not opened: {picture.description}")
         if self._screen.app.is_web:
             raise PictureError(
-                "A viewer would open on the server. The page of the run shows the picture: V, page"
+                "A viewer would open on the server; 'mast-tui page' writes the run with its pictures"
             )
         command = viewer_command(os.environ, sys.platform)
         if self._folder is None:
@@ -183,7 +183,7 @@ def viewer_command(environment: Mapping[str, str], platform: str) -> str:
     if command is None or not has_display:
         reason = "no display" if command is not None else f"no {name}"
         raise PictureError(
-            f"No viewer here ({reason}). The page of the run shows the picture: V, page"
+            f"No viewer here ({reason}); 'mast-tui page' writes the run with its pictures"
         )
     return command
 
@@ -236,8 +236,7 @@ class PictureScreen(Dialog[None]):
         self._box.border_title = plain_title(f"{title} · {picture.description}")
         await self._drawing.remove_children()
         await self._drawing.mount(self._drawn(picture))
-        keys = "z opens it in the viewer · Esc closes"
-        self.say_below(f"] [ other pictures · {keys}" if len(self._pictures) > 1 else keys)
+        self.say_below("")
 
     def _drawn(self, picture: Picture) -> Widget:
         """Return the widget that draws a picture, or says why it cannot be drawn."""
@@ -262,7 +261,7 @@ class PictureScreen(Dialog[None]):
         except PictureError as error:
             self.say_below(str(error), error=True)
         else:
-            self.say_below("Opened in the viewer · Esc closes")
+            self.say_below("Opened in the viewer")
 
 
 def picture_widget(app: App[Any]) -> type[Widget] | None:

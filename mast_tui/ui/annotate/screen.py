@@ -1494,9 +1494,16 @@ class AnnotateScreen(Screen[None], RenderCache):
     def action_answer_key(self) -> None:
         """Show the answer key of the trace, unless it is hidden."""
         # Start-up: rarely used.
-        from mast_tui.ui.annotate.answer_key import show_answer_key
+        from mast_tui.ui.annotate.text_screen import show_answer_key
 
         show_answer_key(self)
+
+    def action_usage(self) -> None:
+        """Show the sums of time, tokens and money by agent and by tool."""
+        # Start-up: rarely used.
+        from mast_tui.ui.annotate.text_screen import show_usage
+
+        show_usage(self)
 
     # Keys: the target of the next label
 
