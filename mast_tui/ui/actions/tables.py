@@ -158,6 +158,13 @@ EVERYWHERE: Final = (
         "app.theme",
     ),
     _everywhere(
+        "mouse",
+        "f6",
+        "mouse",
+        "Leave the mouse to the terminal, to select and copy text with it, or take it back",
+        "app.mouse",
+    ),
+    _everywhere(
         "export",
         "V",
         "export",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -139,7 +140,7 @@ class Pictures:
             raise PictureError(f"Not opened: {picture.description}")
         if self._screen.app.is_web:
             raise PictureError(
-                "A viewer would open on the server; 'mast-tui page' writes the run with its pictures"
+                "A viewer would open on the server; 'mast-tui page' writes all pictures"
             )
         command = viewer_command(os.environ, sys.platform)
         if self._folder is None:
@@ -269,6 +270,8 @@ def picture_widget(app: App[Any]) -> type[Widget] | None:
 
     The library asks the terminal when it is imported, so the app lends the terminal for that.
     """
+    # Of a terminal that does not tell its size the library logs a traceback to the terminal.
+    logging.getLogger("textual_image").setLevel(logging.CRITICAL)
     is_imported = "textual_image.widget" in sys.modules
     try:
         lent = nullcontext() if is_imported or not sys.__stdout__ else app.suspend()
