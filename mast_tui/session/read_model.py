@@ -23,6 +23,7 @@ from mast_tui.labels import (
 from mast_tui.session.pass_state import PassState
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
+from mast_tui.workspace.registers.look_here import spans_to_look_at
 
 NOWHERE: Final = 1 << 60
 """Sorts what points to a span that is not here (yet) to the end."""
@@ -219,10 +220,14 @@ class Suggested:
 
 
 class OthersWork(NamedTuple):
-    """The labels on a trace by anybody, and the judges; see ``ReadModel.judges``."""
+    """The labels on a trace by anybody, and the judges; see ``ReadModel.judges``.
+
+    ``look_here`` has the keys of the spans that probably contain the decisive step.
+    """
 
     labels: tuple[Label, ...]
     judges: tuple[str, ...]
+    look_here: tuple[str, ...] = ()
 
 
 class ReadModel:
@@ -280,8 +285,9 @@ class ReadModel:
             if not judges:  # else the table of judgements need not be gone through
                 judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
                 judges = [judgement.judge for judgement in judgements]
+            look_here = spans_to_look_at(workspace, self._taxonomy, self._trace_id)
             if not workspace.away:
-                return OthersWork(labels, tuple(dict.fromkeys(judges)))
+                return OthersWork(labels, tuple(dict.fromkeys(judges)), look_here)
         return self._others_work
 
     def take_others(self, work: OthersWork, *, people: bool) -> None:
@@ -315,6 +321,11 @@ class ReadModel:
         """One's own labels."""
         self._own.grown(len(self._trace))
         return self._own
+
+    @property
+    def look_here(self) -> tuple[str, ...]:
+        """The keys of the spans that probably contain the decisive step."""
+        return self._others_work.look_here
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:

@@ -17,6 +17,7 @@ from mast_tui.session.retests import by_trace, retest_open, retest_progress, ret
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.registers.look_here import look_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ class LibraryEntry:
     suggestions without an answer, and is 0 while they are hidden. ``hidden_visible`` is whether
     outcome, reward and ground truth may be shown; ``withheld`` whether a study keeps from them what
     judges say all the same. A trace that comes back to be labelled once more looks like any other
-    that was not finished.
+    that was not finished. ``look_here`` counts the spans that probably contain the
+    decisive step; it is None if they are unknown or hidden.
     """
 
     state: State
@@ -122,6 +124,7 @@ class LibraryEntry:
     waiting: int
     hidden_visible: bool
     withheld: bool = False
+    look_here: int | None = None
 
     @property
     def suggestions_visible(self) -> bool:
@@ -132,11 +135,18 @@ class LibraryEntry:
 def library_view(
     workspace: Workspace, annotator: str, taxonomy: str, *, blind: bool
 ) -> Mapping[str, LibraryEntry]:
-    """What ``annotator`` may know of each registered trace, by its id; five queries and one
-    for the traces, however many there are.
+    """Return what an annotator may know of each registered trace, by its id.
 
-    ``taxonomy`` is ``id@version``.
+    The number of queries does not depend on that of the traces.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator's name.
+        taxonomy: The taxonomy, as ``id@version``.
+        blind: Whether the annotator works blind.
     """
+    sets = look_here(workspace, taxonomy)
+    sizes = {} if sets is None else sets.sizes
     passes: dict[str, list[Pass]] = {}
     for one in workspace.passes(taxonomy=taxonomy):
         passes.setdefault(one.trace_id, []).append(one)
@@ -164,6 +174,7 @@ def library_view(
             waiting=counts.get(trace_id, 0) if visible and not kept_back else 0,
             hidden_visible=visible,
             withheld=kept_back,
+            look_here=sizes.get(trace_id) if visible and not kept_back else None,
         )
     return view
 
