@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mast_tui.adjudication import TraceWords
+from mast_tui.counts import counted
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_json, judge_report
@@ -193,7 +194,7 @@ def test_words(alignment: Alignment) -> str:
     p_value = pooled["p_value"]
     p_words = "" if p_value is None else f" (p = {p_value:.3g})"
     lines = [
-        f"A version of {name}, on {test.result['traces']} held-out traces: {old} of "
+        f"A version of {name}, on {counted(test.result['traces'], 'held-out trace')}: {old} of "
         f"{pooled['n']} verdicts right before, {new} now: {test.verdict}{p_words}."
     ]
     changed = [
@@ -206,9 +207,8 @@ def test_words(alignment: Alignment) -> str:
         more = f", and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
         lines.append(f"By mode, adjusted: {', '.join(changed[:MOST_NAMED])}{more}.")
     if test.earlier:
-        versions_before = "1 version" if test.earlier == 1 else f"{test.earlier} versions"
         lines.append(
-            f"These traces have measured {versions_before} before: they are used up, and this "
+            f"These traces have measured {counted(test.earlier, 'version')} before: they are used up, and this "
             "figure leans upwards. Only new traces tell."
         )
     return " ".join(lines)
