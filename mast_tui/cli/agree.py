@@ -181,21 +181,21 @@ def judge_input(workspace: Workspace, taxonomy: Taxonomy, wanted: Wanted) -> Jud
     return replace(found, unlabelled=frozenset(filter(wanted.may_see_judges, found.unlabelled)))
 
 
-def _with_thresholds(workspace: Workspace, given: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
+def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
     """Fit thresholds on the calibration traces; return the judge on all others, and them."""
-    traces = {trace_id for trace_id, _ in given.reference.verdicts}
+    traces = {trace_id for trace_id, _ in judged.reference.verdicts}
     calibration = {t for t in traces if trace_part(workspace, t) is TracePart.CALIBRATION}
     if not calibration:
         raise click.ClickException(
             "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
             " keeps some traces apart for --thresholds"
         )
-    fitted = fit_thresholds(on_traces(given, calibration))
-    document = thresholds_json(given, fitted, calibration)
+    fitted = fit_thresholds(on_traces(judged, calibration))
+    document = thresholds_json(judged, fitted, calibration)
     workspace.set_setting(
-        f"judge.thresholds:{given.taxonomy_ref}:{given.judge}", json.dumps(document)
+        f"judge.thresholds:{judged.taxonomy_ref}:{judged.judge}", json.dumps(document)
     )
-    return with_thresholds(on_traces(given, traces - calibration), fitted), document
+    return with_thresholds(on_traces(judged, traces - calibration), fitted), document
 
 
 def _judge(given: JudgeInput, wanted: Wanted) -> JudgeReport:
@@ -211,10 +211,10 @@ def _spans(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    given = _without_orders(workspace, study)
-    if given is None:
+    span_input = _without_orders(workspace, study)
+    if span_input is None:
         orders = SpanOrders(workspace)
-        given = span_input_from_workspace(
+        span_input = span_input_from_workspace(
             workspace,
             taxonomy,
             study.annotators,
@@ -224,7 +224,7 @@ def _spans(
             traces=wanted.traces,
             read_passes=passes,
         )
-    return span_figures(given, rounds=wanted.rounds, seed=wanted.seed)
+    return span_figures(span_input, rounds=wanted.rounds, seed=wanted.seed)
 
 
 def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:

@@ -209,36 +209,36 @@ def exam_command(request: ExamRequest) -> None:
     if request.set_name is None:
         _show_consistency(request, output)
         return
-    place: Workspace | None = None
+    workspace: Workspace | None = None
     viewer: Viewer | None = None
     may_see: Callable[[str], bool] = _all
     rules = RulesJudge(chosen_rules(request.rule_names or "default"))
     from_files = request.from_files
     judged_now = {RULES} & set(request.judges) if from_files else set()
     if set(request.judges) - judged_now or not from_files:
-        place = open_workspace(request.common)
+        workspace = open_workspace(request.common)
     outputs = (
-        outputs_beside(place, force=request.force)
-        if place
+        outputs_beside(workspace, force=request.force)
+        if workspace
         else _outputs_alone((*request.paths, Path(request.set_name)), request.force)
     )
     request.files.check(outputs)
     exam = _set_of_files(request, rules if judged_now else None) if from_files else None
-    if place is not None:
-        ref = _sight_under(place, request.common.taxonomy, exam)
-        viewer = asked_by(place, ref, request.common)
+    if workspace is not None:
+        ref = _sight_under(workspace, request.common.taxonomy, exam)
+        viewer = asked_by(workspace, ref, request.common)
         may_see = _seen_by(viewer)
     if exam is None:
-        assert place is not None
-        exam = _set_of_workspace(place, request.set_name, request.common.taxonomy, may_see)
+        assert workspace is not None
+        exam = _set_of_workspace(workspace, request.set_name, request.common.taxonomy, may_see)
     if not exam.questions:
         raise click.ClickException(
             f"--set {request.set_name}: there is no labelled trace to ask about"
         )
     candidates = [
         rules_candidate(exam, rules)
-        if place is None or name in judged_now
-        else candidate_from_workspace(place, exam, annotator_named(place, name), may_see)
+        if workspace is None or name in judged_now
+        else candidate_from_workspace(workspace, exam, annotator_named(workspace, name), may_see)
         for name in request.judges
     ]
     reports = {
@@ -250,28 +250,30 @@ def exam_command(request: ExamRequest) -> None:
     if request.coverage:
         document["coverage"] = _coverage(exam, candidates, request.seed)
     if request.keep:
-        assert place is not None
+        assert workspace is not None
         measured = document["coverage"][candidates[0].name]
-        document["look_here"] = _keep_sets(place, exam, candidates[0].name, measured, request.seed)
+        document["look_here"] = _keep_sets(
+            workspace, exam, candidates[0].name, measured, request.seed
+        )
     _show(document, partial(exam_report, reports=reports), output, outputs, viewer)
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
     """Print what can be said of judges of the workspace without a truth."""
-    place, chosen = opened(request.common)
-    viewer = asked_by(place, chosen.ref, request.common)
-    outputs = outputs_beside(place, force=request.force)
+    workspace, chosen = opened(request.common)
+    viewer = asked_by(workspace, chosen.ref, request.common)
+    outputs = outputs_beside(workspace, force=request.force)
     request.files.check(outputs)
     may_see = _seen_by(viewer)
-    names = judges_named(place, request.judges)
-    judged = [labels_of_judge(place, chosen, name, may_see) for name in names]
+    names = judges_named(workspace, request.judges)
+    judged = [labels_of_judge(workspace, chosen, name, may_see) for name in names]
     judged = [one for one in judged if one.labels]
     if not judged:
         raise click.ClickException(
             f"these judges have judged no trace under {chosen.ref} that you may see; another "
             "taxonomy is named by --taxonomy"
         )
-    document = consistency_document(place, chosen, judged, request.rounds, request.seed)
+    document = consistency_document(workspace, chosen, judged, request.rounds, request.seed)
     _show(document, consistency_report, output, outputs, viewer)
 
 
@@ -286,13 +288,13 @@ def _set_of_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
         return set_from_table(Path(name), chosen, request.paths, judge, pool)
 
 
-def _sight_under(place: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
+def _sight_under(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
     """Under which taxonomy people must have finished to be told; where none can be told from what
     is kept, as after the imports of several tools, the set's own."""
-    used = place.current_taxonomies()
+    used = workspace.current_taxonomies()
     if taxonomy is None and exam is not None and len(used) > 1 and load_mast().ref not in used:
         return exam.taxonomy.ref
-    return kept_taxonomy(place, taxonomy).ref
+    return kept_taxonomy(workspace, taxonomy).ref
 
 
 def _show(
@@ -312,18 +314,18 @@ def _show(
 
 
 def _set_of_workspace(
-    place: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
+    workspace: Workspace, name: str, taxonomy: Path | None, may_see: Callable[[str], bool]
 ) -> ExamSet:
     """Gold, or an annotator's word, under the taxonomy that is asked for.
 
     An imported set brings a taxonomy of its own, and its word counts under that.
     """
-    truth = name if name == GOLD else annotator_named(place, name)
-    chosen = kept_taxonomy(place, taxonomy)
-    own = {one.taxonomy for one in place.passes(annotator=truth)}
+    truth = name if name == GOLD else annotator_named(workspace, name)
+    chosen = kept_taxonomy(workspace, taxonomy)
+    own = {one.taxonomy for one in workspace.passes(annotator=truth)}
     if taxonomy is None and len(own) == 1:
-        chosen = place.taxonomy(own.pop())
-    return set_from_workspace(place, truth, chosen, traces_from_files(place), may_see)
+        chosen = workspace.taxonomy(own.pop())
+    return set_from_workspace(workspace, truth, chosen, traces_from_files(workspace), may_see)
 
 
 def exam_document(
@@ -334,7 +336,8 @@ def exam_document(
     seed: int,
 ) -> dict[str, Any]:
     """Score everybody, as ``--json`` prints it; what does not apply is None."""
-    decisive, places = "decisive" in exam.scorings, "places" in exam.scorings
+    decisive = "decisive" in exam.scorings
+    places = "places" in exam.scorings
     questions = exam.questions
     published = PUBLISHED_SCORERS.get(exam.name)
     return {
@@ -383,15 +386,16 @@ def _coverage(
 
 
 def _keep_sets(
-    place: Workspace, exam: ExamSet, judge: str, measured: CoverageJson, seed: int
+    workspace: Workspace, exam: ExamSet, judge: str, measured: CoverageJson, seed: int
 ) -> dict[str, Any]:
     """Keep the set of each trace of the workspace, and return what was kept.
 
     Raises:
         click.ClickException: There are too few labelled runs.
     """
-    mean_share, chance_share = measured["mean_share"], measured["chance_share"]
-    of_judge = candidate_from_workspace(place, exam, judge, _all).answers
+    mean_share = measured["mean_share"]
+    chance_share = measured["chance_share"]
+    of_judge = candidate_from_workspace(workspace, exam, judge, _all).answers
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
     sets = fit_sets(exam.questions, features, of_judge, seed=seed)
     if sets is None or mean_share is None or chance_share is None:
@@ -399,21 +403,21 @@ def _keep_sets(
             f"--keep: the decisive or first failing step is known of {measured['runs']} runs, and "
             f"{LEAST_RUNS} are needed"
         )
-    trace_of = traces_from_files(place)
+    trace_of = traces_from_files(workspace)
     traces = dict(exam.traces)
-    for record in place.traces():
+    for record in workspace.traces():
         trace = None if record.trace_id in traces else trace_of(record.trace_id)
         if trace is not None:
             traces[record.trace_id] = ExamTrace.of(trace)
     asked = tuple(Question(trace_id, StepMarks()) for trace_id in traces)
     everywhere = replace(exam, questions=asked, traces=traces)
-    answers = candidate_from_workspace(place, everywhere, judge, _all).answers
+    answers = candidate_from_workspace(workspace, everywhere, judge, _all).answers
     spans: dict[str, tuple[str, ...]] = {}
     for trace_id, facts in traces.items():
         steps = sets.steps_of(trace_id, facts.features, answers)
         numbers = facts.steps.numbers or {}
         spans[trace_id] = tuple(key for key, step in numbers.items() if step in steps)
-    kept = LookHere(
+    origin = LookHere(
         sets.hash,
         judge,
         LEVEL,
@@ -422,8 +426,8 @@ def _keep_sets(
         chance_share,
         {trace_id: len(keys) for trace_id, keys in spans.items()},
     )
-    keep_look_here(place, exam.taxonomy.ref, kept, spans)
-    return {**asdict(kept), "sizes": None, "traces": len(spans)}
+    keep_look_here(workspace, exam.taxonomy.ref, origin, spans)
+    return {**asdict(origin), "sizes": None, "traces": len(spans)}
 
 
 def _levels(exam: ExamSet, answers: Answers, rounds: int, seed: int) -> dict[str, Any]:

@@ -87,21 +87,21 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
         texts[step] += trace.text(index)[: max(0, MOST_CHARS - len(texts[step]))]
         agents[step] = agents[step] or span.agent
         failed[step] = failed[step] or span.status.value == "error"
-    words = [frozenset(_WORD.findall(text.lower())) for text in texts]
+    word_sets = [frozenset(_WORD.findall(text.lower())) for text in texts]
     names_error = [_ERROR.search(text) is not None for text in texts]
     seen: set[str] = set()
     seen_agents: set[str] = set()
     features = []
     for step, text in enumerate(texts):
-        place = step / max(1, steps - 1)
+        position = step / max(1, steps - 1)
         overlaps = (
-            len(words[step] & other) / max(1, len(words[step] | other))
-            for other in words[max(0, step - MOST_COMPARED) : step]
+            len(word_sets[step] & other) / max(1, len(word_sets[step] | other))
+            for other in word_sets[max(0, step - MOST_COMPARED) : step]
         )
         features.append(
             (
-                place,
-                place * place,
+                position,
+                position * position,
                 float(step == 0),
                 float(step == 1),
                 float(step == steps - 1),
@@ -109,7 +109,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float(failed[step]),
                 float(names_error[step]),
                 float(step + 1 < steps and names_error[step + 1]),
-                len(words[step] - seen) / max(1, len(words[step])),
+                len(word_sets[step] - seen) / max(1, len(word_sets[step])),
                 max(overlaps, default=0.0),
                 float(agents[step] not in seen_agents),
                 log1p(len(text)) / 10,
@@ -117,7 +117,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float("```" in text),
             )
         )
-        seen |= words[step]
+        seen |= word_sets[step]
         seen_agents.add(agents[step])
     return tuple(features)
 
@@ -318,17 +318,17 @@ def _split(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[float, float
     sets = StepSets.calibrate([runs[i] for i in order[:fitted]], calibration, rng, draw)
     by_chance = _quantile([_chance(len(run.steps), rng) for run in calibration], draw)
     inside = [sets.sums(run.steps, rng) <= sets.limit for run in tests]
-    covered = [bool(found[run.true]) for found, run in zip(inside, tests, strict=True)]
-    shares = [float(found.mean()) for found in inside]
+    covered = [bool(steps[run.true]) for steps, run in zip(inside, tests, strict=True)]
+    shares = [float(steps.mean()) for steps in inside]
     return float(np.mean(covered)), float(np.mean(shares)), min(1.0, by_chance)
 
 
 def _sums(scores: Matrix, rng: np.random.Generator) -> Matrix:
     """Return for each step the probability of the steps before it and of a part of its own."""
     chances = _chances(scores)
-    before = np.array([float(chances[chances > chance].sum()) for chance in chances])
+    higher = np.array([float(chances[chances > chance].sum()) for chance in chances])
     part: Matrix = rng.random(len(chances)) * chances
-    return before + part
+    return higher + part
 
 
 def _chance(steps: int, rng: np.random.Generator) -> float:
@@ -355,7 +355,8 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
         The weights, and the mean and spread by which features are standardised.
     """
     every = np.concatenate([run.steps for run in runs])
-    mean, spread = every.mean(axis=0), every.std(axis=0)
+    mean = every.mean(axis=0)
+    spread = every.std(axis=0)
     spread = np.where(spread == 0, 1, spread)
     standard = [(run.steps - mean) / spread for run in runs]
     penalty = PENALTY / len(runs)
@@ -379,9 +380,9 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
             slope += (steps[run.true] - expected) / len(runs)
             curve += ((steps.T * chances) @ steps - np.outer(expected, expected)) / len(runs)
         change = np.linalg.solve(curve, slope)
-        before = loss(weights)
+        old_loss = loss(weights)
         # Where features part the runs well, a whole step leads too far.
-        while loss(weights + change) > before and float(np.abs(change).max()) > _NEAR:
+        while loss(weights + change) > old_loss and float(np.abs(change).max()) > _NEAR:
             change = change / 2
         weights = weights + change
         if float(np.abs(change).max()) <= _NEAR:

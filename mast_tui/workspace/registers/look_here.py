@@ -38,7 +38,7 @@ class LookHere(msgspec.Struct, frozen=True):
 def keep_look_here(
     workspace: Workspace,
     taxonomy_ref: str,
-    kept: LookHere,
+    origin: LookHere,
     spans: Mapping[str, Sequence[str]],
 ) -> None:
     """Keep the spans to look at; those that were kept before are replaced.
@@ -46,17 +46,17 @@ def keep_look_here(
     Args:
         workspace: The workspace.
         taxonomy_ref: The taxonomy of the labels that they rest on.
-        kept: Their origin and number.
+        origin: Their origin and number.
         spans: The keys of the spans by trace id.
     """
     with workspace.transaction():
-        before = look_here(workspace, taxonomy_ref)
-        for trace_id in set(() if before is None else before.sizes) - set(spans):
+        replaced = look_here(workspace, taxonomy_ref)
+        for trace_id in set(() if replaced is None else replaced.sizes) - set(spans):
             workspace.set_setting(_of_trace(taxonomy_ref, trace_id), "[]")
         for trace_id, keys in spans.items():
             text = msgspec.json.encode(keys).decode()
             workspace.set_setting(_of_trace(taxonomy_ref, trace_id), text)
-        workspace.set_setting(f"{_SETTING}:{taxonomy_ref}", msgspec.json.encode(kept).decode())
+        workspace.set_setting(f"{_SETTING}:{taxonomy_ref}", msgspec.json.encode(origin).decode())
 
 
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
