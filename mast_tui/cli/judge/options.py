@@ -268,7 +268,7 @@ class JudgeRequest:
     rule_names: str | None = options.option(
         "--rules",
         metavar="all|NAME,…",
-        help="Which rules run. Default: two of them; docs/rules.md lists all.",
+        help="Which rules run. Default: two of them; docs/lint.md lists all.",
     )
     again: bool = options.option(
         "--again",

@@ -49,7 +49,7 @@ def rules_option() -> Any:
         "--rules",
         metavar="all|NAME,…",
         help="Which rules run. Default: two of them, and those for modes that --fail-on "
-        "names and these do not see; docs/rules.md lists all.",
+        "names and these do not see; docs/lint.md lists all.",
     )
 
 
