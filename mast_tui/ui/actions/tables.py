@@ -347,6 +347,12 @@ ANNOTATE: Final = (
     _move("go_forward", "I", "forth", "Return after going back", "trail(1)"),
     _move("next_error", "E", "next error", "Next step that failed", "error(1)"),
     _move("previous_error", "B ctrl+e", "previous error", "Previous step that failed", "error(-1)"),
+    _move(
+        "look_here",
+        "*",
+        "look here",
+        "Next place that probably contains the decisive step, if mast-tui exam has kept places",
+    ),
     _read(
         "fold",
         "space",

@@ -901,8 +901,19 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._show_answerable()
         self.show_highlights()
         self.overview.show_marks(marks)
+        self._show_look_here(session, trace)
         if self.panes.reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
+
+    def _show_look_here(self, session: Session, trace: Trace) -> None:
+        """Mark the spans that probably contain the decisive step, as far as they are read."""
+        found = map(trace.index_of, session.look_here)
+        indices = sorted(index for index in found if index is not None)
+        self.timeline.show_look_here(indices)
+        self.overview.show_look_here(indices)
+        if indices:
+            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
+            self.commands.queue_unshown(note, session)
 
     def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
         """Return the marks of own labels, suggestions, others' labels and notes."""
@@ -930,6 +941,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _place_missing_marks(self, trace: Trace) -> None:
         """Place the marks whose spans were not read before."""
         session = self.session
+        if session is not None and len(self.timeline.look_here) < len(session.look_here):
+            self._show_look_here(session, trace)
         if session is None or self._mark_keeper is None or not self._mark_keeper[1].incomplete:
             return
         marks = self._current_marks(session, trace)
@@ -1230,6 +1243,30 @@ class AnnotateScreen(Screen[None], RenderCache):
         else:
             direction = f"after this one{so_far}" if step > 0 else "before this one"
             self.hints.say(f"No failed step {direction}")
+
+    def action_look_here(self) -> None:
+        """Go to the next place that probably contains the decisive step; after the last, the
+        first.
+        """
+        indices = self.timeline.look_here
+        trace = self.trace
+        if trace is None or not indices:
+            session = self.session
+            hidden = session is not None and not session.suggestions_visible
+            self.hints.say(
+                "Places to look at are hidden while you do not see suggestions"
+                if hidden
+                else "No places to look at are known: mast-tui exam --coverage --keep finds them"
+            )
+            return
+        marked = set(indices)
+        starts = [index for index in indices if index - 1 not in marked]
+        following = next((index for index in starts if index > self.index), starts[0])
+        self._go_to(following)
+        self.hints.say(
+            f"Place {starts.index(following) + 1} of {len(starts)}: {len(indices)} of "
+            f"{len(trace)} spans contain the decisive step with 90 % probability"
+        )
 
     @on(Overview.CellChosen)
     def _place_chosen(self, event: Overview.CellChosen) -> None:
