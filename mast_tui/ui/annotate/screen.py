@@ -1535,6 +1535,13 @@ class AnnotateScreen(Screen[None], RenderCache):
 
         show_answer_key(self)
 
+    def action_artefacts(self) -> None:
+        """Offer the files as of the span under the cursor, and the results of the run."""
+        # Start-up: rarely used.
+        from mast_tui.ui.annotate.text_screen import choose_artefact
+
+        choose_artefact(self)
+
     def action_usage(self) -> None:
         """Show the sums of time, tokens and money by agent and by tool."""
         # Start-up: rarely used.
