@@ -65,15 +65,15 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
             "cli.report",
-            "Show how and why runs fail: which failure modes, how certain, and where.",
+            "Show why runs fail: which failure modes, how certain, and where.",
         ),
         "export": Command(
             "cli.export",
-            "Export labels: the gold with its sources and figures, or annotators' own labels.",
+            "Export labels: the gold and its sources, or annotators' own labels.",
         ),
         "page": Command(
             "cli.page",
-            "Write runs as pages to hand over, with their labels, offline and printable.",
+            "Write runs with their labels as pages to read offline or to print.",
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."

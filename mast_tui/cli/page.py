@@ -47,7 +47,7 @@ class PageRequest:
 @click.command()
 @options.takes(PageRequest)
 def page_command(request: PageRequest) -> int:
-    """Write a run with its labels as one file to read: offline, on a phone, printed.
+    """Write runs with their labels as pages to read offline or to print.
 
     The page shows the run as a conversation, with the labels and notes beside it, quotes
     highlighted, the gold, and a list of all labels; it loads nothing and works without JavaScript.

@@ -270,9 +270,9 @@ def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "who-and-when", "--judge", "rules"), "wants the files"),
+        (("--set", "who-and-when", "--judge", "rules"), "needs the files"),
         (("set", "--set", "gold", "--judge", "rules"), "leave out the PATHs"),
-        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "goes with"),
+        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "is for"),
         (("set", "--set", "who-and-when", "--judge", "rules", "--judge", "rules"), "twice"),
         (("set", "--set", "who-and-when"), "Missing option"),
     ],
@@ -290,7 +290,7 @@ def test_the_set_itself_is_never_written_to(cli: Cli, tmp_path: Path) -> None:
     options = ("--set", "who-and-when", "--judge", "rules", "--force")
     done = cli("exam", "set", *options, "--markdown", tmp_path / "set" / "0.json")
     assert done.code == 1
-    assert "never written to" in done.err
+    assert "never overwritten" in done.err
     assert (tmp_path / "set" / "0.json").read_bytes() == before
 
 
