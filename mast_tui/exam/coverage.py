@@ -1,7 +1,7 @@
 """Sets of steps that contain the decisive step with 90 % probability (split conformal sets).
 
 A model of plain features and of a judge's marks gives each step of a run a probability. A step is
-in the set if the steps before it in the order of probability, and a part of its own, come to at
+in the set if the probabilities of the likelier steps, and a random part of its own, add up to at
 most the quantile of the same sum for the true steps of calibration runs (adaptive prediction sets:
 Romano, Sesia and Candès 2020, arXiv 2006.02544). The set then contains the true step of another
 run with the stated probability, whatever the model is worth; a poor model has large sets.
@@ -66,7 +66,7 @@ class CoverageJson(TypedDict):
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """Return the plain features of each step: place, errors, repetition, agent, length.
+    """Return the plain features of each step: position, errors, repetition, agent, length.
 
     Args:
         trace: The trace, read to its end.
@@ -82,20 +82,22 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
         texts[step] += trace.text(index)[: max(0, MOST_CHARS - len(texts[step]))]
         agents[step] = agents[step] or span.agent
         failed[step] = failed[step] or span.status.value == "error"
-    words = [frozenset(_WORD.findall(text.lower())) for text in texts]
+    vocabularies = [frozenset(_WORD.findall(text.lower())) for text in texts]
     names_error = [_ERROR.search(text) is not None for text in texts]
-    seen: set[str] = set()
+    seen_words: set[str] = set()
     seen_agents: set[str] = set()
     features = []
     for step, text in enumerate(texts):
-        place = step / max(1, steps - 1)
+        position = step / max(1, steps - 1)
+        vocabulary = vocabularies[step]
         overlaps = (
-            len(words[step] & other) / max(1, len(words[step] | other)) for other in words[:step]
+            len(vocabulary & earlier) / max(1, len(vocabulary | earlier))
+            for earlier in vocabularies[:step]
         )
         features.append(
             (
-                place,
-                place * place,
+                position,
+                position * position,
                 float(step == 0),
                 float(step == 1),
                 float(step == steps - 1),
@@ -103,7 +105,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float(failed[step]),
                 float(names_error[step]),
                 float(step + 1 < steps and names_error[step + 1]),
-                len(words[step] - seen) / max(1, len(words[step])),
+                len(vocabulary - seen_words) / max(1, len(vocabulary)),
                 max(overlaps, default=0.0),
                 float(agents[step] not in seen_agents),
                 log1p(len(text)) / 10,
@@ -111,7 +113,7 @@ def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float
                 float("```" in text),
             )
         )
-        seen |= words[step]
+        seen_words |= vocabulary
         seen_agents.add(agents[step])
     return tuple(features)
 
@@ -205,18 +207,18 @@ def _split(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[float, float
 
     limit = _quantile([float(sums(run)[run.true]) for run in calibration], rng)
     by_chance = _quantile([_chance(len(run.steps), rng) for run in calibration], rng)
-    inside = [sums(run) <= limit for run in tests]
-    covered = [bool(found[run.true]) for found, run in zip(inside, tests, strict=True)]
-    shares = [float(found.mean()) for found in inside]
+    sets = [sums(run) <= limit for run in tests]
+    covered = [bool(step_set[run.true]) for step_set, run in zip(sets, tests, strict=True)]
+    shares = [float(step_set.mean()) for step_set in sets]
     return float(np.mean(covered)), float(np.mean(shares)), min(1.0, by_chance)
 
 
 def _sums(scores: Matrix, rng: np.random.Generator) -> Matrix:
-    """Return for each step the probability of the steps before it and of a part of its own."""
+    """Return the probability of each step's likelier steps plus a random part of its own."""
     chances = _chances(scores)
-    before = np.array([float(chances[chances > chance].sum()) for chance in chances])
+    likelier = np.array([float(chances[chances > chance].sum()) for chance in chances])
     part: Matrix = rng.random(len(chances)) * chances
-    return before + part
+    return likelier + part
 
 
 def _chance(steps: int, rng: np.random.Generator) -> float:
@@ -240,8 +242,9 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     Returns:
         The weights, and the mean and spread by which features are standardised.
     """
-    every = np.concatenate([run.steps for run in runs])
-    mean, spread = every.mean(axis=0), every.std(axis=0)
+    all_steps = np.concatenate([run.steps for run in runs])
+    mean = all_steps.mean(axis=0)
+    spread = all_steps.std(axis=0)
     spread = np.where(spread == 0, 1, spread)
     standard = [(run.steps - mean) / spread for run in runs]
     penalty = PENALTY / len(runs)
@@ -255,7 +258,7 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
             total -= float(scores[run.true]) / len(runs)
         return total
 
-    weights = np.zeros(every.shape[1])
+    weights = np.zeros(all_steps.shape[1])
     for _ in range(_MOST_STEPS):
         slope = -penalty * weights
         curve = penalty * np.eye(len(weights))
@@ -265,9 +268,9 @@ def _fit(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
             slope += (steps[run.true] - expected) / len(runs)
             curve += ((steps.T * chances) @ steps - np.outer(expected, expected)) / len(runs)
         change = np.linalg.solve(curve, slope)
-        before = loss(weights)
-        # Where features part the runs well, a whole step leads too far.
-        while loss(weights + change) > before and float(np.abs(change).max()) > _NEAR:
+        current_loss = loss(weights)
+        # If features separate the runs well, a full Newton step overshoots.
+        while loss(weights + change) > current_loss and float(np.abs(change).max()) > _NEAR:
             change = change / 2
         weights = weights + change
         if float(np.abs(change).max()) <= _NEAR:

@@ -22,7 +22,7 @@ from mast_tui.labels import VerdictValue
 LEAST_TRACES: Final = 10
 """The traces below which a figure has no interval."""
 
-_SAID: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
+_DECIDED: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 
 Amount = tuple[float, float]
 """The number of units of a pass, and their sum."""
@@ -58,7 +58,7 @@ class ConditionJson(TypedDict):
 
 
 class AnchoringJson(TypedDict):
-    """How much more often annotators say present with suggestions than without.
+    """The difference of the share of verdicts present with suggestions and without.
 
     ``suggested`` is over verdicts on modes that a judge suggests in the trace, ``other`` over all
     other verdicts; ``units`` and ``other_units`` count both.
@@ -73,7 +73,7 @@ class AnchoringJson(TypedDict):
 class TimeStudyJson(TypedDict):
     """The document of a time study.
 
-    Differences are with suggestions less without, within annotators who worked both ways.
+    Differences are with suggestions minus without, within annotators who worked both ways.
     """
 
     annotators: list[str]
@@ -94,15 +94,15 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
     both = {p.annotator for p in passes if p.withheld} & {
         p.annotator for p in passes if not p.withheld
     }
-    paired = [each for each in passes if each.annotator in both]
+    paired = [timed_pass for timed_pass in passes if timed_pass.annotator in both]
 
-    def minutes(each: TimedPass) -> Amount:
-        return (0, 0) if each.minutes is None else (1, each.minutes)
+    def minutes(timed_pass: TimedPass) -> Amount:
+        return (0, 0) if timed_pass.minutes is None else (1, timed_pass.minutes)
 
     return {
         "annotators": sorted(both),
-        "shown": _condition([each for each in passes if not each.withheld]),
-        "withheld": _condition([each for each in passes if each.withheld]),
+        "shown": _condition([timed_pass for timed_pass in passes if not timed_pass.withheld]),
+        "withheld": _condition([timed_pass for timed_pass in passes if timed_pass.withheld]),
         "minutes_difference": difference(paired, minutes),
         "anchoring": _anchoring(paired, [slug for slug, _, _ in modes]),
         "modes": {code: _anchoring(paired, [slug]) for slug, code, _ in modes},
@@ -110,16 +110,16 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
 
 
 def _condition(passes: Sequence[TimedPass]) -> ConditionJson:
-    timed = [each for each in passes if each.minutes is not None]
-    minutes = [each.minutes or 0.0 for each in timed]
-    traces = sorted({each.trace_id for each in timed})
+    timed = [timed_pass for timed_pass in passes if timed_pass.minutes is not None]
+    minutes = [timed_pass.minutes or 0.0 for timed_pass in timed]
+    traces = sorted({timed_pass.trace_id for timed_pass in timed})
     sums = np.zeros((len(traces), 3))
-    for each in timed:
-        sums[traces.index(each.trace_id)] += (1, each.minutes or 0.0, each.labels)
+    for timed_pass in timed:
+        sums[traces.index(timed_pass.trace_id)] += (1, timed_pass.minutes or 0.0, timed_pass.labels)
     return {
         "passes": len(passes),
         "timed": len(timed),
-        "traces": len({each.trace_id for each in passes}),
+        "traces": len({timed_pass.trace_id for timed_pass in passes}),
         "median_minutes": median(minutes) if minutes else None,
         "minutes_per_trace": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 0])),
         "minutes_per_label": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 2])),
@@ -128,55 +128,59 @@ def _condition(passes: Sequence[TimedPass]) -> ConditionJson:
 
 def _anchoring(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJson:
     def present(*, suggested: bool) -> Callable[[TimedPass], Amount]:
-        def amount(each: TimedPass) -> Amount:
-            if each.suggested is None:
+        def amount(timed_pass: TimedPass) -> Amount:
+            if timed_pass.suggested is None:
                 return 0, 0
             verdicts = [
-                each.verdicts[mode]
+                timed_pass.verdicts[mode]
                 for mode in modes
-                if (mode in each.suggested) is suggested and each.verdicts.get(mode) in _SAID
+                if (mode in timed_pass.suggested) is suggested
+                and timed_pass.verdicts.get(mode) in _DECIDED
             ]
             return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
         return amount
 
-    of_suggested, of_others = present(suggested=True), present(suggested=False)
+    of_suggested = present(suggested=True)
+    of_others = present(suggested=False)
     return {
         "suggested": difference(passes, of_suggested),
-        "units": int(sum(of_suggested(each)[0] for each in passes)),
+        "units": int(sum(of_suggested(timed_pass)[0] for timed_pass in passes)),
         "other": difference(passes, of_others),
-        "other_units": int(sum(of_others(each)[0] for each in passes)),
+        "other_units": int(sum(of_others(timed_pass)[0] for timed_pass in passes)),
     }
 
 
 def difference(
     passes: Sequence[TimedPass], amount: Callable[[TimedPass], Amount]
 ) -> CoefficientJson:
-    """Return a mean over passes with suggestions less that over passes without.
+    """Return a mean over passes with suggestions minus that over passes without.
 
     The difference d of each annotator counts with the weight m·n/(m + n), where m and n are the
-    units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that slow and fast
-    annotators do not blur it. Its interval is by the jackknife over traces, with Student's t.
+    units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that differences
+    between slow and fast annotators cancel out. Its interval is by the jackknife over traces, with Student's t.
 
     Args:
         passes: The passes of annotators who worked both ways.
         amount: Returns the units of a pass and their sum.
     """
-    names = sorted({each.annotator for each in passes})
-    traces = sorted({each.trace_id for each in passes})
-    place = {trace_id: row for row, trace_id in enumerate(traces)}
+    names = sorted({timed_pass.annotator for timed_pass in passes})
+    traces = sorted({timed_pass.trace_id for timed_pass in passes})
+    rows = {trace_id: row for row, trace_id in enumerate(traces)}
     sums = np.zeros((len(traces), len(names), 2, 2))
-    for each in passes:
-        cell = sums[place[each.trace_id], names.index(each.annotator), int(each.withheld)]
-        cell += amount(each)
+    for timed_pass in passes:
+        row = rows[timed_pass.trace_id]
+        column = names.index(timed_pass.annotator)
+        sums[row, column, int(timed_pass.withheld)] += amount(timed_pass)
 
     def weighted(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        shown, hidden = totals[..., 0, :], totals[..., 1, :]
-        both = (shown[..., 0] > 0) & (hidden[..., 0] > 0)
-        means = ratio(shown[..., 1], shown[..., 0]) - ratio(hidden[..., 1], hidden[..., 0])
-        weights = np.where(
-            both, ratio(shown[..., 0] * hidden[..., 0], shown[..., 0] + hidden[..., 0]), 0.0
-        )
+        with_suggestions = totals[..., 0, :]
+        without = totals[..., 1, :]
+        units = with_suggestions[..., 0]
+        units_without = without[..., 0]
+        both = (units > 0) & (units_without > 0)
+        means = ratio(with_suggestions[..., 1], units) - ratio(without[..., 1], units_without)
+        weights = np.where(both, ratio(units * units_without, units + units_without), 0.0)
         return ratio((np.where(both, means, 0.0) * weights).sum(axis=-1), weights.sum(axis=-1))
 
     return _jackknifed(sums, weighted)

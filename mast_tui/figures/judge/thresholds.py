@@ -47,38 +47,41 @@ class ThresholdsJson(TypedDict):
     modes: dict[str, ThresholdJson]
 
 
-def on_traces(given: JudgeInput, traces: Collection[str]) -> JudgeInput:
+def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
     """Return a judge beside its reference on some of the traces.
 
     Args:
-        given: The judge.
+        judged: The judge's verdicts beside its reference.
         traces: The ids of the traces.
     """
-    reference = given.reference
-    kept = replace(
+    reference = judged.reference
+    on_these_traces = replace(
         reference,
         verdicts={unit: v for unit, v in reference.verdicts.items() if unit[0] in traces},
         unresolved=frozenset(unit for unit in reference.unresolved if unit[0] in traces),
     )
-    return replace(given, reference=kept)
+    return replace(judged, reference=on_these_traces)
 
 
-def fit_thresholds(given: JudgeInput) -> dict[str, Threshold]:
+def fit_thresholds(judged: JudgeInput) -> dict[str, Threshold]:
     """Fit the thresholds of a judge, by the slug of the mode.
 
-    Of each mode that is present and absent often enough, the threshold is the one with the
-    greatest TPR + TNR (Youden 1950, Cancer 3:32-35), the lowest of several.
+    The threshold of a mode has the greatest TPR + TNR (Youden 1950, Cancer 3:32-35); among equals
+    it is the lowest. A mode that is present or absent on too few traces gets none.
 
     Args:
-        given: The judge beside its reference, on calibration traces only.
+        judged: The judge's verdicts beside its reference, on calibration traces only.
     """
-    units = compared(given)
-    scores = highest_confidence(given.suggestions)
+    units = compared(judged)
+    scores = highest_confidence(judged.suggestions)
     fitted = {}
-    for slug, _, _ in given.modes:
+    for slug, _, _ in judged.modes:
         cases = [
-            (scores.get((trace_id, mode), 1.0) if said else 0.0, units.reference[trace_id, mode])
-            for (trace_id, mode), said in units.judge.items()
+            (
+                scores.get((trace_id, mode), 1.0) if is_present else 0.0,
+                units.reference[trace_id, mode],
+            )
+            for (trace_id, mode), is_present in units.judge.items()
             if mode == slug
         ]
         present = sum(truth for _, truth in cases)
@@ -93,48 +96,50 @@ def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) ->
     levels = sorted({score for score, _ in cases if score > 0})
     cuts = [0.0, *((low + high) / 2 for low, high in pairwise(levels))]
 
-    def rates(cut: float) -> float:
+    def _sum_of_rates(cut: float) -> float:
         hits = sum(truth for score, truth in cases if score > cut)
         alarms = sum(not truth for score, truth in cases if score > cut)
         return hits / present + (absent - alarms) / absent
 
-    return max(cuts, key=lambda cut: (round(rates(cut), 12), -cut))
+    return max(cuts, key=lambda cut: (round(_sum_of_rates(cut), 12), -cut))
 
 
-def with_thresholds(given: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
+def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
     """Return a judge whose findings count from the thresholds on; others count as absent.
 
     Args:
-        given: The judge.
+        judged: The judge's verdicts beside its reference.
         thresholds: The thresholds by the slug of the mode.
     """
-    scores = highest_confidence(given.suggestions)
+    scores = highest_confidence(judged.suggestions)
 
-    def counts(trace_id: str, mode: str) -> bool:
+    def _counts(trace_id: str, mode: str) -> bool:
         threshold = thresholds.get(mode)
         return threshold is None or scores.get((trace_id, mode), 1.0) > threshold.value
 
     verdicts = {
-        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not counts(*unit) else value
-        for unit, value in given.verdicts.items()
+        unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not _counts(*unit) else value
+        for unit, value in judged.verdicts.items()
     }
-    kept = tuple(label for label in given.suggestions if counts(label.trace_id, label.mode))
-    return replace(given, verdicts=verdicts, suggestions=kept)
+    suggestions = tuple(
+        label for label in judged.suggestions if _counts(label.trace_id, label.mode)
+    )
+    return replace(judged, verdicts=verdicts, suggestions=suggestions)
 
 
 def thresholds_json(
-    given: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
+    judged: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
 ) -> ThresholdsJson:
     """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
 
     Args:
-        given: The judge.
+        judged: The judge's verdicts beside its reference.
         thresholds: The thresholds by the slug of the mode.
         traces: The ids of the calibration traces.
     """
     values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
-    content = json.dumps([given.judge, given.taxonomy_ref, values, sorted(traces)])
-    codes = {slug: code for slug, code, _ in given.modes}
+    content = json.dumps([judged.judge, judged.taxonomy_ref, values, sorted(traces)])
+    codes = {slug: code for slug, code, _ in judged.modes}
     return {
         "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
         "calibration_traces": len(traces),
