@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -1523,24 +1523,21 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_compare(self) -> None:
         """Show the differences between the step under the cursor and the one it repeats."""
-        # Start-up: rarely used, and it imports the formatting of JSON.
-        from mast_tui.ui.annotate.compare import compare_step
-
-        compare_step(self)
+        self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
         """Show the answer key of the trace, unless it is hidden."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.text_screen import show_answer_key
-
-        show_answer_key(self)
+        self._show_beside("answer key")
 
     def action_usage(self) -> None:
         """Show the sums of time, tokens and money by agent and by tool."""
-        # Start-up: rarely used.
-        from mast_tui.ui.annotate.text_screen import show_usage
+        self._show_beside("usage")
 
-        show_usage(self)
+    def _show_beside(self, subject: Literal["answer key", "usage", "repeat"]) -> None:
+        # Start-up: rarely used, and it imports the formatting of JSON.
+        from mast_tui.ui.annotate.text_screen import show_beside
+
+        show_beside(self, subject)
 
     # Keys: the target of the next label
 
