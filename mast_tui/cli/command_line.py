@@ -57,6 +57,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "report": Command(
             "cli.report", "Show how and why runs fail: which modes, how sure, and where."
         ),
+        "experiment": Command(
+            "cli.experiment", "Say whether a change helped: arms over the same tasks."
+        ),
         "export": Command(
             "cli.export", "Export labels: the gold with its sources and figures, or anybody's."
         ),

@@ -1100,7 +1100,51 @@ _SIGNATURES: Final = (
         "used_share_after", "share after", "share after", "used after / used in all",
         undefined="nothing was used",
     ),
-    Statistic("tasks", "tasks", "tasks", "tasks that both did"),
+    Statistic("tasks", "tasks", "tasks", "different tasks of the runs"),
+    Statistic(
+        "shared_tasks", "shared", "shared tasks", "tasks that the baseline has run as well"
+    ),
+    Statistic(
+        "task_share", "share", "share of runs", "mean over tasks of the share of their runs",
+        "pass@1: Chen and others 2021", "no run was judged on it",
+        "Wilson 1927 for as many cases as have the variance between tasks (Korn and Graubard "
+        "1998), with Student's t", "fewer than 5 tasks; unresolved verdicts over 2 %",
+    ),
+    Statistic(
+        "task_mean", "mean", "mean of runs", "mean over tasks of the mean of their runs",
+        undefined="no run has it", interval="Student's t over tasks",
+        withheld="fewer than 5 tasks",
+    ),
+    Statistic(
+        "arm_difference", "difference", "difference from the baseline",
+        "mean over the shared tasks of the arm less the baseline",
+        undefined="a side has no run with it",
+        interval="of shares Newcombe 1998 with the intervals of both arms and their correlation "
+        "over tasks (Zou and Donner 2008), of means Student's t over tasks",
+        withheld="fewer than 5 tasks; a share that fewer than 5 tasks have in a run, or lack; "
+        "unresolved verdicts over 2 %", lowest=-1.0,
+    ),
+    Statistic(
+        "flip_p", "p", "p-value", "Fisher's randomisation test: the differences of whole tasks "
+        "turned round", "Fisher 1935", "a side has no run with it",
+    ),
+    Statistic(
+        "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes of n runs",
+        "Yao and others 2024, arXiv 2406.12045", "no task has so many runs",
+        "as the share of runs", "fewer than 5 tasks",
+    ),
+    Statistic(
+        "power", "power", "power", "share of simulated experiments that see the change",
+        undefined="the rate cannot change so far",
+    ),
+    Statistic(
+        "detectable", "seen", "least change seen", "the least change with a power of 80 %",
+        undefined="no change would be seen so often",
+    ),
+    Statistic(
+        "tasks_needed", "tasks", "tasks needed", "the fewest tasks with a power of 80 %",
+        undefined="over 5,000 tasks",
+    ),
     Statistic("runs", "runs", "runs", "runs of known tasks"),
     Statistic("no_task", "no task", "traces left out", "traces that name no task"),
     Statistic("repeated", "repeated", "traces left out", "further runs of a task"),

@@ -160,6 +160,38 @@ def sign_flips(differences: Sequence[int]) -> float:
     return min(1.0, float(chance[np.abs(sums) >= seen].sum()))
 
 
+def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Apply the test of ``sign_flips`` to each row of differences.
+
+    The chances of all sums follow from their characteristic function, the product of the cosines
+    of the differences, by a Fourier transform.
+
+    Args:
+        differences: Whole numbers, rows × cases.
+
+    Returns:
+        The p-value of each row; by the normal distribution where the sums are too many to count.
+    """
+    sizes = np.abs(differences)
+    seen = np.abs(differences.sum(axis=1))
+    totals = sizes.sum(axis=1)
+    most = int(totals.max(initial=0))
+    length = 1 << (2 * most + 1).bit_length()
+    distinct = np.unique(sizes[sizes > 0])
+    if len(distinct) * length * len(sizes) > _MOST_STEPS:
+        squares = np.maximum((sizes.astype(np.float64) ** 2).sum(axis=1), 1)
+        return np.array([erfc(z) for z in seen / np.sqrt(2 * squares)])
+    angles = 2 * np.pi / length * np.arange(length // 2 + 1)
+    product = np.ones((len(sizes), length // 2 + 1))
+    for size in distinct.tolist():
+        product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
+    chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
+    far = np.arange(length // 2) >= seen[:, None]
+    both_sides = 2 * np.where(far, chances, 0.0).sum(axis=1)
+    found: NDArray[np.float64] = np.where(seen == 0, 1.0, np.clip(both_sides, 0.0, 1.0))
+    return found
+
+
 class Trend(NamedTuple):
     """What the test for a trend has found: z is above 0 where shares rise."""
 

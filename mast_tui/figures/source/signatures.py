@@ -15,6 +15,7 @@ from mast_tui.figures.signatures.model import (
     ALL,
     FAILED,
     NO_VALUE,
+    OPEN,
     SUCCEEDED,
     UNKNOWN,
     ModeInfo,
@@ -25,7 +26,7 @@ from mast_tui.figures.signatures.model import (
 from mast_tui.figures.source.verdicts import GOLD, GoldOf, Words, words_of, words_of_gold
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.gold.sources import GoldKind
-from mast_tui.traces.model import Outcome
+from mast_tui.traces.model import Outcome, task_key
 
 if TYPE_CHECKING:
     from mast_tui.study import Study
@@ -54,6 +55,7 @@ def input_from_workspace(
     order_of: Callable[[str], Order] = no_orders,
     traces: Container[str] | None = None,
     which: GoldKind = "all",
+    with_unlabelled: bool = False,
 ) -> SignatureInput:
     """Read the gold, or one annotator's finished words, under one taxonomy.
 
@@ -69,6 +71,7 @@ def input_from_workspace(
         order_of: Gives the order of a trace's spans.
         traces: Those that may be seen; None for all.
         which: How much of the gold counts.
+        with_unlabelled: Whether traces count as well on which nobody has said anything.
 
     Raises:
         WorkspaceError: A field is not known of traces, or nobody here has such a name.
@@ -85,10 +88,17 @@ def input_from_workspace(
     else:
         words = words_of(workspace, taxonomy, labels, traces)
         kind = next(one.kind.value for one in workspace.annotators() if one.name == labels)
+    if with_unlabelled:
+        words = _with_unlabelled(workspace, words, traces)
     facts = _facts(workspace, words, fields)
+    if "task" in fields:
+        # The name of a task goes before its words, as where runs of one task are compared.
+        at = len(_COLUMNS) + fields.index("task")
+        facts = [(*one[:at], one[7] or one[at], *one[at + 1 :]) for one in facts]
     names, parts, group = _groups([one[len(_COLUMNS) :] for one in facts], fields)
     strata, stratum = _numbered([one[1] for one in facts])
-    tasks = [(benchmark or "", task) if task else None for _, _, benchmark, task, *_ in facts]
+    tasks = [task_key(one[2], one[7], one[3]) for one in facts]
+    by_words = [not one[7] and task is not None for one, task in zip(facts, tasks, strict=True)]
     score = np.array([one[5] for one in facts], dtype=float)
     if failed_below is None:
         outcomes = [_OUTCOMES.get(one[4], UNKNOWN) for one in facts]
@@ -125,8 +135,22 @@ def input_from_workspace(
         stratum_names=strata,
         group_parts=parts,
         task=_numbered(tasks)[1],
+        task_by_words=np.array(by_words, dtype=bool),
         weights=_weights(study, words.traces) if study is not None and weighted else None,
         of_no_whole=study is not None and not weighted,
+    )
+
+
+def _with_unlabelled(workspace: Workspace, words: Words, traces: Container[str] | None) -> Words:
+    """Add the traces without labels, every mode of which is open."""
+    ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
+    known = set(words.traces)
+    more = [one for one in sorted(ids) if one not in known and (traces is None or one in traces)]
+    verdicts = np.full((len(more), words.verdicts.shape[1]), OPEN, dtype=np.uint8)
+    return replace(
+        words,
+        traces=(*words.traces, *more),
+        verdicts=np.concatenate([words.verdicts, verdicts]),
     )
 
 
@@ -190,7 +214,7 @@ def without_outcomes(
     return replace(given, outcome=outcome, score=score), int(veiled.sum())
 
 
-_COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans")
+_COLUMNS: Final = ("id", "model", "benchmark", "task", "outcome", "score", "spans", "task_id")
 _NOTHING_KNOWN: Final = (None,) * len(_COLUMNS)
 
 

@@ -1,0 +1,269 @@
+"""``mast-tui experiment``: arms over the same tasks with several runs of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import numpy as np
+
+from mast_tui.adjudication import SpanOrders, traces_from_files
+from mast_tui.adjudication.for_signatures import gold_of
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.report import outcomes_shown, sight_of_labels
+from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import asked_by, say_left_out
+from mast_tui.cli.shared.common import kept_taxonomy, open_workspace, say
+from mast_tui.cli.shared.options import OptionRule
+from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, Files, ReportOutput
+from mast_tui.configuration import read_judge_configuration
+from mast_tui.counts import counted
+from mast_tui.figures.experiment import Experiment, experiment_figures
+from mast_tui.figures.power import power_figures
+from mast_tui.figures.record import FigureIndex
+from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.source.experiment import experiment_of, runs_under
+from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.verdicts import GOLD, words_of
+from mast_tui.reports.experiment import experiment_report
+from mast_tui.session import sight_values
+from mast_tui.traces.io.named_paths import paths_of
+from mast_tui.workspace.outputs import outputs_beside
+from mast_tui.workspace.registers.outcome_files import take_outcomes
+
+if TYPE_CHECKING:
+    from mast_tui.gold import GoldKind
+    from mast_tui.session import Viewer
+    from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRequest:
+    """The options of ``mast-tui experiment``."""
+
+    paths: tuple[Path, ...] = options.paths()
+    arms: str = options.option(
+        "--arms",
+        default="version",
+        show_default=True,
+        metavar="FIELD[,FIELD]",
+        help="What tells the arms apart: version, model, system, benchmark, reader, date, or "
+        "several of them.",
+    )
+    arm: tuple[str, ...] = options.option(
+        "--arm",
+        multiple=True,
+        metavar="NAME=PATH",
+        help="An arm by the file or folder of its runs; once for each arm.",
+    )
+    baseline: str | None = options.option(
+        "--baseline",
+        metavar="VALUE",
+        help="The arm that the others are compared with; by default the first one.",
+    )
+    labels: str = options.option(
+        "--labels", default="gold", show_default=True, metavar="gold|NAME", help="Whose labels."
+    )
+    gold: GoldKind | None = options.gold()
+    judge: str | None = options.option(
+        "--judge",
+        metavar="NAME",
+        help="A judge that has labelled all runs, where --labels are on a random part of them: "
+        "shares of modes are its, corrected by its errors there.",
+    )
+    modes: tuple[str, ...] = options.option(
+        "--mode",
+        multiple=True,
+        metavar="CODE",
+        help="A mode that was named beforehand; p-values are adjusted over these alone.",
+    )
+    change: float = options.option(
+        "--change",
+        type=click.FloatRange(0, 100, min_open=True),
+        default=20.0,
+        show_default=True,
+        help="The change, in points, that planning is about.",
+    )
+    without_power: bool = options.option(
+        "--without-power", is_flag=True, help="Leave planning out, which takes seconds."
+    )
+    cost: bool = options.option(
+        "--cost",
+        is_flag=True,
+        help="Compare tokens, minutes and money too; reads the files of the runs. Money is by the "
+        "prices of models in the configuration.",
+    )
+    failed_below: float | None = options.option(
+        "--failed-below",
+        type=float,
+        metavar="X",
+        help="Let the outcome follow from the score: below X a run has failed.",
+    )
+    seed: int = options.seed()
+    html_file: Path | None = options.report_file("--html", help="Write it as a page.")
+    markdown_file: Path | None = options.report_file("--markdown", help="Write it as Markdown.")
+    csv_file: Path | None = options.report_file("--csv", help="Write every figure as a row.")
+    latex_file: Path | None = options.report_file("--latex", help="Write its tables for LaTeX.")
+    records: bool = options.option(
+        "--records",
+        is_flag=True,
+        help="Print all figures as flat records, one JSON object a line.",
+    )
+    output: Path | None = options.output(
+        help="With --records: the file for them, by its ending .jsonl, .csv or .parquet."
+    )
+    force: bool = options.force()
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+    @property
+    def files(self) -> Files:
+        """The files to write."""
+        named = Files.named(
+            html=self.html_file,
+            markdown=self.markdown_file,
+            csv=self.csv_file,
+            latex=self.latex_file,
+        )
+        return replace(named, records=self.output)
+
+    @property
+    def stdout(self) -> str | None:
+        """The form that is printed; None where files take the place of the text."""
+        if self.as_json:
+            return "json"
+        if self.records:
+            return "records"
+        return None if self.files else "text"
+
+    @property
+    def arm_paths(self) -> dict[str, tuple[Path, ...]]:
+        """The paths of the runs by the name of the arm.
+
+        Raises:
+            click.UsageError: One is not NAME=PATH.
+        """
+        named: dict[str, tuple[Path, ...]] = {}
+        for text in self.arm:
+            name, equals, path = text.partition("=")
+            if not (name.strip() and equals and path.strip()):
+                raise click.UsageError(f"--arm {text}: write it as NAME=PATH")
+            named[name.strip()] = (*named.get(name.strip(), ()), *paths_of(path.strip()))
+        return named
+
+
+_RULES: Final = (
+    OptionRule[ExperimentRequest](
+        "--arm names the arms by their paths; leave out {other}",
+        options=("--arm",),
+        excludes=("--arms",),
+    ),
+    OptionRule[ExperimentRequest](
+        "--judge stands beside the labels of people; leave out --labels",
+        options=("--judge",),
+        when=lambda request: request.labels != GOLD,
+    ),
+    OptionRule[ExperimentRequest](
+        "--gold says how much of the gold counts; leave out --labels",
+        options=("--gold",),
+        when=lambda request: request.labels != GOLD,
+    ),
+    *RECORD_RULES,
+    OptionRule[ExperimentRequest](
+        "--records prints records; leave out --json",
+        options=("--records",),
+        excludes=("--json",),
+    ),
+    SAME_FILE,
+)
+
+
+@click.command()
+@options.takes(ExperimentRequest, _RULES)
+def experiment_command(request: ExperimentRequest) -> None:
+    """Say whether a change helped: arms over the same tasks, with several runs of each.
+
+    With PATH … only the runs in these files and folders count. Runs are of one task where their
+    task_id is the same; where they have none, where their words are.
+
+    For annotators only the traces count that they have finished or adjudicate; this is recorded.
+    """
+    arm_paths = request.arm_paths
+    files = request.files
+    place = open_workspace(request.common)
+    outputs = outputs_beside(place, force=request.force)
+    files.check(outputs)
+    chosen = kept_taxonomy(place, request.common.taxonomy)
+    try:
+        viewer = asked_by(place, chosen.ref, request.common)
+        for line in take_outcomes(place):
+            say(line)
+        sight = sight_of_labels(viewer, request.labels)
+        if sight is not None and request.judge is not None:
+            of_judge = sight_of_labels(viewer, request.judge)
+            seen = frozenset(sight.seen) & frozenset(of_judge.seen if of_judge else ())
+        else:
+            seen = None if sight is None else frozenset(sight.seen)
+        viewer.reveal(() if sight is None else sight.told)
+        experiment = _experiment(place, chosen, viewer, request, arm_paths, seen)
+        figures = experiment_figures(experiment)
+        if not request.without_power:
+            figures += power_figures(experiment, seed=request.seed)
+    finally:
+        place.close()
+    left_out = () if sight is None else sight.hidden
+    if not request.as_json:
+        say_left_out(viewer, left_out)
+    made = experiment_report(experiment, FigureIndex(figures))
+    document = {**made.document, **sight_values(viewer, left_out)}
+    ReportOutput(files, request.stdout).show(made, document, outputs, figures)
+
+
+def _experiment(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    viewer: Viewer,
+    request: ExperimentRequest,
+    arm_paths: dict[str, tuple[Path, ...]],
+    seen: frozenset[str] | None,
+) -> Experiment:
+    """Read the runs of a workspace as an experiment."""
+    order_of = SpanOrders(workspace)
+    inputs = input_from_workspace(
+        workspace,
+        taxonomy,
+        labels=request.labels,
+        by="all" if arm_paths else request.arms,
+        failed_below=request.failed_below,
+        gold=gold_of(workspace, taxonomy, order_of),
+        order_of=order_of,
+        traces=seen,
+        which=request.gold or "all",
+        with_unlabelled=True,
+    )
+    inputs, veiled = without_outcomes(inputs, outcomes_shown(viewer, inputs.traces))
+    if veiled and not request.as_json:
+        say(
+            f"the outcomes of {counted(veiled, 'trace')} are hidden from {viewer.name}, who works "
+            "blind"
+        )
+    if request.paths:
+        within = runs_under(workspace, inputs, {"PATH": request.paths})
+        inputs = inputs.only(np.isin(inputs.traces, within.traces))
+    if arm_paths:
+        inputs = runs_under(workspace, inputs, arm_paths)
+    judge = None
+    if request.judge is not None:
+        judge = words_of(workspace, taxonomy, request.judge, seen)
+    return experiment_of(
+        inputs,
+        baseline=request.baseline,
+        tested=request.modes,
+        judge=judge,
+        spent_of=spent_from(traces_from_files(workspace)) if request.cost else None,
+        prices=read_judge_configuration().prices if request.cost else None,
+        change=request.change / 100,
+    )

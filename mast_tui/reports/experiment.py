@@ -1,0 +1,459 @@
+"""An experiment as a report: its arms, what differs from the baseline, and what it could show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mast_tui.counts import counted
+from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
+from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
+from mast_tui.figures.record import Figure, FigureIndex, FigureTable, Sources, estimate_json
+from mast_tui.figures.signatures.report import whose_labels
+from mast_tui.reports import model
+from mast_tui.reports.model import (
+    Behind,
+    Cell,
+    Column,
+    Estimate,
+    Note,
+    Row,
+    Section,
+    Table,
+    columns,
+)
+from mast_tui.reports.published import published_gains
+
+Document = dict[str, Any]
+
+_ARMS: Final = """
+    arm | arm | text | | 101
+    tasks | tasks | count | | 90
+    runs | runs | count | | 89
+    task_share | success | share | mean over tasks of the share of successful runs (pass@1) | 95
+    arm_difference | points | points | arm minus baseline, points | 94
+    p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+"""
+_PASS: Final = "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | 50"
+_SHARES: Final = """
+    code | code | text | | 100
+    name | mode | text | | 99
+    baseline | {baseline} | share | share of the runs of {baseline} | 95
+    arm | {arm} | share | share of the runs of {arm} | 95
+    arm_difference | points | points | {arm} minus {baseline}, points | 94
+    flip_p | p | p_value | p, differences of whole tasks turned round | 40
+    p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
+"""
+_MEANS: Final = """
+    name | mean of the runs | text | | 100
+    baseline | {baseline} | number | mean of {baseline} | 95
+    arm | {arm} | number | mean of {arm} | 95
+    arm_difference | difference | number | {arm} minus {baseline} | 94
+    flip_p | p | p_value | p, differences of whole tasks turned round | 40
+    p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+"""
+_PLAN: Final = """
+    code | code | text | | 100
+    name | what changes | text | | 99
+    power | power | share | power of the tasks and runs at hand | 90
+    detectable | points seen | count | the least change in points with a power of 80 % | 90
+"""
+_PLANNED: Final = (
+    "tasks_{runs} | {runs} a task | count | tasks needed with {runs} runs of each | 80"
+)
+
+AMOUNT_NAMES: Final[Mapping[str, str]] = {
+    "modes_per_failed_run": "modes per failed run",
+    "fatal_failure": "runs with a fatal failure",
+    "onset": "first failure, part of the run",
+    "tokens": "tokens",
+    "minutes": "minutes",
+    "money": "money",
+}
+"""The names of the measures beside success, modes and categories."""
+
+_WHY: Final[Mapping[str, str]] = {
+    "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
+    "rare_mode": f"no interval of a difference, as fewer than {LEAST_TASKS} tasks show it in a run,"
+    " or lack it",
+    "unresolved": "no interval, as over 2 % of the verdicts are unresolved",
+}
+
+
+def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
+    """Put an experiment into words.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures, with those of planning where they were made.
+
+    Returns:
+        The report, with its JSON document.
+    """
+    sections = (
+        *experiment_sections(experiment, figures),
+        Section("method", "How it was counted", (_method(experiment), published_gains())),
+    )
+    return model.Report(
+        id="experiment",
+        title=f"Experiment by {experiment.inputs.by}",
+        about=_about(experiment),
+        sections=sections,
+        notes=tuple(_notes(experiment, figures)),
+        document=experiment_document(experiment, figures),
+    )
+
+
+def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[Section]:
+    """Yield the sections of an experiment: all arms, each arm, what it could show.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    yield Section("arms", "Arms", (_arms_table(experiment, figures),))
+    for number, arm in enumerate(experiment.others, 1):
+        parts = tuple(_tables_of_arm(experiment, figures, arm, number))
+        facts = tuple(_in_short(experiment, figures, arm))
+        yield Section(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
+    plan = _plan_table(experiment, figures)
+    if plan.rows:
+        yield Section("plan", "What it takes to see a change", (plan,))
+
+
+def _about(experiment: Experiment) -> str:
+    inputs = experiment.inputs
+    judge = "" if experiment.judged is None else ", with a judge on all runs"
+    return (
+        f"{inputs.taxonomy_ref}, labels: {whose_labels(inputs)}{judge}; "
+        f"{counted(len(inputs.traces), 'run')}; baseline: {experiment.baseline}."
+    )
+
+
+def _behind(experiment: Experiment, title: str, figure: Figure) -> Behind:
+    codes = {mode.slug: mode.code for mode in experiment.inputs.modes}
+    sources = figure.sources or Sources("signatures")
+    modes = tuple(codes[slug] for slug in sources.modes)
+    return Behind(title, modes if len(modes) == 1 else (), (("group", sources.group),))
+
+
+def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    shown = list(columns(_ARMS))
+    most = max(
+        (
+            int(figure.condition)
+            for arm in experiment.inputs.group_names
+            for figure in figures.table("experiment_pass", group=arm).figures
+        ),
+        default=1,
+    )
+    for k in range(2, most + 1):
+        shown += columns(_PASS.format(k=k))
+    rows = []
+    for arm in experiment.inputs.group_names:
+        sizes = figures.table("experiment", group=arm)
+        success = figures.table("experiment_success", group=arm)
+        cells: dict[str, Cell] = {
+            "arm": arm + (" (baseline)" if arm == experiment.baseline else ""),
+            "tasks": sizes.count("tasks"),
+            "runs": sizes.count("runs"),
+        }
+        cells |= _cells(success, ("task_share", "arm_difference", "p_adjusted"))
+        by_k = figures.table("experiment_pass", group=arm)
+        cells |= {
+            f"pass_{k}": Estimate.of(figure)
+            for k in range(2, most + 1)
+            if (figure := by_k.get("pass_k", str(k))) is not None
+        }
+        title = f"runs of {arm}"
+        rows.append(Row(arm, cells, behind=_behind(experiment, title, success.figures[0])))
+    caption = (
+        "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
+        "chance that k runs of a task all succeed."
+    )
+    return Table("arms", "Success of each arm", tuple(shown), (tuple(rows),), caption)
+
+
+def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {}
+    for name in names:
+        figure = table.get(name)
+        if figure is not None:
+            cells[name] = Estimate.of(figure)
+    return cells
+
+
+def _tables_of_arm(
+    experiment: Experiment, figures: FigureIndex, arm: str, number: int
+) -> Iterator[Table]:
+    inputs = experiment.inputs
+    baseline = experiment.baseline
+    shared = figures.table("experiment", group=arm).count("shared_tasks")
+    tasks = f"{counted(shared, 'task')} that both have run."
+    if not shared:
+        tasks = "The arms share no task; their tasks count as independent."
+    caption = f"{tasks} Labels: {whose_labels(inputs)}."
+    modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
+    categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
+    share = [("experiment_amount", "fatal_failure", "", AMOUNT_NAMES["fatal_failure"])]
+    means = [
+        ("experiment_amount", name, "", title)
+        for name, title in AMOUNT_NAMES.items()
+        if name != "fatal_failure"
+    ]
+    for id, title, shown, groups in (
+        ("modes", f"Modes in runs of {arm} and {baseline}", _SHARES, (modes, categories, share)),
+        ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
+    ):
+        made: tuple[Column, ...] = columns(shown, baseline=baseline, arm=arm)
+        rows = tuple(
+            tuple(
+                row
+                for scope, key, code, name in group
+                if (row := _row(experiment, figures, arm, scope, key, code, name)) is not None
+            )
+            for group in groups
+        )
+        if any(rows):
+            used = [
+                figures.table(one[0], group=arm, mode=one[1]) for group in groups for one in group
+            ]
+            yield Table(
+                f"{id}-{number}", title, made, tuple(filter(None, rows)), caption, _withheld(used)
+            )
+
+
+def _row(
+    experiment: Experiment,
+    figures: FigureIndex,
+    arm: str,
+    scope: str,
+    key: str,
+    code: str,
+    name: str,
+) -> Row | None:
+    own = figures.table(scope, group=arm, mode=key)
+    other = figures.table(scope, group=experiment.baseline, mode=key)
+    if not own.figures or all(figure.value is None for figure in own.figures):
+        return None
+    cells: dict[str, Cell] = {"code": code, "name": name}
+    cells["baseline"] = Estimate.of(other.figures[0])
+    cells["arm"] = Estimate.of(own.figures[0])
+    cells |= _cells(own, ("arm_difference", "flip_p", "p_adjusted"))
+    leads = {
+        "baseline": _behind(experiment, f"{name} in {experiment.baseline}", other.figures[0]),
+        "arm": _behind(experiment, f"{name} in {arm}", own.figures[0]),
+    }
+    return Row(key, cells, behind_cells=leads if scope == "experiment_mode" else {})
+
+
+def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:
+    reasons = {
+        figure.reason for table in tables for figure in table.figures if figure.value is not None
+    }
+    return tuple(
+        Note(f"{'–'}: {words}.", reason) for reason, words in _WHY.items() if reason in reasons
+    )
+
+
+def _in_short(
+    experiment: Experiment, figures: FigureIndex, arm: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the changes that are told from chance."""
+    success = figures.table("experiment_success", group=arm)
+    yield "success", *_change_words(success)
+    names = {mode.code: mode.name for mode in experiment.inputs.modes}
+    for word, sign in (("less often", -1), ("more often", 1)):
+        changed = []
+        for code in names:
+            table = figures.table("experiment_mode", group=arm, mode=code)
+            p = table.value("p_adjusted")
+            if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
+                changed.append(f"{code} {_change_words(table)[0]}")
+        yield word, ", ".join(changed) or "no mode", ""
+
+
+def _change_words(table: FigureTable) -> tuple[str, str]:
+    """Return a difference in points with its interval, and whether chance explains it."""
+    difference = table.get("arm_difference")
+    if difference is None or difference.value is None:
+        return "unknown", ""
+    words = f"{100 * difference.value:+.0f} points"
+    if difference.interval is not None:
+        words += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
+    p = table.value("p_adjusted")
+    return words, "not told from chance" if p is None or p >= ALPHA else "more than chance"
+
+
+def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    shown = list(columns(_PLAN))
+    for runs in PLANNED_RUNS:
+        shown += columns(_PLANNED.format(runs=runs))
+    names = {"": "success", **{mode.code: mode.name for mode in experiment.inputs.modes}}
+    rows = []
+    for code, name in names.items():
+        table = figures.table("experiment_power", group=experiment.baseline, mode=code)
+        if not table.figures:
+            continue
+        cells: dict[str, Cell] = {"code": code, "name": name}
+        cells |= _cells(table, ("power",))
+        least = table.value("detectable")
+        cells["detectable"] = None if least is None else round(100 * least)
+        for runs in PLANNED_RUNS:
+            figure = table.get("tasks_needed", str(runs))
+            if figure is not None:
+                needed = figure.value
+                cells[f"tasks_{runs}"] = None if needed is None else int(needed)
+        rows.append(Row(code or "success", cells))
+    points = f"{100 * experiment.change:.0f} points"
+    caption = (
+        f"A change of {points}: success rises and modes fall. Tasks with a power of "
+        f"{TARGET:.0%}; by simulation from the runs so far, at the level that one change among "
+        "all tested modes must reach."
+    )
+    return Table("plan", f"Power for {points}", tuple(shown), (tuple(rows),), caption)
+
+
+def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
+    if experiment.by_words:
+        yield Note(
+            f"The tasks of {counted(experiment.by_words, 'run')} have no name; runs with the same "
+            "words count as runs of one task.",
+            "by_words",
+            warning=True,
+        )
+    for arm in experiment.inputs.group_names:
+        sizes = figures.table("experiment", group=arm)
+        left_out = sizes.count("no_task")
+        if left_out:
+            runs = counted(left_out, "run")
+            yield Note(f"Left out of {arm}: {runs} that name no task.", "no_task", warning=True)
+        unpaired = sizes.count("tasks") - sizes.count("shared_tasks")
+        if arm != experiment.baseline and unpaired and sizes.count("shared_tasks"):
+            tasks = counted(unpaired, "task")
+            yield Note(
+                f"Differences leave out {tasks} of {arm} that {experiment.baseline} has not run.",
+                "unpaired",
+            )
+
+
+def _method(experiment: Experiment) -> model.Text:
+    judge = (
+        "Where people have labelled a part of the runs, shares of modes are prediction-powered: "
+        "those of the judge, corrected by its errors on that part, which must be a random one.",
+    )
+    return model.Text(
+        "counted",
+        "Rules and intervals",
+        (
+            "A task counts once, however often it was run: rates are means over tasks. Differences "
+            "are over the tasks that both arms have run.",
+            "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
+            "tasks, of differences joined from those of both arms with their correlation, of means "
+            "Student's over tasks.",
+            "p: the differences of whole tasks turned round in all ways; adjusted after Benjamini "
+            "and Hochberg over the tested modes and the arms.",
+            *(judge if experiment.judged is not None else ()),
+        ),
+    )
+
+
+# The JSON document
+
+
+def experiment_document(experiment: Experiment, figures: FigureIndex) -> Document:
+    """Return an experiment as ``experiment --json`` prints it.
+
+    Args:
+        experiment: The runs.
+        figures: Its figures.
+    """
+    inputs = experiment.inputs
+    return {
+        "by": inputs.by,
+        "baseline": experiment.baseline,
+        "labels": inputs.labels,
+        "taxonomy": inputs.taxonomy_ref,
+        "tasks_by_words": experiment.by_words,
+        "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
+        "arms": {arm: _arm_document(experiment, figures, arm) for arm in inputs.group_names},
+        "power": _power_document(experiment, figures),
+    }
+
+
+def _arm_document(experiment: Experiment, figures: FigureIndex, arm: str) -> Document:
+    inputs = experiment.inputs
+    sizes = figures.table("experiment", group=arm)
+
+    def measure(scope: str, key: str) -> Document | None:
+        table = figures.table(scope, group=arm, mode=key)
+        return _measure_document(table) if table.figures else None
+
+    amounts = {name: measure("experiment_amount", name) for name in AMOUNT_NAMES}
+    return {
+        "tasks": sizes.count("tasks"),
+        "runs": sizes.count("runs"),
+        "shared_tasks": sizes.count("shared_tasks"),
+        "left_out": {"no_task": sizes.count("no_task")},
+        "success": measure("experiment_success", ""),
+        "pass_k": {
+            figure.condition: estimate_json(figure)
+            for figure in figures.table("experiment_pass", group=arm).figures
+        },
+        "modes": {
+            mode.code: {"name": mode.name, **(measure("experiment_mode", mode.code) or {})}
+            for mode in inputs.modes
+        },
+        "categories": {
+            id: {"name": name, **(measure("experiment_category", id) or {})}
+            for id, name in inputs.categories
+        },
+        **{name: amounts[name] for name in AMOUNT_NAMES if name not in AMOUNTS},
+        "cost": {name: amounts[name] for name in AMOUNTS},
+    }
+
+
+def _measure_document(table: FigureTable) -> Document:
+    own = table.figures[0]
+    document: Document = {"rate" if own.statistic == "task_share" else "mean": estimate_json(own)}
+    difference = table.get("arm_difference")
+    if difference is not None:
+        document["difference"] = {
+            **estimate_json(difference),
+            "p": table.value("flip_p"),
+            "p_adjusted": table.value("p_adjusted"),
+            "paired": not difference.condition,
+        }
+    return document
+
+
+def _power_document(experiment: Experiment, figures: FigureIndex) -> Document | None:
+    names = {"success": "", **{mode.code: mode.code for mode in experiment.inputs.modes}}
+    found: Document = {}
+    for name, code in names.items():
+        table = figures.table("experiment_power", group=experiment.baseline, mode=code)
+        if table.figures:
+            found[name] = {
+                "power": table.value("power"),
+                "detectable_pp": _points(table.value("detectable")),
+                "tasks_needed": {
+                    str(runs): table.value("tasks_needed", str(runs)) for runs in PLANNED_RUNS
+                },
+            }
+            reason = next((figure.reason for figure in table.figures if figure.reason), "")
+            if reason:
+                found[name]["undefined"] = reason
+    if not found:
+        return None
+    success = found.pop("success", None)
+    return {
+        "target": TARGET,
+        "alpha": ALPHA,
+        "change_pp": 100 * experiment.change,
+        "success": success,
+        "modes": found,
+    }
+
+
+def _points(share: float | None) -> float | None:
+    return None if share is None else 100 * share
