@@ -35,7 +35,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
     Whole,
 )
-from mast_tui.figures.significance import benjamini_hochberg, sign_flips_of_rows
+from mast_tui.figures.significance import holm, sign_flips_of_rows
 
 Values = NDArray[np.float64]
 
@@ -131,7 +131,9 @@ class TaskMeans:
     values: Values
     runs: Whole
     hits: Values
-    """The sum of the values of its runs."""
+    """The sum of the values of its runs, as far as people have labelled them."""
+    labelled: Whole | None = None
+    """The runs that people have labelled, where a judge has labelled all."""
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -140,7 +142,13 @@ class TaskMeans:
 
     def of(self, tasks: NDArray[np.bool_]) -> TaskMeans:
         """Return those of some of the tasks."""
-        return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks])
+        labelled = None if self.labelled is None else self.labelled[tasks]
+        return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks], labelled)
+
+    def shown(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the tasks of which a run has what is counted, and those of which one lacks it."""
+        runs = self.runs if self.labelled is None else self.labelled
+        return self.hits > 0, self.hits < runs
 
 
 def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
@@ -175,9 +183,8 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     of_people = task_means(people, task, tasks)
     if both.sum() < LEAST_TASKS or both.sum() == (~np.isnan(judge)).sum():
         return of_people
-    spread = float(np.nanvar(judge))
-    together = float(np.cov(people[both], judge[both])[0, 1])
-    weight = together / spread / (1 + both.sum() / (~np.isnan(judge)).sum()) if spread else 0.0
+    spreads = np.cov(people[both], judge[both])
+    weight = float(spreads[0, 1] / spreads[1, 1]) if spreads[1, 1] else 0.0
     weight = min(1.0, max(0.0, weight))
     of_judge = task_means(judge, task, tasks)
     error = task_means(np.where(both, people - weight * judge, np.nan), task, tasks)
@@ -187,7 +194,7 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     pull = weight * (of_judge.values - np.nanmean(of_judge.values))
     share = every.sum() / labelled.sum()
     pull = pull + np.where(labelled, share * (error.values - np.nanmean(error.values)), 0.0)
-    return TaskMeans(value + pull, of_judge.runs, of_judge.hits)
+    return TaskMeans(value + pull, of_judge.runs, of_people.hits, of_people.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +247,6 @@ class Difference:
     reason: str = ""
     p_value: float | None = None
     tasks: int = 0
-    paired: bool = True
 
 
 def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
@@ -279,17 +285,17 @@ def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> Difference:
     ends = [estimate(side, kind) for side in sides]
     tasks = min(len(side.values) for side in sides)
     if ends[0].value is None or ends[1].value is None:
-        return Difference(None, reason="no_runs", paired=False)
+        return Difference(None, reason="no_runs")
     value = ends[0].value - ends[1].value
     variance = ends[0].variance + ends[1].variance
     p_value = erfc(abs(value) / sqrt(2 * variance)) if variance else 1.0
     reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
     if tasks < 2:
-        return Difference(value, None, reason, None, tasks, paired=False)
+        return Difference(value, None, reason, None, tasks)
     if kind == "share":
-        return Difference(value, _joined(ends, 0.0), reason, p_value, tasks, paired=False)
+        return Difference(value, _joined(ends, 0.0), reason, p_value, tasks)
     half = student_t(max(1, 2 * tasks - 2)) * sqrt(variance)
-    return Difference(value, (value - half, value + half), reason, p_value, tasks, paired=False)
+    return Difference(value, (value - half, value + half), reason, p_value, tasks)
 
 
 def _joined(ends: Sequence[Estimate], correlation: float) -> Interval | None:
@@ -303,12 +309,13 @@ def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
     """Return ``rare_mode`` where too few tasks have what is counted, or lack it, in any run."""
     if kind == "mean":
         return ""
-    hits = [side.hits > 0 for side in sides]
-    misses = [side.hits < side.runs for side in sides]
-    if len(hits[0]) != len(hits[1]):
-        fewest = min(sum(map(np.count_nonzero, hits)), sum(map(np.count_nonzero, misses)))
+    by_side = [side.shown() for side in sides]
+    if any(side.labelled is not None for side in sides):
+        fewest = min(int(tasks.sum()) for shown in by_side for tasks in shown)
+    elif len(by_side[0][0]) != len(by_side[1][0]):
+        fewest = min(sum(int(shown[i].sum()) for shown in by_side) for i in (0, 1))
     else:
-        fewest = min(int((hits[0] | hits[1]).sum()), int((misses[0] | misses[1]).sum()))
+        fewest = min(int((by_side[0][i] | by_side[1][i]).sum()) for i in (0, 1))
     return "rare_mode" if fewest < LEAST_TASKS else ""
 
 
@@ -401,10 +408,10 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     for family in by_family.values():
         flat = [figure for rows in family for figure in rows]
         tests = [figure for figure in flat if figure.statistic == "flip_p"]
-        adjusted = benjamini_hochberg([test.value for test in tests])
+        adjusted = holm([test.value for test in tests])
         figures += flat
         figures += [
-            replace(test, statistic="p_adjusted", value=p)
+            replace(test, statistic="flip_p_adjusted", value=p)
             for test, p in zip(tests, adjusted, strict=True)
         ]
     figures += _pass_figures(experiment)
@@ -468,7 +475,6 @@ def _of_measure(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
         yield scope.figure(
             "arm_difference",
             apart.value,
-            condition="" if apart.paired else "unpaired",
             interval=None if reason else apart.interval,
             n=apart.tasks,
             reason=reason,

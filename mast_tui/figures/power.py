@@ -239,9 +239,9 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> Design
     if not first.known.any():
         return None
     rate = float(np.nanmean(first.values))
-    within = [value for means in arms.values() if (value := _between(means)) is not None]
+    within = [value for means in arms.values() if (value := between_runs(means)) is not None]
     across = [
-        value for arm in experiment.others if (value := _across(first, arms[arm])) is not None
+        value for arm in experiment.others if (value := across_arms(first, arms[arm])) is not None
     ]
     shared = max(0.0, float(np.mean(across))) if across else 0.0
     between = max(0.0, float(np.mean(within))) if within else shared
@@ -251,7 +251,7 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> Design
     return Design(rate, changed, min(between, 0.99), min(shared, between, 0.99))
 
 
-def _between(means: TaskMeans) -> float | None:
+def between_runs(means: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task of an arm."""
     several = means.known & (means.runs > 1)
     if several.sum() < 2:
@@ -264,7 +264,7 @@ def _between(means: TaskMeans) -> float | None:
     return 1 - noise / spread if spread else None
 
 
-def _across(first: TaskMeans, second: TaskMeans) -> float | None:
+def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in two arms."""
     both = first.known & second.known
     if both.sum() < 2:

@@ -1129,6 +1129,11 @@ _SIGNATURES: Final = (
         "turned round", "Fisher 1935", "a side has no run with it",
     ),
     Statistic(
+        "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
+        "and the arms, so that any false finding has a chance of at most 5 %", "Holm 1979",
+        "a side has no run with it",
+    ),
+    Statistic(
         "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes of n runs",
         "Yao and others 2024, arXiv 2406.12045", "no task has so many runs",
         "as the share of runs", "fewer than 5 tasks",

@@ -128,6 +128,20 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p-values so that any false finding has a chance of at most the level (Holm 1979).
+
+    None stays None.
+    """
+    adjusted: list[float | None] = [None] * len(p_values)
+    known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    highest = 0.0
+    for rank, (p, i) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - rank)))
+        adjusted[i] = highest
+    return adjusted
+
+
 def sign_flips(differences: Sequence[int]) -> float:
     """Test whether whole numbers of independent cases lie about 0 (Fisher's randomisation test).
 

@@ -32,7 +32,7 @@ _ARMS: Final = """
     runs | runs | count | | 89
     task_share | success | share | mean over tasks of the share of successful runs (pass@1) | 95
     arm_difference | points | points | arm minus baseline, points | 94
-    p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+    flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PASS: Final = "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | 50"
 _SHARES: Final = """
@@ -42,7 +42,7 @@ _SHARES: Final = """
     arm | {arm} | share | share of the runs of {arm} | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
     flip_p | p | p_value | p, differences of whole tasks turned round | 40
-    p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
+    flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
     name | mean of the runs | text | | 100
@@ -50,7 +50,7 @@ _MEANS: Final = """
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
     flip_p | p | p_value | p, differences of whole tasks turned round | 40
-    p_adjusted | p adj | p_value | p, adjusted over the arms | 80
+    flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """
     code | code | text | | 100
@@ -158,7 +158,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
             "tasks": sizes.count("tasks"),
             "runs": sizes.count("runs"),
         }
-        cells |= _cells(success, ("task_share", "arm_difference", "p_adjusted"))
+        cells |= _cells(success, ("task_share", "arm_difference", "flip_p_adjusted"))
         by_k = figures.table("experiment_pass", group=arm)
         cells |= {
             f"pass_{k}": Estimate.of(figure)
@@ -239,7 +239,7 @@ def _row(
     cells: dict[str, Cell] = {"code": code, "name": name}
     cells["baseline"] = Estimate.of(other.figures[0])
     cells["arm"] = Estimate.of(own.figures[0])
-    cells |= _cells(own, ("arm_difference", "flip_p", "p_adjusted"))
+    cells |= _cells(own, ("arm_difference", "flip_p", "flip_p_adjusted"))
     leads = {
         "baseline": _behind(experiment, f"{name} in {experiment.baseline}", other.figures[0]),
         "arm": _behind(experiment, f"{name} in {arm}", own.figures[0]),
@@ -267,7 +267,7 @@ def _in_short(
         changed = []
         for code in names:
             table = figures.table("experiment_mode", group=arm, mode=code)
-            p = table.value("p_adjusted")
+            p = table.value("flip_p_adjusted")
             if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
                 changed.append(f"{code} {_change_words(table)[0]}")
         yield word, ", ".join(changed) or "no mode", ""
@@ -281,7 +281,7 @@ def _change_words(table: FigureTable) -> tuple[str, str]:
     words = f"{100 * difference.value:+.0f} points"
     if difference.interval is not None:
         words += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
-    p = table.value("p_adjusted")
+    p = table.value("flip_p_adjusted")
     return words, "not told from chance" if p is None or p >= ALPHA else "more than chance"
 
 
@@ -351,8 +351,8 @@ def _method(experiment: Experiment) -> model.Text:
             "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
             "tasks, of differences joined from those of both arms with their correlation, of means "
             "Student's over tasks.",
-            "p: the differences of whole tasks turned round in all ways; adjusted after Benjamini "
-            "and Hochberg over the tested modes and the arms.",
+            "p: the differences of whole tasks turned round in all ways; adjusted after Holm over "
+            "the tested modes and the arms, so that any false finding has a chance of at most 5 %.",
             *(judge if experiment.judged is not None else ()),
         ),
     )
@@ -421,8 +421,7 @@ def _measure_document(table: FigureTable) -> Document:
         document["difference"] = {
             **estimate_json(difference),
             "p": table.value("flip_p"),
-            "p_adjusted": table.value("p_adjusted"),
-            "paired": not difference.condition,
+            "p_adjusted": table.value("flip_p_adjusted"),
         }
     return document
 
